@@ -1,0 +1,132 @@
+"""Plain data that every part of nnx-migrate agrees on: frozen types, no logic.
+
+The shapes here are the ones of the JSON reports (``"schema": 1``); see README.md, "Reports".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """What became of a class, a reference to Linen, or a call site of a Linen module."""
+
+    REWRITTEN = "rewritten"
+    BRIDGED = "bridged"  # stays Linen, reached through ``nnx.bridge.ToNNX``
+    REFUSED = "refused"  # left untouched, with a reason and a place
+    KEPT = "kept"  # left untouched because the user said so
+
+
+class Confidence(StrEnum):
+    """How sure a rewritten class is: proven by rule, or worth a person's look."""
+
+    EXACT = "exact"
+    REVIEW = "review"
+
+
+class FileStatus(StrEnum):
+    """What became of a file."""
+
+    REWRITTEN = "rewritten"
+    UNCHANGED = "unchanged"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One remark about one place. Lines and columns count from 1; ``path`` is relative to PATH."""
+
+    rule: str
+    path: str
+    line: int
+    column: int
+    outcome: Outcome
+    message: str
+
+
+@dataclass(frozen=True)
+class ClassResult:
+    """What became of one Linen module class."""
+
+    name: str  # qualified: package.module.Class (or Class.Inner)
+    path: str
+    line: int
+    outcome: Outcome
+    confidence: Confidence = Confidence.EXACT
+    reason: str | None = None
+    new_arguments: tuple[str, ...] = ()
+    cut_by: str | None = None  # the class that kept this one Linen
+
+
+@dataclass(frozen=True)
+class FileResult:
+    """What became of one file; ``code`` is the new text when ``status`` is REWRITTEN."""
+
+    path: str
+    status: FileStatus
+    code: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Tally:
+    """A ledger line: every counted place has exactly one outcome."""
+
+    total: int = 0
+    rewritten: int = 0
+    bridged: int = 0
+    refused: int = 0
+    kept: int = 0
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the four outcomes add up to the total."""
+        return self.total == self.rewritten + self.bridged + self.refused + self.kept
+
+
+@dataclass(frozen=True)
+class SizeArgument:
+    """A constructor argument that NNX needs and Linen inferred.
+
+    ``method``/``argument``/``axis`` say which dimension of which call argument it is, for example
+    ``__call__``/``x``/-1. ``submodule`` is set instead when the size is the ``axis`` of the first
+    argument of the submodule at that scope path.
+    """
+
+    name: str
+    method: str = "__call__"
+    argument: str | None = None
+    axis: int = -1
+    submodule: str | None = None
+
+
+@dataclass(frozen=True)
+class ClassMap:
+    """How one Linen class reads in NNX; what ``parity`` and ``checkpoint`` need to know."""
+
+    linen: str  # qualified name before
+    nnx: str  # qualified name after
+    fields: dict[str, str] = field(default_factory=dict)  # dataclass field -> constructor argument
+    size_arguments: tuple[SizeArgument, ...] = ()
+    attributes: dict[str, str] = field(default_factory=dict)  # scope path -> attribute path
+    rng_streams: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class MigrationMap:
+    """The migration map of one ``rewrite`` run (``--map FILE``, JSON, ``"schema": 1``)."""
+
+    classes: tuple[ClassMap, ...] = ()
+
+
+@dataclass(frozen=True)
+class RewriteResult:
+    """Everything one run decided; nothing is written yet."""
+
+    files: tuple[FileResult, ...] = ()
+    classes: tuple[ClassResult, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    references: Tally = Tally()
+    call_sites: Tally = Tally()
+    migration_map: MigrationMap = MigrationMap()
