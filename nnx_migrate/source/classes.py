@@ -1,0 +1,156 @@
+"""Classes of the project: bases, resolution order, dataclass fields, methods, across files."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnx_migrate.source.names import table_of
+
+if TYPE_CHECKING:
+    from nnx_migrate.source.project import Module, Project, Scope
+
+MODULE = "flax.linen.Module"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One dataclass field of a Linen class."""
+
+    name: str
+    node: ast.AnnAssign
+    owner: ClassInfo  # the class that declares it
+    keyword_only: bool = False
+
+    @property
+    def annotation(self) -> ast.expr:
+        """The annotation as written."""
+        return self.node.annotation
+
+    @property
+    def default(self) -> ast.expr | None:
+        """The default as written, if any."""
+        return self.node.value
+
+
+@dataclass(frozen=True, eq=False)
+class ClassInfo:
+    """One class statement. Compared by identity: there is one object per statement."""
+
+    name: str  # qualified: module.Class, module.Outer.Inner, module.function.<locals>.Class
+    module: Module
+    node: ast.ClassDef
+    scope: Scope  # where the class statement stands
+    bases: tuple[str | None, ...]  # resolved symbols, None where unknown
+    parents: tuple[ClassInfo, ...] = ()  # those bases that are project classes
+    linen: bool = False  # inherits from flax.linen.Module
+
+    @property
+    def methods(self) -> dict[str, ast.FunctionDef]:
+        """Methods of the class body itself (the last definition of a name wins)."""
+        return {node.name: node for node in self.node.body if isinstance(node, ast.FunctionDef)}
+
+    @property
+    def mro(self) -> tuple[ClassInfo, ...]:
+        """Project classes in resolution order, itself first (depth first, duplicates last)."""
+        order: list[ClassInfo] = [self]
+        for parent in self.parents:
+            for cls in parent.mro:
+                if cls in order:
+                    order.remove(cls)
+                order.append(cls)
+        return tuple(order)
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Dataclass fields in constructor order, inherited ones first."""
+        found: dict[str, Field] = {}
+        for cls in reversed(self.mro):
+            if cls.linen:
+                for one in own_fields(cls):
+                    found[one.name] = one
+        return tuple(found.values())
+
+    def find(self, method: str) -> tuple[ClassInfo, ast.FunctionDef] | None:
+        """The class in the resolution order that defines ``method``, and its node."""
+        for cls in self.mro:
+            node = cls.methods.get(method)
+            if node is not None:
+                return cls, node
+        return None
+
+
+def own_fields(cls: ClassInfo) -> Iterator[Field]:
+    """Annotated names of the class body that dataclass makes fields of (no ClassVar)."""
+    keyword_only = False
+    for statement in cls.node.body:
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
+            text = ast.unparse(statement.annotation)
+            if text.endswith("KW_ONLY"):
+                keyword_only = True
+            elif "ClassVar" not in text:
+                yield Field(statement.target.id, statement, cls, keyword_only)
+
+
+def index_classes(project: Project) -> dict[str, ClassInfo]:
+    """Every class of the project by qualified name, base classes resolved."""
+    raw = [found for module in project.modules.values() for found in _classes(module)]
+    nodes = {name: (module, node, scope) for name, module, node, scope in raw}
+    done: dict[str, ClassInfo] = {}
+
+    def build(name: str, trail: tuple[str, ...]) -> ClassInfo | None:
+        if name in done or name not in nodes or name in trail:
+            return done.get(name)
+        module, node, scope = nodes[name]
+        bases = tuple(_base(project, base, scope, name, nodes) for base in node.bases)
+        parents = [build(base, (*trail, name)) for base in bases if base]
+        known = tuple(parent for parent in parents if parent)
+        linen = MODULE in bases or any(parent.linen for parent in known)
+        done[name] = ClassInfo(name, module, node, scope, bases, known, linen)
+        return done[name]
+
+    for name in nodes:
+        build(name, ())
+    return done
+
+
+def _base(
+    project: Project, base: ast.expr, scope: Scope, name: str, nodes: dict[str, object]
+) -> str | None:
+    if isinstance(base, ast.Subscript):  # Generic[T]
+        base = base.value
+    symbol = project.resolve(base, scope)
+    if symbol and symbol.startswith("<local>."):
+        sibling = f"{name.rpartition('.')[0]}.{symbol.removeprefix('<local>.')}"
+        return sibling if sibling in nodes else None
+    return symbol
+
+
+def _classes(module: Module) -> Iterator[tuple[str, Module, ast.ClassDef, Scope]]:
+    from nnx_migrate.source.project import Scope
+
+    yield from _classes_in(module.tree.body, module.name, Scope(module))
+
+
+def _classes_in(
+    body: list[ast.stmt], prefix: str, scope: Scope
+) -> Iterator[tuple[str, Module, ast.ClassDef, Scope]]:
+    from nnx_migrate.source.project import Scope
+
+    for statement in body:
+        if isinstance(statement, ast.ClassDef):
+            name = f"{prefix}.{statement.name}"
+            yield name, scope.module, statement, scope
+            table, _ = table_of(statement.body, scope.module.package)
+            inside = Scope(scope.module, (table, *scope.tables))
+            yield from _classes_in(statement.body, name, inside)
+        elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = scope.enter(statement)
+            yield from _classes_in(statement.body, f"{prefix}.{statement.name}.<locals>", inner)
+        else:
+            for attribute in ("body", "orelse", "finalbody"):
+                yield from _classes_in(getattr(statement, attribute, []), prefix, scope)
+            for handler in getattr(statement, "handlers", []):
+                yield from _classes_in(handler.body, prefix, scope)

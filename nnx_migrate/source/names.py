@@ -1,0 +1,196 @@
+"""What a dotted name in a file refers to: import tables, scopes, re-exports.
+
+A *symbol* is a canonical dotted name: ``flax.linen.Dense``, ``package.module.Class``,
+``jax.numpy.concatenate``. Names are resolved by what they are bound to, never by spelling.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+# Private modules of flax.linen whose public names flax.linen re-exports (flax 0.12.8).
+_LINEN_PARTS = frozenset(
+    "activation attention batch_apply combinators dtypes fp8_ops kw_only_dataclasses linear module "
+    "normalization pooling recurrent spmd stochastic summary transforms".split()
+)
+
+
+@dataclass(frozen=True)
+class Import:
+    """A name bound by an import statement to a dotted target."""
+
+    target: str
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A name bound by a class or function definition."""
+
+    node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A name bound by ``name = value``."""
+
+    value: ast.expr
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A name bound in a way nobody follows: parameter, loop target, several bindings, ..."""
+
+
+Binding = Import | Definition | Assignment | Opaque
+Table = dict[str, Binding]
+
+
+def canonical(dotted: str) -> str:
+    """``flax.linen.linear.Dense`` -> ``flax.linen.Dense``; other names unchanged."""
+    parts = dotted.split(".")
+    if parts[:2] == ["flax", "linen"] and len(parts) > 3 and parts[2] in _LINEN_PARTS:
+        return ".".join(["flax", "linen", *parts[3:]])
+    if parts[:4] == ["jax", "_src", "nn", "initializers"]:
+        return ".".join(["jax", "nn", "initializers", *parts[4:]])
+    return dotted
+
+
+def relative_target(package: str, level: int, module: str | None) -> str:
+    """Absolute module that ``from ..module import`` names inside ``package``."""
+    if level == 0:
+        return module or ""
+    parts = package.split(".") if package else []
+    base = parts[: len(parts) - (level - 1)]
+    return ".".join([*base, *([module] if module else [])])
+
+
+def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]]:
+    """Bindings that ``body`` makes in its own scope, and the modules it star-imports.
+
+    Statements inside if/try/with/for of the same scope count. A name bound twice to different
+    things is Opaque, but a later import inside try/except of the same last component is kept.
+    """
+    table: Table = {}
+    stars: list[str] = []
+    for name, binding in _bindings(body, package, stars):
+        known = table.get(name)
+        if known is None or _agree(known, binding):
+            table.setdefault(name, binding)
+        else:
+            table[name] = Opaque()
+    return table, tuple(stars)
+
+
+def _agree(first: Binding, second: Binding) -> bool:
+    if isinstance(first, Assignment) and isinstance(second, Assignment):
+        return ast.dump(first.value) == ast.dump(second.value)
+    return first == second
+
+
+def _bindings(body: list[ast.stmt], package: str, stars: list[str]) -> Iterator[tuple[str, Binding]]:
+    for statement in body:
+        yield from _statement_bindings(statement, package, stars)
+        for block in _blocks(statement):
+            yield from _bindings(block, package, stars)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    for name in ("body", "orelse", "finalbody"):
+        yield getattr(statement, name, [])
+    for handler in getattr(statement, "handlers", []):
+        yield handler.body
+    for case in getattr(statement, "cases", []):
+        yield case.body
+
+
+def _statement_bindings(
+    statement: ast.stmt, package: str, stars: list[str]
+) -> Iterator[tuple[str, Binding]]:
+    match statement:
+        case ast.Import(names=names):
+            for alias in names:
+                bound = alias.asname or alias.name.split(".")[0]
+                yield bound, Import(alias.name if alias.asname else bound)
+        case ast.ImportFrom(module=module, names=names, level=level):
+            target = relative_target(package, level, module)
+            for alias in names:
+                if alias.name == "*":
+                    stars.append(target)
+                else:
+                    yield alias.asname or alias.name, Import(f"{target}.{alias.name}".lstrip("."))
+        case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            yield name, Definition(statement)
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            yield name, Assignment(value)
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, Assignment(value)
+        case _:
+            for name in _other_targets(statement):
+                yield name, Opaque()
+
+
+def _other_targets(statement: ast.stmt) -> Iterator[str]:
+    targets: list[ast.expr] = []
+    match statement:
+        case ast.Assign(targets=many):
+            targets = list(many)
+        case ast.AugAssign(target=one) | ast.For(target=one) | ast.AsyncFor(target=one):
+            targets = [one]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            targets = [item.optional_vars for item in items if item.optional_vars]
+        case ast.Delete(targets=many):
+            targets = list(many)
+        case ast.Try(handlers=handlers):
+            yield from (handler.name for handler in handlers if handler.name)
+    for target in targets:
+        yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+
+
+def parameter_names(function: FunctionNode) -> tuple[str, ...]:
+    """Every parameter of a function, in order."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    every += [one for one in (arguments.vararg, arguments.kwarg) if one]
+    return tuple(one.arg for one in every)
+
+
+def function_table(function: FunctionNode, package: str) -> Table:
+    """Bindings of a function's own scope; its parameters are Opaque."""
+    body = [] if isinstance(function, ast.Lambda) else function.body
+    table, _ = table_of(body, package)
+    table.update({name: Opaque() for name in parameter_names(function)})
+    for node in _own_nodes(function):
+        if isinstance(node, ast.NamedExpr):
+            table[node.target.id] = Opaque()
+        if isinstance(node, ast.Global):
+            for name in node.names:
+                table.pop(name, None)
+    return table
+
+
+def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
+    """Nodes of a function without those of functions and classes inside it."""
+    body = [function.body] if isinstance(function, ast.Lambda) else function.body
+    todo: list[ast.AST] = list(body)
+    while todo:
+        node = todo.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def dotted(expression: ast.expr) -> tuple[str, ...] | None:
+    """``a.b.c`` as ("a", "b", "c"); None for anything else."""
+    parts: list[str] = []
+    while isinstance(expression, ast.Attribute):
+        parts.append(expression.attr)
+        expression = expression.value
+    if not isinstance(expression, ast.Name):
+        return None
+    return (expression.id, *reversed(parts))

@@ -1,0 +1,212 @@
+"""The whole project as an index: modules, what their names mean, and the Linen classes.
+
+Nothing is imported or run: everything comes from ``ast``.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from nnx_migrate.source.classes import ClassInfo, index_classes
+from nnx_migrate.source.names import (
+    Assignment,
+    Binding,
+    Definition,
+    FunctionNode,
+    Import,
+    Table,
+    canonical,
+    dotted,
+    function_table,
+    table_of,
+)
+from nnx_migrate.source.spans import Lines
+
+_DEPTH = 20  # longest chain of aliases and re-exports that is followed
+
+
+@dataclass(frozen=True)
+class Module:
+    """One parsed file of the project."""
+
+    name: str  # dotted module name
+    path: str  # as the caller names it
+    text: str
+    tree: ast.Module
+    is_package: bool = False
+
+    @cached_property
+    def lines(self) -> Lines:
+        """Line index of the text."""
+        return Lines(self.text)
+
+    @property
+    def package(self) -> str:
+        """Package that relative imports start from."""
+        return self.name if self.is_package else self.name.rpartition(".")[0]
+
+    @cached_property
+    def _tables(self) -> tuple[Table, tuple[str, ...]]:
+        return table_of(self.tree.body, self.package)
+
+    @property
+    def table(self) -> Table:
+        """What the module's top-level names are bound to."""
+        return self._tables[0]
+
+    @property
+    def stars(self) -> tuple[str, ...]:
+        """Modules whose names are star-imported."""
+        return self._tables[1]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Where a name is looked up: a module and the functions and classes around the place.
+
+    ``tables`` run from the innermost scope outwards; class scopes that Python would skip (a
+    method's own class) are left out by whoever builds the scope.
+    """
+
+    module: Module
+    tables: tuple[Table, ...] = ()
+
+    def enter(self, function: FunctionNode) -> Scope:
+        """The scope inside ``function``."""
+        return Scope(self.module, (function_table(function, self.module.package), *self.tables))
+
+    def lookup(self, name: str) -> Binding | None:
+        """What ``name`` is bound to here, or None when it is a builtin or unknown."""
+        for table in (*self.tables, self.module.table):
+            if name in table:
+                return table[name]
+        return None
+
+
+@dataclass(frozen=True)
+class Project:
+    """Every module of the project by dotted name."""
+
+    modules: dict[str, Module] = field(default_factory=dict)
+
+    def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
+        """Symbol that a name or dotted expression refers to; None when it is a local value."""
+        return self._resolve(expression, scope, _DEPTH)
+
+    def _resolve(self, expression: ast.expr, scope: Scope, depth: int) -> str | None:
+        parts = dotted(expression)
+        if parts is None or depth == 0:
+            return None
+        head = self._binding_symbol(parts[0], scope.lookup(parts[0]), scope, depth)
+        if head is None:
+            head = self._star_symbol(parts[0], scope, depth)
+        return head and self.canonical(".".join([head, *parts[1:]]), depth)
+
+    def _binding_symbol(
+        self, name: str, binding: Binding | None, scope: Scope, depth: int
+    ) -> str | None:
+        match binding:
+            case Import(target=target):
+                return target
+            case Definition(node=node):
+                in_module = scope.module.table.get(name) == binding
+                return f"{scope.module.name}.{name}" if in_module else f"<local>.{node.name}"
+            case Assignment(value=value) if dotted(value) and dotted(value) != (name,):
+                return self._resolve(value, scope, depth - 1)
+            case Assignment() if scope.module.table.get(name) == binding:
+                return f"{scope.module.name}.{name}"
+            case _:
+                return None
+
+    def _star_symbol(self, name: str, scope: Scope, depth: int) -> str | None:
+        if scope.lookup(name) is not None:
+            return None
+        for target in scope.module.stars:
+            module = self.modules.get(target)
+            if module and name in module.table and depth > 0:
+                return f"{target}.{name}"
+            if target == "flax.linen":
+                return f"{target}.{name}"
+        return None
+
+    def canonical(self, symbol: str, depth: int = _DEPTH) -> str:
+        """Follow re-exports through the project's own modules to where a symbol is defined."""
+        module, rest = self.split(symbol)
+        if module is None or not rest or depth == 0:
+            return canonical(symbol)
+        binding = module.table.get(rest[0])
+        tail = list(rest[1:])
+        scope = Scope(module)
+        if isinstance(binding, Import):
+            return self.canonical(".".join([binding.target, *tail]), depth - 1)
+        if isinstance(binding, Assignment) and dotted(binding.value):
+            target = self._resolve(binding.value, scope, depth - 1)
+            return self.canonical(".".join([target, *tail]), depth - 1) if target else symbol
+        if binding is None:
+            star = self._star_symbol(rest[0], scope, depth - 1)
+            return self.canonical(".".join([star, *tail]), depth - 1) if star else symbol
+        return symbol
+
+    def split(self, symbol: str) -> tuple[Module | None, tuple[str, ...]]:
+        """The project module that a symbol lies in and the rest of its name."""
+        parts = symbol.split(".")
+        for cut in range(len(parts), 0, -1):
+            module = self.modules.get(".".join(parts[:cut]))
+            if module is not None:
+                return module, tuple(parts[cut:])
+        return None, tuple(parts)
+
+    def definition(self, symbol: str) -> tuple[Module, ast.AST] | None:
+        """Module and node (class, function, or assigned value) that defines a project symbol."""
+        module, rest = self.split(self.canonical(symbol))
+        if module is None or len(rest) != 1:
+            return None
+        match module.table.get(rest[0]):
+            case Definition(node=node):
+                return module, node
+            case Assignment(value=value):
+                return module, value
+            case _:
+                return None
+
+    @cached_property
+    def classes(self) -> dict[str, ClassInfo]:
+        """Every class of the project by qualified name."""
+        return index_classes(self)
+
+    @cached_property
+    def linen(self) -> dict[str, ClassInfo]:
+        """Every Linen module class of the project by qualified name."""
+        return {name: cls for name, cls in self.classes.items() if cls.linen}
+
+    def decorators(self, cls: ClassInfo, method: ast.FunctionDef) -> tuple[str, ...]:
+        """Symbols of a method's decorators; of a decorator call, the called function's."""
+        found = []
+        for decorator in method.decorator_list:
+            target = decorator.func if isinstance(decorator, ast.Call) else decorator
+            found.append(self.resolve(target, cls.scope) or ast.unparse(target))
+        return tuple(found)
+
+    def is_compact(self, cls: ClassInfo, method: ast.FunctionDef) -> bool:
+        """Whether ``method`` may build submodules inline (``@nn.compact``)."""
+        return "flax.linen.compact" in self.decorators(cls, method)
+
+
+def module_name(path: PurePosixPath) -> tuple[str, bool]:
+    """Dotted module name of a path relative to the import root, and whether it is a package."""
+    parts = list(path.with_suffix("").parts)
+    if parts and parts[-1] == "__init__":
+        return ".".join(parts[:-1]), True
+    return ".".join(parts), False
+
+
+def parse(name: str, path: str, text: str, *, is_package: bool = False) -> Module:
+    """Parse one file.
+
+    Raises:
+        SyntaxError: the text is no Python of the running version.
+    """
+    return Module(name, path, text, ast.parse(text, type_comments=False), is_package)
