@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -117,7 +117,7 @@ def index_classes(project: Project) -> dict[str, ClassInfo]:
 
 
 def _base(
-    project: Project, base: ast.expr, scope: Scope, name: str, nodes: dict[str, object]
+    project: Project, base: ast.expr, scope: Scope, name: str, nodes: Collection[str]
 ) -> str | None:
     if isinstance(base, ast.Subscript):  # Generic[T]
         base = base.value

@@ -1,0 +1,67 @@
+"""What size inference tells the rewriter about one class.
+
+Every expression here is Python text valid inside the migrated class' ``__init__``: it reads fields
+as ``self.<field>``, new size arguments by name, loop variables of the loop the site stands in, and
+the helper variables named in ``Carried`` and ``Site.out_variable``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from nnx_migrate.model import SizeArgument
+
+
+class SiteKind(StrEnum):
+    """How the submodule that a call builds is chosen."""
+
+    LAYER = "layer"  # a built-in Linen layer, named directly
+    CLASS = "class"  # a Linen class of the project, named directly
+    FACTORY = "factory"  # through a partial, a class-valued field, a local alias: Linen signature
+
+
+@dataclass(frozen=True)
+class Site:
+    """One place that builds a submodule (a constructor call)."""
+
+    call: ast.Call
+    kind: SiteKind
+    symbol: str | None  # flax.linen.Dense, project class name; None when only known at run time
+    sizes: Mapping[str, str] = field(default_factory=dict)  # size argument -> expression
+    # When set, right after the site is built __init__ must bind this local variable to
+    # ``nnm.out_features(<the built submodule>, <sizes["in_features"]>)``.
+    out_variable: str | None = None
+    # Condition over fields under which Linen's initial call reaches the submodule: None = always,
+    # "False" = never (it has no parameters in Linen, so it must not be built).
+    reached: str | None = None
+    # Linen class names the auto-name counts under ("Dense"); None when only known at run time.
+    class_name: str | None = None
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A size that a loop of a compact method changes: bound before it, updated at its body's end."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class ClassSizes:
+    """Sizes of one class. ``sites`` and ``dims`` are keyed by ``id`` of the ``ast`` node."""
+
+    new_arguments: tuple[SizeArgument, ...] = ()
+    sites: Mapping[int, Site] = field(default_factory=dict)
+    # expressions of the source that read array shapes (``x.shape[-1]``, also whole expressions
+    # that only sizes make static) -> their text in __init__
+    dims: Mapping[int, str] = field(default_factory=dict)
+    carried: Mapping[int, tuple[Carried, ...]] = field(default_factory=dict)  # by id of the loop
+    # the last axis of the first output of __call__, as text valid in __init__, when known
+    out_features: str | None = None
+    # places that could not be understood and make the class unconvertible: (node, reason)
+    problems: tuple[tuple[ast.AST, str], ...] = ()
+    review: tuple[tuple[ast.AST, str], ...] = ()  # assumptions worth a person's look
