@@ -1,0 +1,134 @@
+"""The project's files: which exist, which can matter, parsed when first asked for."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Sequence
+
+from nnx_migrate.ledger.data import Source
+from nnx_migrate.ledger.scopes import Unit, analyse
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
+# A lookahead, so that the word "from" in a comment or string cannot swallow a real import.
+_FROM = re.compile(r"\bfrom\b(?=[ \t]*([.\w \t]*?)[ \t]*\bimport\b\s*(\([^)]*\)|[^\n;#]*))")
+_IMPORT = re.compile(r"\bimport\s+([^\n;#(]*)")
+_WORD = re.compile(r"\w+")
+
+
+class Project:
+    """Every source by module name; ``unit`` parses and remembers."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.sources = {source.path: source for source in sources}
+        self.by_module: dict[str, Source] = {}
+        self.packages: set[str] = set()
+        for source in sources:
+            self.by_module.setdefault(source.module, source)
+            parts = source.module.split(".")
+            self.packages.update(".".join(parts[:size]) for size in range(1, len(parts)))
+        self._units: dict[str, Unit | None] = {}
+
+    def unit(self, path: str) -> Unit | None:
+        """The parsed file, or None when it does not parse."""
+        if path not in self._units:
+            self._units[path] = _parse(self.sources[path])
+        return self._units[path]
+
+    def module(self, name: str) -> Unit | None:
+        """The parsed module of that dotted name, if it is a file of the project."""
+        source = self.by_module.get(name)
+        return None if source is None else self.unit(source.path)
+
+    def has(self, name: str) -> bool:
+        """Whether a module or package of that dotted name is part of the project."""
+        return name in self.by_module or name in self.packages
+
+    def locate(self, name: str, importer: str) -> str:
+        """The project's name for an absolute import written in the module ``importer``.
+
+        A script's neighbours are importable by their bare names (Python puts the script's
+        directory on the path) and a ``src`` folder is no package, so a name the project lacks is
+        looked for beside the importer and in the folders above it.
+        ``flax`` is always the installed package, even inside a checkout of Flax itself.
+        """
+        if name.partition(".")[0] == "flax" or not name or self.has(name):
+            return name
+        found = (one for one in _beside(name, importer) if self.has(one))
+        return next(found, name)
+
+    def affected(self) -> list[str]:
+        """Paths, sorted, of the files that could name Linen: they import flax or one that does.
+
+        Decided by text alone and never too narrowly: a file outside this list has no import
+        through which anything of flax could reach it.
+        """
+        pending = {path: _imported(source, self) for path, source in self.sources.items()}
+        reached = {path for path, source in self.sources.items() if _imports_flax(source.text)}
+        modules = {self.sources[path].module for path in reached}
+        while True:
+            more = {
+                path
+                for path, names in pending.items()
+                if path not in reached and not modules.isdisjoint(names)
+            }
+            if not more:
+                return sorted(reached)
+            reached |= more
+            modules |= {self.sources[path].module for path in more}
+
+
+def _imports_flax(text: str) -> bool:
+    if "flax" not in text:
+        return False
+    return bool(_IMPORTS_FLAX.search(text.replace("\\\r\n", " ").replace("\\\n", " ")))
+
+
+def _imported(source: Source, project: Project) -> set[str]:
+    """Project modules the text may import, submodules of packages included."""
+    names: set[str] = set()
+    text = source.text
+    if "\\" in text:
+        text = text.replace("\\\r\n", " ").replace("\\\n", " ")
+    is_package = source.path.replace("\\", "/").endswith("__init__.py")
+    for base, imported in _FROM.findall(text):
+        module = _absolute("".join(base.split()), source.module, is_package)
+        names.update((module, *(f"{module}.{word}" for word in _WORD.findall(imported))))
+        if imported.strip(" ()").startswith("*"):
+            names.add(module)
+    for listed in _IMPORT.findall(text):
+        for part in listed.split(","):
+            name = part.split(" as ")[0].strip()
+            pieces = name.split(".")
+            names.update(".".join(pieces[: size + 1]) for size in range(len(pieces)))
+    names.update([near for name in names for near in _beside(name, source.module)])
+    return {name for name in names if name in project.by_module}
+
+
+def _beside(name: str, importer: str) -> list[str]:
+    """A name in the importer's folder and in those above it, nearest first."""
+    parts = importer.split(".")[:-1]
+    return [".".join([*parts[:size], name]) for size in range(len(parts), 0, -1)]
+
+
+def _absolute(base: str, module: str, is_package: bool) -> str:
+    level = len(base) - len(base.lstrip("."))
+    rest = base[level:]
+    if not level:
+        return rest
+    parts = module.split(".")
+    keep = parts[: len(parts) - level + (1 if is_package else 0)]
+    return ".".join([*keep, rest] if rest else keep)
+
+
+def _parse(source: Source) -> Unit | None:
+    text = source.text.removeprefix("\ufeff")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # invalid escapes are the user's business
+            tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return analyse(tree, source.path, source.module, _NEWLINE.split(text))

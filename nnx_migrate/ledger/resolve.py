@@ -1,0 +1,237 @@
+"""What a name or dotted expression refers to, through imports, aliases and re-exports.
+
+An alias is a name bound to a plain name or dotted expression. A name with several bindings (a
+conditional import, a rebinding) refers to all of them: a place that *may* be Linen is counted.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from dataclasses import dataclass
+
+from nnx_migrate.ledger.project import Project
+from nnx_migrate.ledger.scopes import Binding, Scope, Unit
+
+LINEN = "flax.linen"
+_BUILTINS = frozenset(dir(builtins))
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A name outside the project; ``module`` when it is known to be an imported module."""
+
+    name: str
+    module: bool = False
+
+
+@dataclass(frozen=True)
+class ModuleValue:
+    """A module or package of the project."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A class or function of the project."""
+
+    scope: Scope
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Anything."""
+
+
+Target = Symbol | ModuleValue | Definition | Unknown
+Targets = frozenset[Target]
+UNKNOWN = Unknown()
+NOTHING: Targets = frozenset()
+
+
+def under(name: str, package: str) -> bool:
+    """Whether a dotted name is a package or below it."""
+    return name == package or name.startswith(package + ".")
+
+
+def is_linen(target: object) -> bool:
+    """Whether a target is ``flax.linen`` or below."""
+    return isinstance(target, Symbol) and under(target.name, LINEN)
+
+
+class Resolver:
+    """Looks names up in one project."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        self._known: dict[int, Targets] = {}
+        self._open: set[object] = set()
+
+    def resolve(self, node: ast.expr, scope: Scope) -> Targets:
+        """All that a name or dotted expression may refer to."""
+        attributes: list[str] = []
+        while isinstance(node, ast.Attribute):
+            attributes.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name):
+            return frozenset({UNKNOWN})
+        targets = self.name(node, scope)
+        for attribute in reversed(attributes):
+            targets = frozenset(
+                found for target in targets for found in self.attribute(target, attribute)
+            )
+        return targets
+
+    def name(self, node: ast.Name, scope: Scope) -> Targets:
+        """All that a loaded name may refer to."""
+        bindings, beyond = lookup(node, scope)
+        found = frozenset(target for binding in bindings for target in self.binding(binding))
+        return found | self.unbound(node.id, scope.unit) if beyond else found
+
+    def unbound(self, name: str, unit: Unit) -> Targets:
+        """A name no scope binds: a star import's, a builtin, or unknown."""
+        found = self.starred(name, unit)
+        if found:
+            return found
+        return frozenset({Symbol(f"builtins.{name}") if name in _BUILTINS else UNKNOWN})
+
+    def starred(self, name: str, unit: Unit) -> Targets:
+        """What the module's star imports may have bound a name to."""
+        found: set[Target] = set()
+        for star in unit.stars:
+            module = self.project.locate(star.target, unit.module)
+            if self.project.has(module):
+                source = self.project.module(module)
+                if source is not None and exported(source, name):
+                    found |= self.member(source, name) - {UNKNOWN}
+            elif module and name not in _BUILTINS and not name.startswith("_"):
+                found.add(Symbol(f"{module}.{name}"))
+        return frozenset(found)
+
+    def binding(self, binding: Binding) -> Targets:
+        """All that one binding may give its name."""
+        key = id(binding)
+        if key in self._known:
+            return self._known[key]
+        if key in self._open:
+            return NOTHING
+        self._open.add(key)
+        found = self.read(binding)
+        self._open.discard(key)
+        self._known[key] = found
+        return found
+
+    def read(self, binding: Binding) -> Targets:
+        """One binding, not remembered."""
+        unit = binding.scope.unit
+        node = binding.node
+        if binding.kind == "import":
+            return frozenset({self.imported(self.project.locate(binding.target, unit.module))})
+        if binding.kind == "from":
+            return self.imported_from(binding.target, binding.name, unit)
+        if binding.kind in ("class", "function") and binding.inner is not None:
+            return frozenset({Definition(binding.inner)})
+        if binding.kind == "annotated" and isinstance(node, ast.AnnAssign):
+            node = node.value
+        if isinstance(node, ast.Constant) and node.value is None:
+            return NOTHING  # the placeholder of an import that failed
+        if binding.kind in ("alias", "annotated") and isinstance(node, ast.Name | ast.Attribute):
+            return self.resolve(node, binding.scope)
+        return frozenset({UNKNOWN})
+
+    def imported(self, name: str) -> Target:
+        """An imported module."""
+        return ModuleValue(name) if self.project.has(name) else Symbol(name, module=True)
+
+    def imported_from(self, module: str, name: str, unit: Unit) -> Targets:
+        """What ``from module import name`` binds."""
+        located = self.project.locate(module, unit.module)
+        if under(located, "flax"):
+            return frozenset({Symbol(f"{located}.{name}")})
+        if self.project.has(located):
+            return self.attribute(ModuleValue(located), name)
+        return frozenset({Symbol(f"{located}.{name}") if located else UNKNOWN})
+
+    def attribute(self, target: Target, name: str) -> Targets:
+        """An attribute of a target."""
+        if isinstance(target, Symbol):
+            return frozenset({Symbol(f"{target.name}.{name}")})
+        if isinstance(target, ModuleValue):
+            return self.module_attribute(target.name, name)
+        if isinstance(target, Definition) and target.scope.kind == "class":
+            found = target.scope.bindings.get(name, [])
+            if found:
+                return frozenset(one for binding in found for one in self.binding(binding))
+        return frozenset({UNKNOWN})
+
+    def module_attribute(self, module: str, name: str) -> Targets:
+        """A name of a project module: its own, a star import's, or a submodule."""
+        key = (module, name)
+        if key in self._open:
+            return NOTHING
+        self._open.add(key)
+        source = self.project.module(module)
+        found = NOTHING if source is None else self.member(source, name) - {UNKNOWN}
+        self._open.discard(key)
+        if found:
+            return found
+        below = f"{module}.{name}"
+        return frozenset({ModuleValue(below) if self.project.has(below) else UNKNOWN})
+
+    def member(self, unit: Unit, name: str) -> Targets:
+        """A global of a module, its own or through a star import; empty when it has none."""
+        own = unit.scope.bindings.get(name, [])
+        found = frozenset(one for binding in own for one in self.binding(binding))
+        return found | self.starred(name, unit)
+
+
+def lookup(node: ast.Name, scope: Scope) -> tuple[list[Binding], bool]:
+    """The bindings a loaded name may have, and whether it may come from beyond all scopes."""
+    name = node.id
+    found: list[Binding] = []
+    current: Scope | None = scope
+    while current is not None:
+        here = current.bindings.get(name, [])
+        declared = current.outer.get(name)
+        skipped = current.kind == "class" and current is not scope
+        if declared == "global":
+            current = current.unit.scope
+            here = current.bindings.get(name, [])
+        if here and not skipped and declared != "nonlocal":
+            if current.kind == "class":
+                here, settled = _before(here, node)
+                found += here
+                if settled:
+                    return found, False
+            else:
+                return [*found, *here], False
+        current = current.parent
+    return found, True
+
+
+def _before(bindings: list[Binding], node: ast.Name) -> tuple[list[Binding], bool]:
+    """A class body runs from top to bottom: only what ran before counts, else the outer scope."""
+    start = (node.lineno, node.col_offset)
+    ran = [
+        one
+        for one in bindings
+        if one.end <= start and not (isinstance(one.node, ast.AnnAssign) and one.node.value is None)
+    ]
+    return ran, any(one.always for one in ran)
+
+
+def exported(unit: Unit, name: str) -> bool:
+    """Whether ``from module import *`` takes a name: ``__all__`` if it is plain, else no ``_``."""
+    listed = unit.scope.bindings.get("__all__", [])
+    if not listed:
+        return not name.startswith("_")
+    names: set[object] = set()
+    for binding in listed:
+        if not isinstance(binding.node, ast.List | ast.Tuple):
+            return True
+        for item in binding.node.elts:
+            if not isinstance(item, ast.Constant):
+                return True
+            names.add(item.value)
+    return name in names

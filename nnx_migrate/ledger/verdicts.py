@@ -1,0 +1,90 @@
+"""Whether a receiver is, may be, or cannot be a Linen module."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from nnx_migrate.ledger.externals import NOT_FLAX, is_class_name
+from nnx_migrate.ledger.infer import (
+    Inference,
+    Instance,
+    Value,
+    Values,
+    lacks_method,
+    symbol_state,
+)
+from nnx_migrate.ledger.resolve import LINEN, Definition, Symbol, Unknown, under
+from nnx_migrate.ledger.scopes import Scope
+
+
+class Verdict(Enum):
+    """What calling a Linen module method on a value is."""
+
+    LINEN = "linen"  # on a Linen module
+    MAYBE = "maybe"  # on something not known
+    STALE = "stale"  # on an NNX module, which has no such method
+    NO = "no"  # on something that is no module
+
+
+class Judge:
+    """Judges receivers in one project."""
+
+    def __init__(self, inference: Inference, classes: list[Scope]) -> None:
+        self.inference = inference
+        linen = [scope for scope in classes if inference.state(scope) == "linen"]
+        # A mixin's ``self``, or a value annotated with it, may be an instance of a Linen subclass.
+        self.mixed = {base for scope in linen for base in inference.chain(scope)}
+
+    def receiver(self, values: Values, method: str) -> Verdict:
+        """The verdict on all that a receiver may be: Linen only when nothing else is possible."""
+        verdicts = {self.value(value, method) for value in values} or {Verdict.MAYBE}
+        if verdicts == {Verdict.LINEN}:
+            return Verdict.LINEN
+        if verdicts & {Verdict.LINEN, Verdict.MAYBE}:
+            return Verdict.MAYBE
+        return Verdict.STALE if Verdict.STALE in verdicts else Verdict.NO
+
+    def value(self, value: Value, method: str) -> Verdict:
+        """The verdict on one possible receiver."""
+        if isinstance(value, Instance):
+            if isinstance(value.of, Symbol):
+                return self.outside(value.of.name, method, called=True)
+            return self.of_class(value.of.scope, method)
+        if isinstance(value, Definition):
+            is_class = value.scope.kind == "class"
+            return self.of_class(value.scope, method) if is_class else Verdict.NO
+        if isinstance(value, Symbol):
+            return Verdict.NO if value.module else self.outside(value.name, method, called=False)
+        return Verdict.MAYBE if isinstance(value, Unknown) else Verdict.NO
+
+    def outside(self, name: str, method: str, *, called: bool) -> Verdict:
+        """A class outside the project (its methods taken unbound) or what calling it gives."""
+        if under(name.partition(".")[0], "builtins") or name.partition(".")[0] in NOT_FLAX:
+            return Verdict.NO
+        if under(name, LINEN) and not is_class_name(name):
+            return Verdict.MAYBE if called else Verdict.NO
+        if under(name, "flax.nnx") and not called and not is_class_name(name):
+            return Verdict.NO
+        if symbol_state(name) == "nnx" and not lacks_method(name, method):
+            return Verdict.NO
+        return _STATES[symbol_state(name)]
+
+    def of_class(self, scope: Scope, method: str) -> Verdict:
+        """A class of the project, or its instances."""
+        state = self.inference.state(scope)
+        own = any(method in one.bindings for one in self.inference.chain(scope))
+        if state == "linen":
+            return Verdict.MAYBE if own else Verdict.LINEN
+        if own:
+            return Verdict.NO
+        if state == "other" and scope in self.mixed:
+            return Verdict.MAYBE
+        return _STATES[state]
+
+
+_STATES = {
+    "linen": Verdict.LINEN,
+    "nnx": Verdict.STALE,
+    "maybe": Verdict.MAYBE,
+    "other": Verdict.NO,
+}
