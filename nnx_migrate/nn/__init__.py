@@ -82,3 +82,94 @@ Class-valued fields (``norm: ModuleDef = nn.BatchNorm``, ``partial(nn.Conv, use_
 ``self.norm(use_running_average=..., in_features=in, rngs=rngs)``: Linen's positional order, sizes
 keyword-only. ``in_features=`` and ``rngs=`` are accepted by every factory, also where unused.
 """
+
+from flax.nnx import avg_pool, max_pool, min_pool, pool
+
+from . import factory
+from .attention import (
+    MultiHeadAttention,
+    MultiHeadDotProductAttention,
+    SelfAttention,
+    combine_masks,
+    dot_product_attention,
+    dot_product_attention_weights,
+    make_attention_mask,
+    make_causal_mask,
+)
+from .cells import (
+    ConvLSTMCell,
+    GRUCell,
+    LSTMCell,
+    MGUCell,
+    OptimizedLSTMCell,
+    RNNCellBase,
+    SimpleCell,
+)
+from .dtypes import (
+    canonicalize_dtype,
+    keep_dtype,
+    linen_dot_general,
+    linen_promote_dtype,
+    promote_dtype,
+)
+from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
+from .naming import LinenNames, linen_name, out_features
+from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
+from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
+from .reparametrize import SpectralNorm, WeightNorm
+from .stochastic import Dropout
+from .variables import make_rng, merge_param, param, stream, variable, variable_type
+
+__all__ = [
+    "RNN",
+    "BatchApply",
+    "BatchNorm",
+    "Bidirectional",
+    "ConvLSTMCell",
+    "ConvLocal",
+    "Dropout",
+    "Einsum",
+    "Embed",
+    "GRUCell",
+    "GroupNorm",
+    "InstanceNorm",
+    "LSTMCell",
+    "LayerNorm",
+    "LinenNames",
+    "MGUCell",
+    "MultiHeadAttention",
+    "MultiHeadDotProductAttention",
+    "OptimizedLSTMCell",
+    "RMSNorm",
+    "RNNCellBase",
+    "SelfAttention",
+    "Sequential",
+    "SimpleCell",
+    "SpectralNorm",
+    "WeightNorm",
+    "avg_pool",
+    "canonicalize_dtype",
+    "combine_masks",
+    "dot_product_attention",
+    "dot_product_attention_weights",
+    "einsum_bias_shape",
+    "factory",
+    "flip_sequences",
+    "keep_dtype",
+    "linen_dot_general",
+    "linen_name",
+    "linen_promote_dtype",
+    "make_attention_mask",
+    "make_causal_mask",
+    "make_rng",
+    "max_pool",
+    "merge_param",
+    "min_pool",
+    "out_features",
+    "param",
+    "pool",
+    "promote_dtype",
+    "stream",
+    "variable",
+    "variable_type",
+]

@@ -1,0 +1,400 @@
+"""Recurrent cells with Linen's parameter names, numbers and initial carries.
+
+``cell(carry, inputs) -> (carry, output)``; ``inputs`` is ``(*batch, in_features)``. The native cells
+name or fuse their parameters otherwise, and the native GRU has no ``hn`` bias. Behaviour after flax
+0.12.8, linen/recurrent.py; same in 0.12.12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from flax.nnx.nn.linear import default_kernel_init
+from jax import random
+
+from .dtypes import promote_dtype
+from .variables import param
+
+_zeros = nnx.initializers.zeros_init()
+_ones = nnx.initializers.ones_init()
+_orthogonal = nnx.initializers.orthogonal()
+
+
+class RNNCellBase(nnx.Module):
+    """What :class:`nnx_migrate.nn.RNN` needs of a cell; migrated cells derive from it."""
+
+    def initialize_carry(self, rng: Any, input_shape: Sequence[int]) -> Any:
+        """The first carry for inputs of ``input_shape`` (time axis removed)."""
+        raise NotImplementedError(f"{type(self).__name__} defines no initialize_carry")
+
+    @property
+    def num_feature_axes(self) -> int:
+        """How many trailing axes of the input are not batch axes."""
+        raise NotImplementedError(f"{type(self).__name__} defines no num_feature_axes")
+
+
+class _Cell(RNNCellBase):
+    """A cell whose carry is one array ``(*batch, features)``."""
+
+    features: int
+    carry_init: Any
+    param_dtype: Any
+
+    @staticmethod
+    def make_carry(
+        rng: Any,
+        input_shape: Sequence[int],
+        *,
+        features: int,
+        carry_init: Any = _zeros,
+        param_dtype: Any = jnp.float32,
+        **unused_fields: Any,
+    ) -> Any:
+        """What ``initialize_carry`` of a cell with these fields returns; no cell is built."""
+        return carry_init(rng, (*input_shape[:-1], features), param_dtype)
+
+    def initialize_carry(self, rng: Any, input_shape: Sequence[int]) -> Any:
+        return type(self).make_carry(
+            rng,
+            input_shape,
+            features=self.features,
+            carry_init=self.carry_init,
+            param_dtype=self.param_dtype,
+        )
+
+    @property
+    def num_feature_axes(self) -> int:
+        return 1
+
+    @property
+    def out_features(self) -> int:
+        """Size of the output's last axis."""
+        return self.features
+
+    def _store(self, **fields: Any) -> None:
+        for name, value in fields.items():
+            setattr(self, name, value)
+
+
+class _MemoryCell(_Cell):
+    """A cell whose carry is a pair of arrays ``(memory, hidden)``."""
+
+    @staticmethod
+    def make_carry(
+        rng: Any,
+        input_shape: Sequence[int],
+        *,
+        features: int,
+        carry_init: Any = _zeros,
+        param_dtype: Any = jnp.float32,
+        **unused_fields: Any,
+    ) -> Any:
+        """What ``initialize_carry`` of a cell with these fields returns; no cell is built."""
+        memory_key, hidden_key = random.split(rng)
+        shape = (*input_shape[:-1], features)
+        return (
+            carry_init(memory_key, shape, param_dtype),
+            carry_init(hidden_key, shape, param_dtype),
+        )
+
+
+def _dense(cell: Any, name: str, size: int, rngs: nnx.Rngs, **options: Any) -> None:
+    """Give ``cell`` an ``nnx.Linear`` under Linen's name (``if`` and ``in`` are keywords)."""
+    layer = nnx.Linear(
+        size, cell.features, dtype=cell.dtype, param_dtype=cell.param_dtype, rngs=rngs, **options
+    )
+    setattr(cell, name, layer)
+
+
+class LSTMCell(_MemoryCell):
+    """``linen.LSTMCell``: parameters ``ii if ig io`` (no bias) and ``hi hf hg ho``."""
+
+    def __init__(
+        self,
+        features: int,
+        gate_fn: Any = nnx.sigmoid,
+        activation_fn: Any = nnx.tanh,
+        kernel_init: Any = default_kernel_init,
+        recurrent_kernel_init: Any = _orthogonal,
+        bias_init: Any = _zeros,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        carry_init: Any = _zeros,
+        *,
+        in_features: int,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
+        self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        for gate in "ifgo":
+            _dense(self, f"i{gate}", in_features, rngs, use_bias=False, kernel_init=kernel_init)
+            _dense(
+                self,
+                f"h{gate}",
+                features,
+                rngs,
+                kernel_init=recurrent_kernel_init,
+                bias_init=bias_init,
+            )
+
+    def __call__(self, carry: Any, inputs: jax.Array) -> Any:
+        memory, hidden = carry
+
+        def gate(name: str) -> jax.Array:
+            projected = getattr(self, f"i{name}")(inputs)
+            return projected + getattr(self, f"h{name}")(hidden)
+
+        i = self.gate_fn(gate("i"))
+        f = self.gate_fn(gate("f"))
+        g = self.activation_fn(gate("g"))
+        o = self.gate_fn(gate("o"))
+        memory = f * memory + i * g
+        hidden = o * self.activation_fn(memory)
+        return (memory, hidden), hidden
+
+
+class _DenseParams(nnx.Module):
+    """``kernel`` and ``bias`` of one gate, used by the fused product of all gates."""
+
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        kernel_init: Any,
+        bias_init: Any,
+        dtype: Any,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self.kernel = param(rngs, kernel_init, shape, dtype)
+        self.bias = nnx.data(None)
+        if bias_init is not None:
+            self.bias = param(rngs, bias_init, shape[1:], dtype)
+
+
+class OptimizedLSTMCell(_MemoryCell):
+    """``linen.OptimizedLSTMCell``: :class:`LSTMCell` with one product for all gates."""
+
+    def __init__(
+        self,
+        features: int,
+        gate_fn: Any = nnx.sigmoid,
+        activation_fn: Any = nnx.tanh,
+        kernel_init: Any = default_kernel_init,
+        recurrent_kernel_init: Any = _orthogonal,
+        bias_init: Any = _zeros,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        carry_init: Any = _zeros,
+        *,
+        in_features: int,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
+        self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        for gate in "ifgo":
+            inputs = _DenseParams((in_features, features), kernel_init, None, param_dtype, rngs)
+            setattr(self, f"i{gate}", inputs)
+            hidden = _DenseParams(
+                (features, features), recurrent_kernel_init, bias_init, param_dtype, rngs
+            )
+            setattr(self, f"h{gate}", hidden)
+
+    def _gates(self, prefix: str, inputs: jax.Array) -> list[jax.Array]:
+        """The four products of ``inputs`` with the gates' kernels, computed as one."""
+        gates = [getattr(self, prefix + gate) for gate in "ifgo"]
+        kernels = [gate.kernel[...] for gate in gates]
+        kernel = jnp.concatenate(kernels, axis=-1)
+        bias = None
+        if gates[0].bias is not None:
+            bias = jnp.concatenate([gate.bias[...] for gate in gates], axis=-1)
+        inputs, kernel, bias = promote_dtype(inputs, kernel, bias, dtype=self.dtype)
+        y = jnp.dot(inputs, kernel)
+        if bias is not None:
+            y += jnp.reshape(bias, (1,) * (y.ndim - 1) + (-1,))
+        return jnp.split(y, np.cumsum([k.shape[-1] for k in kernels[:-1]]), axis=-1)
+
+    def __call__(self, carry: Any, inputs: jax.Array) -> Any:
+        memory, hidden = carry
+        h_i, h_f, h_g, h_o = self._gates("h", hidden)
+        i_i, i_f, i_g, i_o = self._gates("i", inputs)
+        i = self.gate_fn(h_i + i_i)
+        f = self.gate_fn(h_f + i_f)
+        g = self.activation_fn(h_g + i_g)
+        o = self.gate_fn(h_o + i_o)
+        memory = f * memory + i * g
+        hidden = o * self.activation_fn(memory)
+        return (memory, hidden), hidden
+
+
+class SimpleCell(_Cell):
+    """``linen.SimpleCell``: parameters ``i`` and ``h`` (no bias)."""
+
+    def __init__(
+        self,
+        features: int,
+        activation_fn: Any = nnx.tanh,
+        kernel_init: Any = default_kernel_init,
+        recurrent_kernel_init: Any = _orthogonal,
+        bias_init: Any = _zeros,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        carry_init: Any = _zeros,
+        residual: bool = False,
+        *,
+        in_features: int,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self._store(features=features, activation_fn=activation_fn, residual=residual)
+        self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        _dense(self, "i", in_features, rngs, kernel_init=kernel_init, bias_init=bias_init)
+        _dense(self, "h", features, rngs, use_bias=False, kernel_init=recurrent_kernel_init)
+
+    def __call__(self, carry: jax.Array, inputs: jax.Array) -> Any:
+        new = self.i(inputs) + self.h(carry)
+        if self.residual:
+            new += carry
+        new = self.activation_fn(new)
+        return new, new
+
+
+class GRUCell(_Cell):
+    """``linen.GRUCell``: parameters ``ir iz in`` and ``hr hz`` (no bias) and ``hn``."""
+
+    def __init__(
+        self,
+        features: int,
+        gate_fn: Any = nnx.sigmoid,
+        activation_fn: Any = nnx.tanh,
+        kernel_init: Any = default_kernel_init,
+        recurrent_kernel_init: Any = _orthogonal,
+        bias_init: Any = _zeros,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        carry_init: Any = _zeros,
+        *,
+        in_features: int,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
+        self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        for gate in "rzn":
+            _dense(
+                self, f"i{gate}", in_features, rngs, kernel_init=kernel_init, bias_init=bias_init
+            )
+            _dense(
+                self,
+                f"h{gate}",
+                features,
+                rngs,
+                use_bias=gate == "n",
+                kernel_init=recurrent_kernel_init,
+                bias_init=bias_init,
+            )
+
+    def __call__(self, carry: jax.Array, inputs: jax.Array) -> Any:
+        r = self.gate_fn(self.ir(inputs) + self.hr(carry))
+        z = self.gate_fn(self.iz(inputs) + self.hz(carry))
+        n = self.activation_fn(getattr(self, "in")(inputs) + r * self.hn(carry))
+        new = (1.0 - z) * n + z * carry
+        return new, new
+
+
+class MGUCell(_Cell):
+    """``linen.MGUCell``: parameters ``if in``, ``hf`` (no bias) and ``hn`` (bias: ``reset_gate``)."""
+
+    def __init__(
+        self,
+        features: int,
+        gate_fn: Any = nnx.sigmoid,
+        activation_fn: Any = nnx.tanh,
+        kernel_init: Any = default_kernel_init,
+        recurrent_kernel_init: Any = _orthogonal,
+        forget_bias_init: Any = _ones,
+        activation_bias_init: Any = _zeros,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        carry_init: Any = _zeros,
+        reset_gate: bool = True,
+        *,
+        in_features: int,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
+        self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        self.reset_gate = reset_gate
+        inits = {"f": forget_bias_init, "n": activation_bias_init}
+        for gate, bias_init in inits.items():
+            _dense(
+                self, f"i{gate}", in_features, rngs, kernel_init=kernel_init, bias_init=bias_init
+            )
+            _dense(
+                self,
+                f"h{gate}",
+                features,
+                rngs,
+                use_bias=gate == "n" and reset_gate,
+                kernel_init=recurrent_kernel_init,
+                bias_init=activation_bias_init,
+            )
+
+    def __call__(self, carry: jax.Array, inputs: jax.Array) -> Any:
+        f = self.gate_fn(getattr(self, "if")(inputs) + self.hf(carry))
+        x = self.hn(carry)
+        if self.reset_gate:
+            x *= f
+        n = self.activation_fn(getattr(self, "in")(inputs) + x)
+        new = (1.0 - f) * n + f * carry
+        return new, new
+
+
+class ConvLSTMCell(_MemoryCell):
+    """``linen.ConvLSTMCell``: convolutions ``ih`` and ``hh`` to the four gates.
+
+    ``inputs`` is ``(*batch, *spatial, in_features)`` with one spatial axis per kernel axis.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        kernel_size: Sequence[int],
+        strides: Sequence[int] | None = None,
+        padding: Any = "SAME",
+        use_bias: bool = True,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        carry_init: Any = _zeros,
+        *,
+        in_features: int,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self._store(features=features, kernel_size=tuple(kernel_size), carry_init=carry_init)
+        self._store(dtype=dtype, param_dtype=param_dtype)
+        for name, size in (("ih", in_features), ("hh", features)):
+            layer = nnx.Conv(
+                size,
+                4 * features,
+                kernel_size,
+                strides,
+                padding=padding,
+                use_bias=use_bias,
+                dtype=dtype,
+                param_dtype=param_dtype,
+                rngs=rngs,
+            )
+            setattr(self, name, layer)
+
+    def __call__(self, carry: Any, inputs: jax.Array) -> Any:
+        memory, hidden = carry
+        i, g, f, o = jnp.split(self.ih(inputs) + self.hh(hidden), 4, axis=-1)
+        f = nnx.sigmoid(f + 1)
+        memory = f * memory + nnx.sigmoid(i) * jnp.tanh(g)
+        hidden = nnx.sigmoid(o) * jnp.tanh(memory)
+        return (memory, hidden), hidden
+
+    @property
+    def num_feature_axes(self) -> int:
+        return len(self.kernel_size) + 1

@@ -1,0 +1,342 @@
+"""Wrappers without variables of their own: RNN, Bidirectional, Sequential, BatchApply.
+
+``RNN`` scans a cell with ``jax.lax.scan`` as ``nn.RNN`` does (flax 0.12.8, linen/recurrent.py and
+core/axes_scan.py). A wrapper holds what it is given, so it can also be built inline, around
+attributes of the caller: ``RNN(self.GRUCell_0)(x)``.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax import random
+
+log = logging.getLogger(__name__)
+
+
+def flip_sequences(
+    inputs: jax.Array, seq_lengths: jax.Array | None, num_batch_dims: int, time_major: bool
+) -> jax.Array:
+    """Reverse ``inputs`` in time, padding staying at the end.
+
+    Args:
+      inputs: ``(*batch, time, *features)``, or ``(time, *batch, *features)`` if ``time_major``.
+      seq_lengths: integers of shape ``(*batch,)``, or None when nothing is padded.
+    """
+    time_axis = 0 if time_major else num_batch_dims
+    if seq_lengths is None:
+        return jnp.flip(inputs, axis=time_axis)
+    steps = inputs.shape[time_axis]
+    lengths = jnp.expand_dims(seq_lengths, axis=time_axis)
+    index = jnp.arange(steps - 1, -1, -1)
+    ones = [1] * num_batch_dims
+    index = jnp.reshape(index, [steps, *ones] if time_major else [*ones, steps])
+    index = (index + lengths) % steps
+    index = index.reshape(list(index.shape) + [1] * (inputs.ndim - index.ndim))
+    return jnp.take_along_axis(inputs, index, axis=time_axis)
+
+
+def concatenate_features(a: jax.Array, b: jax.Array) -> jax.Array:
+    """Join two arrays along the last axis."""
+    return jnp.concatenate([a, b], axis=-1)
+
+
+def _to_front(x: jax.Array, axis: int) -> jax.Array:
+    if axis == 0:
+        return x
+    return jnp.transpose(x, (axis, *(i for i in range(x.ndim) if i != axis)))
+
+
+def _from_front(x: jax.Array, axis: int) -> jax.Array:
+    if axis == 0:
+        return x
+    return jnp.transpose(x, (*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
+
+
+def _matches(collections: Any, name: str) -> bool:
+    """Whether a Linen collection filter (bool, name, names, DenyList) includes ``name``."""
+    if isinstance(collections, bool):
+        return collections
+    if isinstance(collections, str):
+        return collections == name
+    if hasattr(collections, "deny"):
+        return not _matches(collections.deny, name)
+    return name in collections
+
+
+class RNN(nnx.Module):
+    """``linen.RNN``: run ``cell`` over the time axis of ``(*batch, time, *features)``.
+
+    Args:
+      cell: has ``__call__(carry, x)``, ``initialize_carry(rng, input_shape)`` and
+        ``num_feature_axes``.
+      variable_broadcast, variable_carry: which collections of the cell are read-only in the loop
+        and which are updated from step to step; every variable must be in one of them.
+      split_rngs: per stream, whether every step draws its own key (else all steps the same one).
+
+    Raises:
+      NotImplementedError: ``variable_axes`` is not empty.
+      ValueError: the cell holds a variable that the loop would not see.
+    """
+
+    def __init__(
+        self,
+        cell: Any,
+        time_major: bool = False,
+        return_carry: bool = False,
+        reverse: bool = False,
+        keep_order: bool = False,
+        unroll: int = 1,
+        variable_axes: Mapping[Any, Any] | None = None,
+        variable_broadcast: Any = "params",
+        variable_carry: Any = False,
+        split_rngs: Mapping[Any, bool] | None = None,
+    ) -> None:
+        if variable_axes:
+            raise NotImplementedError(
+                f"RNN supports no variable_axes, found {dict(variable_axes)}: "
+                "stack the cell's variables with nnx.vmap and scan it by hand"
+            )
+        self.cell = cell
+        self.time_major = time_major
+        self.return_carry = return_carry
+        self.reverse = reverse
+        self.keep_order = keep_order
+        self.unroll = unroll
+        self.variable_broadcast = _hashable(variable_broadcast)
+        self.variable_carry = _hashable(variable_carry)
+        self.split_rngs = tuple((split_rngs or {}).items())
+
+    def __call__(
+        self,
+        inputs: jax.Array,
+        *,
+        initial_carry: Any = None,
+        init_key: Any = None,
+        seq_lengths: jax.Array | None = None,
+        return_carry: bool | None = None,
+        time_major: bool | None = None,
+        reverse: bool | None = None,
+        keep_order: bool | None = None,
+    ) -> Any:
+        """Outputs for every step, or ``(last carry, outputs)`` with ``return_carry``.
+
+        Arguments other than None override the constructor's. ``initial_carry`` defaults to the
+        cell's, made with ``init_key`` (default ``jax.random.key(0)``).
+        """
+        return_carry = self.return_carry if return_carry is None else return_carry
+        time_major = self.time_major if time_major is None else time_major
+        reverse = self.reverse if reverse is None else reverse
+        keep_order = self.keep_order if keep_order is None else keep_order
+
+        feature_axes = self.cell.num_feature_axes
+        time_axis = 0 if time_major else inputs.ndim - (feature_axes + 1)
+        if time_axis < 0:
+            time_axis += inputs.ndim
+        batch = inputs.shape[1:-feature_axes] if time_major else inputs.shape[:time_axis]
+
+        def flip(x: jax.Array) -> jax.Array:
+            return flip_sequences(x, seq_lengths, len(batch), time_major)
+
+        if reverse:
+            inputs = flip(inputs)
+        if initial_carry is None:
+            key = random.key(0) if init_key is None else init_key
+            step_shape = inputs.shape[:time_axis] + inputs.shape[time_axis + 1 :]
+            initial_carry = self.cell.initialize_carry(key, step_shape)
+
+        # With padding the last carry differs per example: keep all carries and select.
+        keep_carries = seq_lengths is not None and return_carry
+        carry, ys = self._scan(initial_carry, _to_front(inputs, time_axis), keep_carries)
+        if keep_carries:
+            carries, ys = ys
+            carry = _last_carry(carries, seq_lengths)
+        outputs = jax.tree.map(lambda y: _from_front(y, time_axis), ys)
+        if reverse and keep_order:
+            outputs = jax.tree.map(flip, outputs)
+        return (carry, outputs) if return_carry else outputs
+
+    def _scan(self, carry: Any, xs: jax.Array, keep_carries: bool) -> tuple[Any, Any]:
+        """Last carry and stacked outputs of the cell over the leading axis of ``xs``."""
+        graphdef, changing, fixed = nnx.split(self.cell, self._is_carried, ...)
+
+        def step(state: Any, x: jax.Array) -> tuple[Any, Any]:
+            changing, carry = state
+            # A copy belongs to this trace, so that its variables may change in it.
+            cell = nnx.merge(graphdef, changing, fixed, copy=True)
+            carry, y = cell(carry, x)
+            changing = nnx.state(cell, self._is_carried)
+            return (changing, carry), ((carry, y) if keep_carries else y)
+
+        (changing, carry), ys = jax.lax.scan(step, (changing, carry), xs, unroll=self.unroll)
+        nnx.update(self.cell, changing)
+        for _, stream in nnx.iter_graph(self.cell):
+            if isinstance(stream, nnx.RngStream) and not self._splits(stream.tag):
+                stream.count[...] += 1  # the next loop draws other keys
+        return carry, ys
+
+    def _is_carried(self, path: Any, value: Any) -> bool:
+        """Whether the loop hands this variable of the cell from step to step."""
+        kind = getattr(value, "type", type(value))
+        if issubclass(kind, nnx.RngState):
+            return self._splits(value.tag)
+        collection = nnx.variable_name_from_type(kind, allow_register=True)
+        if _matches(self.variable_carry, collection):
+            return True
+        if _matches(self.variable_broadcast, collection):
+            return False
+        where = "/".join(map(str, path))
+        raise ValueError(
+            f"the cell's variable '{where}' is of collection '{collection}', which is neither in "
+            f"variable_broadcast={self.variable_broadcast!r} nor in "
+            f"variable_carry={self.variable_carry!r}: name it in one of them"
+        )
+
+    def _splits(self, stream: str) -> bool:
+        for names, split in self.split_rngs:
+            if _matches(names, stream):
+                return split
+        return False
+
+
+def _hashable(collections: Any) -> Any:
+    return tuple(collections) if isinstance(collections, (list, set, frozenset)) else collections
+
+
+def _last_carry(carries: Any, seq_lengths: Any) -> Any:
+    """The carry at each example's last valid step; leaves are ``(time, batch, ...)``."""
+    last = seq_lengths - 1
+    return jax.tree.map(lambda x: x[last, jnp.arange(x.shape[1])], carries)
+
+
+class Bidirectional(nnx.Module):
+    """``linen.Bidirectional``: run two RNNs in opposite directions and merge their outputs."""
+
+    def __init__(
+        self,
+        forward_rnn: Any,
+        backward_rnn: Any,
+        merge_fn: Callable[[jax.Array, jax.Array], jax.Array] = concatenate_features,
+        time_major: bool = False,
+        return_carry: bool = False,
+    ) -> None:
+        self.forward_rnn = forward_rnn
+        self.backward_rnn = backward_rnn
+        self.merge_fn = merge_fn
+        self.time_major = time_major
+        self.return_carry = return_carry
+
+    def __call__(
+        self,
+        inputs: jax.Array,
+        *,
+        initial_carry: Any = None,
+        init_key: Any = None,
+        seq_lengths: jax.Array | None = None,
+        return_carry: bool | None = None,
+        time_major: bool | None = None,
+        reverse: bool | None = None,
+        keep_order: bool | None = None,
+    ) -> Any:
+        """Merged outputs, or ``((forward carry, backward carry), outputs)``.
+
+        ``reverse`` and ``keep_order`` are accepted and ignored, as in Linen.
+        """
+        time_major = self.time_major if time_major is None else time_major
+        return_carry = self.return_carry if return_carry is None else return_carry
+        keys = (None, None) if init_key is None else tuple(random.split(init_key))
+        carries = (None, None) if initial_carry is None else initial_carry
+        if self.forward_rnn is self.backward_rnn:
+            log.warning("forward_rnn and backward_rnn are one object and share their parameters")
+        common = {"seq_lengths": seq_lengths, "return_carry": True, "time_major": time_major}
+        forward_carry, forward = self.forward_rnn(
+            inputs, initial_carry=carries[0], init_key=keys[0], reverse=False, **common
+        )
+        backward_carry, backward = self.backward_rnn(
+            inputs,
+            initial_carry=carries[1],
+            init_key=keys[1],
+            reverse=True,
+            keep_order=True,
+            **common,
+        )
+        outputs = jax.tree.map(self.merge_fn, forward, backward)
+        return ((forward_carry, backward_carry), outputs) if return_carry else outputs
+
+
+class Sequential(nnx.Module):
+    """``linen.Sequential``: call ``layers`` one after the other; modules become ``layers_<index>``.
+
+    A tuple is passed on as positional arguments, a dict as keyword arguments.
+
+    Raises:
+      TypeError: ``layers`` is not a sequence.
+      ValueError: ``layers`` is empty when called.
+    """
+
+    def __init__(self, layers: Sequence[Callable[..., Any]]) -> None:
+        if not isinstance(layers, Sequence):
+            raise TypeError(f"expected layers to be a sequence, found {type(layers).__name__}")
+        self._functions = tuple(
+            None if isinstance(layer, nnx.Module) else layer for layer in layers
+        )
+        for index, layer in enumerate(layers):
+            if isinstance(layer, nnx.Module):
+                setattr(self, f"layers_{index}", layer)
+
+    @property
+    def layers(self) -> tuple[Callable[..., Any], ...]:
+        """The layers in order."""
+        return tuple(
+            getattr(self, f"layers_{index}") if function is None else function
+            for index, function in enumerate(self._functions)
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        layers = self.layers
+        if not layers:
+            raise ValueError("expected Sequential to have layers, found none")
+        outputs = layers[0](*args, **kwargs)
+        for layer in layers[1:]:
+            if isinstance(outputs, tuple):
+                outputs = layer(*outputs)
+            elif isinstance(outputs, dict):
+                outputs = layer(**outputs)
+            else:
+                outputs = layer(outputs)
+        return outputs
+
+
+class BatchApply:
+    """``linen.BatchApply``: merge the first ``num_dims`` axes, call ``f``, split them again.
+
+    Arrays of a smaller rank pass unchanged.
+
+    Raises:
+      ValueError: no argument has ``num_dims`` axes.
+    """
+
+    def __init__(self, f: Callable[..., Any], num_dims: int = 2) -> None:
+        self._f = f
+        self.num_dims = num_dims
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        leaves = jax.tree.leaves((args, kwargs))
+        example = next((leaf for leaf in leaves if jnp.ndim(leaf) >= self.num_dims), None)
+        if example is None:
+            raise ValueError(f"BatchApply needs an input with at least {self.num_dims} axes")
+        leading = example.shape[: self.num_dims]
+
+        def merge(x: Any) -> Any:
+            if jnp.ndim(x) < self.num_dims:
+                return x
+            return x.reshape((math.prod(x.shape[: self.num_dims]), *x.shape[self.num_dims :]))
+
+        args, kwargs = jax.tree.map(merge, (args, kwargs))
+        return jax.tree.map(lambda x: x.reshape(leading + x.shape[1:]), self._f(*args, **kwargs))

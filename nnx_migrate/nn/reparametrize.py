@@ -1,0 +1,212 @@
+"""SpectralNorm and WeightNorm: call a layer with normalised parameters, leaving them as they are.
+
+The native layers overwrite the parameters and name their variables otherwise. Here the variables
+are Linen's: attributes such as ``Dense_1/kernel/u`` (one name, with slashes) on the wrapper.
+
+A layer built inside a compact method belongs to the *enclosing* module in Linen. For that case give
+``layer_name``: the wrapper then does not hold the layer and takes it in every call::
+
+    self.Dense_1 = nnx.Linear(3, 4, rngs=rngs)
+    self.SpectralNorm_0 = SpectralNorm(self.Dense_1, layer_name="Dense_1", rngs=rngs)
+    ...
+    y = self.SpectralNorm_0(x, update_stats=train, layer_instance=self.Dense_1)
+
+Without it the wrapper holds the layer as ``layer_instance``, as in Linen's ``setup``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax import lax
+
+from .dtypes import canonicalize_dtype
+from .normalization import positive_axes
+from .variables import param_key, variable
+
+Paths = list[tuple[tuple[Any, ...], Any]]
+
+
+def _l2_normalize(x: jax.Array, axis: Any = None, eps: float = 1e-12) -> jax.Array:
+    return x * lax.rsqrt((x * x).sum(axis=axis, keepdims=True) + eps)
+
+
+class Reparametrized(nnx.Module):
+    """Calls a layer with each of its ``nnx.Param`` replaced by a function of it."""
+
+    def _attach(self, layer: nnx.Module, layer_name: str | None) -> Paths:
+        """Hold ``layer`` unless it is named; its parameters by path, in Linen's order."""
+        self.layer_name = "layer_instance" if layer_name is None else layer_name
+        self.layer_instance = nnx.data(layer if layer_name is None else None)
+        return list(nnx.to_flat_state(nnx.state(layer, nnx.Param)))
+
+    def _variable_name(self, path: Sequence[Any]) -> str:
+        return "/".join([self.layer_name, *map(str, path)])
+
+    def _call(
+        self,
+        transform: Callable[[Sequence[Any], jax.Array], jax.Array],
+        layer: nnx.Module | None,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        layer = self.layer_instance if layer is None else layer
+        if layer is None:
+            raise ValueError(
+                f"expected layer_instance=self.{self.layer_name} in the call: "
+                f"{type(self).__name__} was built with layer_name and holds no layer"
+            )
+        graphdef, params, rest = nnx.split(layer, nnx.Param, ...)
+        changed = [
+            (path, leaf.replace(transform(path, leaf.get_value())))
+            for path, leaf in nnx.to_flat_state(params)
+        ]
+        normalized = nnx.merge(graphdef, nnx.from_flat_state(changed), rest, copy=True)
+        outputs = normalized(*args, **kwargs)
+        nnx.update(layer, nnx.state(normalized, nnx.Not(nnx.Param)))
+        return outputs
+
+
+class SpectralNorm(Reparametrized):
+    """``linen.SpectralNorm``: divide each matrix of a layer by its estimated largest singular value.
+
+    ``u`` (1, columns) and ``sigma`` () of each matrix are variables of ``collection_name``. They
+    start as after Linen's ``init(..., update_stats=False)``.
+
+    Raises:
+      ValueError: ``error_on_non_matrix`` and a parameter of more than two axes.
+    """
+
+    def __init__(
+        self,
+        layer_instance: nnx.Module,
+        n_steps: int = 1,
+        epsilon: float = 1e-12,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        error_on_non_matrix: bool = False,
+        collection_name: str = "batch_stats",
+        *,
+        layer_name: str | None = None,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self.n_steps = n_steps
+        self.epsilon = epsilon
+        self.dtype = dtype
+        self.error_on_non_matrix = error_on_non_matrix
+        for path, leaf in self._attach(layer_instance, layer_name):
+            value = leaf.get_value()
+            if not self._applies(value):
+                continue
+            name = self._variable_name(path)
+            u = jax.random.normal(param_key(rngs), (1, value.shape[-1]), param_dtype)
+            setattr(self, name + "/u", variable(collection_name, u))
+            setattr(self, name + "/sigma", variable(collection_name, jnp.ones((), param_dtype)))
+
+    def _applies(self, value: Any) -> bool:
+        if value.ndim <= 1 or self.n_steps < 1:
+            return False
+        if value.ndim > 2 and self.error_on_non_matrix:
+            raise ValueError(f"expected a matrix (error_on_non_matrix), found {value.ndim} axes")
+        return True
+
+    def __call__(
+        self,
+        *args: Any,
+        update_stats: bool,
+        layer_instance: nnx.Module | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Call the layer; ``update_stats`` keeps the new ``u`` and ``sigma``."""
+
+        def normalize(path: Sequence[Any], value: jax.Array) -> jax.Array:
+            return self._normalize(path, value, update_stats)
+
+        return self._call(normalize, layer_instance, args, kwargs)
+
+    def _normalize(self, path: Sequence[Any], value: jax.Array, update_stats: bool) -> jax.Array:
+        if not self._applies(value):
+            return value
+        matrix = jnp.reshape(value, (-1, value.shape[-1])) if value.ndim > 2 else value
+        name = self._variable_name(path)
+        u_variable, sigma_variable = getattr(self, name + "/u"), getattr(self, name + "/sigma")
+        u = u_variable[...]
+        for _ in range(self.n_steps):
+            v = _l2_normalize(jnp.matmul(u, matrix.transpose([1, 0])), eps=self.epsilon)
+            u = _l2_normalize(jnp.matmul(v, matrix), eps=self.epsilon)
+        u, v = lax.stop_gradient(u), lax.stop_gradient(v)
+        sigma = jnp.matmul(jnp.matmul(v, matrix), jnp.transpose(u))[0, 0]
+        matrix /= jnp.where(sigma != 0, sigma, 1)
+        if update_stats:
+            u_variable[...] = u
+            sigma_variable[...] = sigma
+        dtype = canonicalize_dtype(value, u, v, sigma, dtype=self.dtype)
+        return jnp.asarray(matrix.reshape(value.shape), dtype)
+
+
+class WeightNorm(Reparametrized):
+    """``linen.WeightNorm``: scale parameters to unit L2 norm, times a learned ``scale``.
+
+    Args:
+      feature_axes: axes with a norm and a scale of their own; None normalises the whole array.
+      variable_filter: only parameters whose path (``Dense_1/kernel``) contains one of these
+        strings; None or empty: all.
+    """
+
+    def __init__(
+        self,
+        layer_instance: nnx.Module,
+        epsilon: float = 1e-12,
+        dtype: Any = None,
+        param_dtype: Any = jnp.float32,
+        use_scale: bool = True,
+        scale_init: Any = nnx.initializers.ones,
+        feature_axes: int | Sequence[int] | None = -1,
+        variable_filter: Iterable[str] | None = ("kernel",),
+        *,
+        layer_name: str | None = None,
+        rngs: nnx.Rngs,
+    ) -> None:
+        self.epsilon = epsilon
+        self.dtype = dtype
+        self.use_scale = use_scale
+        self.feature_axes = feature_axes
+        self.variable_filter = tuple(variable_filter or ())
+        for path, leaf in self._attach(layer_instance, layer_name):
+            name = self._variable_name(path)
+            if use_scale and self._applies(name):
+                value = leaf.get_value()
+                shape = [value.shape[axis] for axis in self._features(value.ndim)]
+                scale = nnx.Param(scale_init(param_key(rngs), shape, param_dtype))
+                setattr(self, name + "/scale", scale)
+
+    def _applies(self, name: str) -> bool:
+        return not self.variable_filter or any(part in name for part in self.variable_filter)
+
+    def _features(self, rank: int) -> tuple[int, ...]:
+        return () if self.feature_axes is None else positive_axes(rank, self.feature_axes)
+
+    def __call__(self, *args: Any, layer_instance: nnx.Module | None = None, **kwargs: Any) -> Any:
+        """Call the layer with normalised parameters."""
+        return self._call(self._normalize, layer_instance, args, kwargs)
+
+    def _normalize(self, path: Sequence[Any], value: jax.Array) -> jax.Array:
+        name = self._variable_name(path)
+        if not self._applies(name):
+            return value
+        features = self._features(value.ndim)
+        reduced = tuple(axis for axis in range(value.ndim) if axis not in features)
+        normalized = _l2_normalize(value, axis=reduced, eps=self.epsilon)
+        operands = [value]
+        if self.use_scale:
+            shape = [1] * value.ndim
+            for axis in features:
+                shape[axis] = value.shape[axis]
+            scale = getattr(self, name + "/scale")[...].reshape(shape)
+            normalized *= scale
+            operands.append(scale)
+        return jnp.asarray(normalized, canonicalize_dtype(*operands, dtype=self.dtype))

@@ -1,0 +1,94 @@
+"""Linen collections as NNX variable types, and Linen's rules for choosing a random stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+from flax import nnx
+
+T = TypeVar("T")
+
+
+def variable_type(collection: str) -> type[nnx.Variable[Any]]:
+    """The NNX variable type of a Linen collection; an unknown name gets a type of its own.
+
+    ``params``, ``batch_stats``, ``cache``, ``intermediates`` and ``perturbations`` are the types
+    that ``flax.nnx`` registers for them, so ``nnx.split`` and the Linen bridge agree.
+    """
+    return nnx.variable_type_from_name(collection, allow_register=True)
+
+
+def variable(collection: str, value: Any, **metadata: Any) -> nnx.Variable[Any]:
+    """A variable of ``collection`` holding ``value`` (Linen's ``self.variable``)."""
+    return variable_type(collection)(value, **metadata)
+
+
+def param(rngs: nnx.Rngs, init: Callable[..., Any], *args: Any, **options: Any) -> nnx.Param[Any]:
+    """``self.param`` of Linen: ``nnx.Param(init(rngs.params(), *args))``.
+
+    With the key that Linen would use this is Linen's value, bit for bit, when both run under
+    ``jax.jit``; eager initialisers can differ from compiled ones in the last place.
+    """
+    return nnx.Param(init(param_key(rngs), *args, **options))
+
+
+def param_key(rngs: nnx.Rngs | nnx.RngStream) -> jax.Array:
+    """The next key for an initialiser."""
+    return make_rng(rngs, "params")
+
+
+def stream_of(rngs: nnx.Rngs | nnx.RngStream, name: str) -> nnx.RngStream:
+    """The stream that ``make_rng(name)`` draws from: ``name``, else ``params``, else ``default``.
+
+    Linen falls back to ``params`` and NNX to ``default``; both are tried, Linen's first.
+
+    Raises:
+      KeyError: none of the three exists.
+      TypeError: ``rngs`` is neither ``nnx.Rngs`` nor ``nnx.RngStream``.
+    """
+    if isinstance(rngs, nnx.RngStream):
+        return rngs
+    if not isinstance(rngs, nnx.Rngs):
+        raise TypeError(f"expected rngs to be nnx.Rngs or nnx.RngStream, found {type(rngs)}")
+    for candidate in (name, "params", "default"):
+        if candidate in rngs:
+            return rngs[candidate]
+    raise KeyError(
+        f"no random stream named '{name}', 'params' or 'default' in rngs: "
+        f"construct with nnx.Rngs({name}=...)"
+    )
+
+
+def make_rng(rngs: nnx.Rngs | nnx.RngStream, name: str = "params") -> jax.Array:
+    """The next key of the stream ``name`` under Linen's fallback rule (see :func:`stream_of`)."""
+    return stream_of(rngs, name)()
+
+
+def stream(rngs: nnx.Rngs | nnx.RngStream, name: str) -> nnx.RngStream:
+    """A stream for one module to own, forked from ``name``: ``self.noise_rng = stream(rngs, "noise")``.
+
+    Forking draws one key, so that no two modules that own a stream share keys.
+    """
+    return nnx.RngStream(stream_of(rngs, name)(), tag=name)
+
+
+def merge_param(name: str, a: T | None, b: T | None) -> T:
+    """The one of ``a`` (constructor) and ``b`` (call) that is not None, as ``nn.merge_param``.
+
+    Raises:
+      ValueError: both are None, or neither is.
+    """
+    if a is None and b is None:
+        raise ValueError(
+            f"expected '{name}' as a constructor argument or as a call argument, found neither"
+        )
+    if a is not None and b is not None:
+        raise ValueError(
+            f"expected '{name}' either as a constructor argument or as a call argument, found both"
+        )
+    if a is None:
+        assert b is not None
+        return b
+    return a
