@@ -1,0 +1,1 @@
+"""Measurements on real code; not part of the installed package."""

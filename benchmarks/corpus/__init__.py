@@ -1,0 +1,1 @@
+"""Rewrite pinned public packages and compare what their models compute before and after."""
