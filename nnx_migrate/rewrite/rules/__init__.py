@@ -24,7 +24,7 @@ from nnx_migrate.rewrite.rules.base import (
     same_call,
 )
 
-_HELPERS = ("base", "layers")
+_HELPERS = ("base", "layers", "references", "contexts")
 _PREFIX = "flax.linen"
 
 

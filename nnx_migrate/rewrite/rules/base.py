@@ -9,7 +9,7 @@ compare with the installed packages.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -204,14 +204,19 @@ def same_call(
     function: str,
     call: ast.Call,
     render: Callable[[ast.AST], str],
-    extra: list[str],
+    extra: Sequence[str] = (),
     *,
     keep_placement: bool = False,
+    limit: int | None = None,
 ) -> str:
-    """The call with its own argument texts (``name``, ``parent`` dropped) plus ``extra``."""
-    arguments = [render(one) for one in call.args]
+    """The call with its own argument texts plus ``extra``.
+
+    ``name`` and ``parent`` are dropped unless ``keep_placement``, also as positional arguments
+    beyond the ``limit`` fields a Linen layer has of its own.
+    """
+    arguments = [render(one) for one in call.args[:limit]]
     for keyword in call.keywords:
         if keep_placement or keyword.arg not in PLACEMENT:
             prefix = "**" if keyword.arg is None else f"{keyword.arg}="
             arguments.append(prefix + render(keyword.value))
-    return f"{function}({', '.join(arguments + extra)})"
+    return f"{function}({', '.join([*arguments, *extra])})"

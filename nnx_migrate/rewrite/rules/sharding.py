@@ -1,0 +1,107 @@
+"""Logical axes and partitioning metadata.
+
+The names that ``flax.linen`` re-exports from ``flax.core`` and ``flax.nnx`` are the same objects
+there. Everything that boxes values (``Partitioned``, ``with_partitioning``), resolves logical names
+or constrains by them is refused for now: NNX resolves the same rules differently (its last matching
+rule wins, Linen takes rules in order and skips used mesh axes), so a plain renaming would change
+specs silently.
+
+flax 0.12.8 and 0.12.12: core/spmd.py, core/meta.py, linen/spmd.py, linen/partitioning.py,
+nnx/spmd.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nnx_migrate.rewrite.rules.base import Example, NameRule, Refusal, RefusalRule
+from nnx_migrate.rewrite.rules.references import table
+
+# The same objects under public names outside flax.linen (a test compares them).
+SAME_ELSEWHERE = {
+    "flax.linen.PARTITION_NAME": "nnx.PARTITION_NAME",
+    "flax.linen.logical_axis_rules": "nnx.logical_axis_rules",
+    "flax.linen.get_logical_axis_rules": "flax.core.spmd.get_logical_axis_rules",
+    "flax.linen.set_logical_axis_rules": "flax.core.spmd.set_logical_axis_rules",
+    "flax.linen.partitioning.axis_rules": "nnx.logical_axis_rules",
+    "flax.linen.partitioning.get_axis_rules": "flax.core.spmd.get_logical_axis_rules",
+    "flax.linen.partitioning.set_axis_rules": "flax.core.spmd.set_logical_axis_rules",
+}
+
+_BOXED = (
+    "nnx.with_partitioning(init, names) stores the names on the Variable; read its .value as [...]"
+)
+_RESOLVE = "resolve the names once with Linen's algorithm and pass a PartitionSpec"
+_STATE = "nnx.get_partition_spec(nnx.state(module)) after resolving the logical names"
+
+_RECIPES: Mapping[str, tuple[str, str]] = {
+    "Partitioned": ("a box of partition names", _BOXED),
+    "LogicallyPartitioned": ("a box of logical axis names", _BOXED),
+    "spmd.LogicallyPartitioned": ("a box of logical axis names", _BOXED),
+    "with_partitioning": ("an initialiser that boxes partition names", _BOXED),
+    "with_logical_partitioning": ("an initialiser that boxes logical axis names", _BOXED),
+    "unbox": ("unboxing of parameters", "NNX parameters are not boxed: drop the call"),
+    "get_partition_spec": ("partition specs of boxed variables", _STATE),
+    "get_sharding": (
+        "shardings of boxed variables",
+        "nnx.get_named_sharding(nnx.state(module), mesh) after resolving the logical names",
+    ),
+    "logical_to_mesh": ("resolution of logical axis names", _RESOLVE),
+    "logical_to_mesh_axes": ("resolution of logical axis names", _RESOLVE),
+    "logical_to_mesh_sharding": ("resolution of logical axis names", _RESOLVE),
+    "with_logical_constraint": (
+        "a constraint by logical axis names",
+        "jax.lax.with_sharding_constraint with the PartitionSpec that Linen's rules resolve to",
+    ),
+    "RulesFallback": ("what to do with names that no rule matches", _RESOLVE),
+    "spmd": ("the module flax.linen.spmd", "name the function you need"),
+    "meta": ("the module flax.core.meta through flax.linen", "import flax.core.meta"),
+    "partitioning": ("the module flax.linen.partitioning", "name the function you need"),
+    "partitioning.logical_to_mesh": ("resolution of logical axis names", _RESOLVE),
+    "partitioning.logical_to_mesh_axes": ("resolution of logical axis names", _RESOLVE),
+    "partitioning.get_axis_names": ("axis names of variables", _STATE),
+    "partitioning.with_sharding_constraint": (
+        "a constraint by logical axis names",
+        "jax.lax.with_sharding_constraint with the PartitionSpec that Linen's rules resolve to",
+    ),
+    "partitioning.param_with_axes": (
+        "a parameter with axis names in a collection of their own",
+        "nnx.Param(init(rngs.params(), shape), sharding_names=axes)",
+    ),
+    "partitioning.variable_with_axes": (
+        "a variable with axis names in a collection of their own",
+        "an nnx.Variable of the collection's type with sharding_names=axes",
+    ),
+    "partitioning.scan_with_axes": (
+        "a lifted scan that records axis names",
+        "nnx.scan with transform_metadata={nnx.PARTITION_NAME: name}",
+    ),
+    "partitioning.vmap_with_axes": (
+        "a lifted vmap that records axis names",
+        "nnx.vmap with transform_metadata={nnx.PARTITION_NAME: name}",
+    ),
+    "partitioning.core_remat_static": ("an internal of flax's remat", "use jax.checkpoint"),
+    "partitioning.AxisMetadata": ("a box of axis names in a collection", _STATE),
+    "partitioning.PartitionedVariable": ("a variable with axis names", _STATE),
+    "partitioning.RulesFallback": ("what to do with names that no rule matches", _RESOLVE),
+}
+
+RULES = (
+    NameRule(
+        name="logical_axis_rules",
+        symbols=frozenset(SAME_ELSEWHERE),
+        example=Example("nn.logical_axis_rules(rules)", "nnx.logical_axis_rules(rules)"),
+        reference=table(SAME_ELSEWHERE),
+    ),
+    RefusalRule(
+        name="sharding",
+        refusals={
+            f"flax.linen.{name}": Refusal(f"nn.{name}, {reason}, is not rewritten", recipe)
+            for name, (reason, recipe) in _RECIPES.items()
+        },
+        example=Example(
+            "nn.with_logical_constraint(x, ('batch', 'embed'))",
+            "refused: jax.lax.with_sharding_constraint with the resolved PartitionSpec",
+        ),
+    ),
+)

@@ -1,0 +1,76 @@
+"""Lifted transformations and scope tools that are not carried over yet: refused with a recipe.
+
+Linen lifts ``jax`` transformations over a module's variables and rngs by collection and stream name;
+NNX has ``nnx.scan``, ``nnx.vmap``, ... over modules, with the stacking said per state filter. Which
+filters a Linen call means depends on the variables of the class it is applied to.
+
+flax 0.12.8 and 0.12.12: linen/transforms.py, nnx/transforms/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nnx_migrate.rewrite.rules.base import Example, Refusal, RefusalRule
+
+_RECIPES: Mapping[str, tuple[str, str]] = {
+    "scan": (
+        "lifted scan over a module",
+        "build the stack with nnx.vmap over split rngs, then nnx.scan a function (module, carry)",
+    ),
+    "vmap": (
+        "lifted vmap over a module",
+        "nnx.vmap the constructor over split rngs, then a function of the module (nnx.StateAxes)",
+    ),
+    "jit": ("lifted jit", "call jax.jit on a function of nnx.split(module), or use nnx.jit"),
+    "remat_scan": (
+        "remat_scan",
+        "write the loop as nnx.scan over a function decorated with nnx.remat",
+    ),
+    "map_variables": (
+        "map_variables",
+        "keep the stored parameters in the module and apply trans_in_fn where they are read",
+    ),
+    "add_metadata_axis": (
+        "add_metadata_axis",
+        "pass transform_metadata={nnx.PARTITION_NAME: name} to nnx.vmap or nnx.scan",
+    ),
+    "fold_rngs": ("fold_rngs", "fold the key of each stream by hand with jax.random.fold_in"),
+    "share_scope": (
+        "share_scope",
+        "hold the shared submodules as attributes of the outer module and pass them in",
+    ),
+    "cond": ("lifted cond", "nnx.cond(pred, true_fun, false_fun, module, *operands)"),
+    "switch": ("lifted switch", "nnx.switch(index, branches, module, *operands)"),
+    "while_loop": (
+        "lifted while_loop",
+        "nnx.while_loop(cond_fun, body_fun, (module, init)): the module is part of the carry",
+    ),
+    "grad": ("lifted grad", "nnx.grad(function, argnums=nnx.DiffState(0, nnx.Param))(module, ...)"),
+    "value_and_grad": (
+        "lifted value_and_grad",
+        "nnx.value_and_grad(function, argnums=nnx.DiffState(0, nnx.Param))(module, ...)",
+    ),
+    "jvp": ("lifted jvp", "nnx.jvp of a function of the module, or jax.jvp after nnx.split"),
+    "vjp": ("lifted vjp", "nnx.vjp of a function of the module, or jax.vjp after nnx.split"),
+    "custom_vjp": ("lifted custom_vjp", "nnx.custom_vjp: its rules take the module first"),
+    "broadcast": (
+        "nn.broadcast, the marker of lifted scans",
+        "None in in_axes of nnx.scan or nnx.vmap",
+    ),
+    "transforms": ("the module flax.linen.transforms", "name the function you need from flax.nnx"),
+}
+
+RULES = (
+    RefusalRule(
+        name="transforms",
+        refusals={
+            f"flax.linen.{name}": Refusal(f"{reason} is not rewritten", recipe)
+            for name, (reason, recipe) in _RECIPES.items()
+        },
+        example=Example(
+            "nn.scan(Layer, variable_axes={'params': 0}, length=4)",
+            "refused: nnx.vmap the constructor, nnx.scan a function (module, carry)",
+        ),
+    ),
+)

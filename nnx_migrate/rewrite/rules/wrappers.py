@@ -1,0 +1,108 @@
+"""Modules around modules: RNN, Bidirectional, Sequential, BatchApply, SpectralNorm, WeightNorm.
+
+They become the wrappers of the same name in ``nnx_migrate.nn``. RNN, Bidirectional, Sequential and
+BatchApply have no variables of their own and take no ``rngs``; built inline in a compact method,
+what they wrap belongs to the enclosing module, as in Linen, and the wrapper stays inline. (The
+native ones name their children otherwise: ``layers/0`` for ``layers_0``.)
+
+``SpectralNorm`` and ``WeightNorm`` keep variables beside the layer's. Around a layer that is an
+attribute of the enclosing module (a compact method) every call would have to pass that layer, which
+no local edit can add: refused. Around one built in place they hold it, as in Linen's ``setup``.
+
+flax 0.12.8 and 0.12.12: linen/recurrent.py, linen/combinators.py, linen/batch_apply.py,
+linen/normalization.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nnx_migrate.rewrite.rules.base import (
+    Code,
+    Example,
+    LayerCall,
+    LayerRule,
+    Refusal,
+    linen,
+)
+from nnx_migrate.rewrite.rules.layers import Layer, own, own_rule, read, reference
+
+
+def _wrapper(name: str, *fields: str, required: int = 1, takes_rngs: bool = False) -> Layer:
+    return Layer(
+        name=name,
+        target=f"nnm.{name}",
+        fields=fields,
+        required=fields[:required],
+        sizes=(),
+        takes_rngs=takes_rngs,
+    )
+
+
+_RNN = _wrapper(
+    *("RNN", "cell", "time_major", "return_carry", "reverse", "keep_order", "unroll"),
+    *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs"),
+)
+_BIDIRECTIONAL = _wrapper(
+    *("Bidirectional", "forward_rnn", "backward_rnn", "merge_fn", "time_major", "return_carry"),
+    required=2,
+)
+_SPECTRAL = _wrapper(
+    *("SpectralNorm", "layer_instance", "n_steps", "epsilon", "dtype", "param_dtype"),
+    *("error_on_non_matrix", "collection_name"),
+    takes_rngs=True,
+)
+_WEIGHT = _wrapper(
+    *("WeightNorm", "layer_instance", "epsilon", "dtype", "param_dtype", "use_scale"),
+    *("scale_init", "feature_axes", "variable_filter"),
+    takes_rngs=True,
+)
+
+
+def _reparametrized(layer: Layer) -> Callable[[LayerCall], Code | Refusal]:
+    def convert(call: LayerCall) -> Code | Refusal:
+        arguments = read(layer, call)
+        if isinstance(arguments, Refusal):
+            return arguments
+        wrapped = arguments.given.get("layer_instance")
+        if wrapped is None or call.render(wrapped).startswith("self."):
+            return Refusal(
+                f"{layer.name} around a layer of the enclosing module",
+                f"write `self.{layer.name}_0 = nnm.{layer.name}(self.Dense_0, "
+                'layer_name="Dense_0", rngs=rngs)` and pass layer_instance=self.Dense_0 in the call',
+                call.call,
+            )
+        return own(layer, call)
+
+    return convert
+
+
+def _reparametrized_rule(layer: Layer, name: str) -> LayerRule:
+    return LayerRule(
+        name=name,
+        symbols=linen(name),
+        example=Example(
+            f"nn.{name}(nn.Dense(4))",
+            f"nnm.{name}(nnx.Linear(in_features, 4, rngs=rngs), rngs=rngs)",
+        ),
+        convert=_reparametrized(layer),
+        reference=lambda symbol, context: reference(symbol, context, f"nnm.{name}"),
+    )
+
+
+RULES = (
+    own_rule(_RNN, "nn.RNN(cell, reverse=True)", "nnm.RNN(cell, reverse=True)"),
+    own_rule(_BIDIRECTIONAL, "nn.Bidirectional(a, b)", "nnm.Bidirectional(a, b)"),
+    own_rule(
+        _wrapper("Sequential", "layers"),
+        "nn.Sequential([f, g])",
+        "nnm.Sequential([f, g])",
+    ),
+    own_rule(
+        _wrapper("BatchApply", "f", "num_dims"),
+        "nn.BatchApply(f, num_dims=3)",
+        "nnm.BatchApply(f, num_dims=3)",
+    ),
+    _reparametrized_rule(_SPECTRAL, "SpectralNorm"),
+    _reparametrized_rule(_WEIGHT, "WeightNorm"),
+)
