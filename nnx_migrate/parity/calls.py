@@ -1,0 +1,105 @@
+"""What a Linen module's initial call shows: the shapes every submodule was called with.
+
+Nothing is computed: the initialisation runs under ``jax.eval_shape``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from flax import linen
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of one submodule method during the initial call.
+
+    ``path`` is the scope path, ``class_name`` the qualified Linen class, ``arguments`` the bound
+    array arguments in signature order as ``(name, shape)``. Arguments that are no arrays are left
+    out.
+    """
+
+    path: tuple[str, ...]
+    class_name: str
+    method: str
+    arguments: tuple[tuple[str, Shape], ...]
+
+    def shape(self, argument: str) -> Shape | None:
+        """Return the shape of a named argument, or None when it was no array."""
+        return dict(self.arguments).get(argument)
+
+
+def record_calls(
+    module: linen.Module,
+    inputs: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    rng_names: Iterable[str] = (),
+    method: str | Callable[..., Any] | None = None,
+) -> tuple[Call, ...]:
+    """Trace ``module.init`` and return its submodule calls in order, without repetitions.
+
+    ``inputs`` are handed over as they are, so Python control flow over numpy inputs still runs;
+    only what the module computes is abstract. Raises what the module's own code raises.
+    """
+    calls: dict[Call, None] = {}
+
+    def intercept(
+        function: Callable[..., Any], args: Any, keywords: Any, context: linen.module.InterceptorContext
+    ) -> Any:
+        if context.method_name != "setup":
+            calls[_call_of(context, args, keywords)] = None
+        return function(*args, **keywords)
+
+    key = jax.random.key(0)
+    streams = dict.fromkeys(("params", "dropout", *rng_names), key)
+    with linen.intercept_methods(intercept):
+        jax.eval_shape(lambda: module.init(streams, *inputs, method=method, **kwargs))
+    return tuple(calls)
+
+
+def qualified_name(cls: type) -> str:
+    """Return ``package.module.Class``."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _call_of(context: linen.module.InterceptorContext, args: Any, keywords: Any) -> Call:
+    return Call(
+        path=tuple(context.module.path),
+        class_name=qualified_name(type(context.module)),
+        method=context.method_name,
+        arguments=tuple(_array_arguments(context.orig_method, args, keywords)),
+    )
+
+
+def _array_arguments(
+    method: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]
+) -> Iterable[tuple[str, Shape]]:
+    for name, value in _bound(method, args, keywords).items():
+        if hasattr(value, "shape") and hasattr(value, "dtype"):
+            yield name, tuple(value.shape)
+
+
+def _bound(
+    method: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Name the arguments; ``*args`` and ``**kwargs`` are spread, positions without a name counted."""
+    try:
+        bound = inspect.signature(method).bind(*args, **keywords)
+    except (TypeError, ValueError):
+        return {**{str(index): value for index, value in enumerate(args)}, **keywords}
+    named: dict[str, Any] = {}
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_KEYWORD:
+            named.update(value)
+        elif kind is inspect.Parameter.VAR_POSITIONAL:
+            named.update({f"{name}[{index}]": item for index, item in enumerate(value)})
+        else:
+            named[name] = value
+    return named

@@ -1,0 +1,122 @@
+"""Run one side of a file case in a process of its own, and bring its result or its error back."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from nnx_migrate.parity.case_file import CaseError
+
+Side = Literal["before", "after"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs. ``directory`` is shared by both sides of one case.
+
+    ``overrides`` replace keys of the case file's ``CASE``. ``devices`` is the number of simulated
+    CPU devices, or None to take what the mesh needs.
+    """
+
+    side: Side
+    case: Path
+    path_entries: tuple[Path, ...]
+    directory: Path
+    map: Path | None = None
+    devices: int | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def result(self) -> Path:
+        """The directory of this side's result."""
+        return self.directory / self.side
+
+    @property
+    def outcome(self) -> Path:
+        """The file that says how this side ended."""
+        return self.directory / f"{self.side}.json"
+
+    @property
+    def description(self) -> Path:
+        """The before side's description of its Linen module, read by the after side."""
+        return self.directory / "module.pickle"
+
+
+def run_side(job: Job, timeout: float | None = None) -> None:
+    """Run one side; its result then lies in ``job.result``.
+
+    The process has the same interpreter; JAX_PLATFORMS is cpu unless set. Raises
+    :class:`CaseError` (one line, naming the side) when it fails, dies or outlives ``timeout``
+    seconds; it and its children are gone in every case.
+    """
+    job.directory.mkdir(parents=True, exist_ok=True)
+    job_file = job.directory / f"{job.side}-job.pickle"
+    job_file.write_bytes(pickle.dumps(job))
+    log = job.directory / f"{job.side}.log"
+    command = [sys.executable, "-P", "-m", "nnx_migrate.parity.worker", str(job_file)]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=_environment(job),
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            _end(process)
+            raise CaseError(f"{job.side} side: not finished after {timeout:g} s") from error
+        except BaseException:
+            _end(process)
+            raise
+    message = _failure(job, code, log)
+    if message is not None:
+        raise CaseError(f"{job.side} side: {message}")
+
+
+def _environment(job: Job) -> dict[str, str]:
+    root = str(Path(__file__).resolve().parents[2])
+    inherited = os.environ.get("PYTHONPATH")
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join([root, inherited] if inherited else [root])
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # the user's trees stay as they are
+    environment.setdefault("JAX_PLATFORMS", "cpu")
+    if job.devices is not None:
+        environment["XLA_FLAGS"] = device_flags(environment.get("XLA_FLAGS", ""), job.devices)
+    return environment
+
+
+def device_flags(flags: str, devices: int) -> str:
+    """Return XLA_FLAGS with the number of simulated host devices replaced."""
+    name = "--xla_force_host_platform_device_count"
+    kept = [flag for flag in flags.split() if not flag.startswith(name)]
+    return " ".join([*kept, f"{name}={devices}"])
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Stop a running worker and whatever it started; it leads its own process group."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _failure(job: Job, code: int, log: Path) -> str | None:
+    """Return the error of a finished worker as one line, or None when it succeeded."""
+    try:
+        outcome = json.loads(job.outcome.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        last = f": {lines[-1].strip()}" if lines else ""
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return f"its process {how}{last}"
+    error = outcome.get("error")
+    return None if error is None else str(error)

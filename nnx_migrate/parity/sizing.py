@@ -1,0 +1,115 @@
+"""The sizes that a migrated class needs and its Linen original inferred from the initial call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from nnx_migrate.model import ClassMap, SizeArgument
+from nnx_migrate.parity.calls import Call, Shape
+
+Size = int | tuple[int, ...]
+
+# Names that the factories of nnx_migrate.nn give to sizes, with the argument that decides them.
+_CONVENTIONS = {
+    "in_features": SizeArgument("in_features"),
+    "input_shape": SizeArgument("input_shape"),
+    "in_kv_features": SizeArgument("in_kv_features", argument="inputs_k"),
+}
+
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def parameters_of(constructor: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters a class or factory is constructed with, without ``self``."""
+    if isinstance(constructor, type):
+        parameters = list(inspect.signature(constructor.__init__).parameters.values())[1:]
+    else:
+        parameters = list(inspect.signature(constructor).parameters.values())
+    return {parameter.name: parameter for parameter in parameters}
+
+
+def sizes_for(
+    constructor: Callable[..., Any],
+    given: Iterable[str],
+    class_map: ClassMap | None,
+    calls: Sequence[Call],
+    path: tuple[str, ...] | None,
+    linen_class: str,
+) -> tuple[dict[str, Size], tuple[str, ...]]:
+    """Return the traced sizes to pass, and the names of required ones that the trace lacks.
+
+    ``given`` are the constructor arguments that are already known (fields). ``path`` is the scope
+    path of the module, or None when only its class is known.
+    """
+    wanted = _wanted(parameters_of(constructor), set(given), class_map)
+    found: dict[str, Size] = {}
+    missing = []
+    for size, required in wanted:
+        value = _value(size, calls, path, linen_class)
+        if value is not None:
+            found[size.name] = value
+        elif required:
+            missing.append(size.name)
+    return found, tuple(missing)
+
+
+def _wanted(
+    parameters: dict[str, inspect.Parameter], given: set[str], class_map: ClassMap | None
+) -> list[tuple[SizeArgument, bool]]:
+    """List the size arguments with whether the constructor insists on them."""
+    mapped = {size.name: size for size in class_map.size_arguments} if class_map else {}
+    wanted = []
+    for name, parameter in parameters.items():
+        if name == "rngs" or name in given or parameter.kind in _VARIADIC:
+            continue
+        size = mapped.get(name) or _by_name(name)
+        required = parameter.default is inspect.Parameter.empty
+        if size is not None and (required or parameter.kind is inspect.Parameter.KEYWORD_ONLY):
+            wanted.append((size, required))
+        elif required:
+            wanted.append((SizeArgument(name, argument=""), True))
+    return wanted
+
+
+def _by_name(name: str) -> SizeArgument | None:
+    """Read a size argument's name: ``in_features``, ``<argument>_features``, ``<argument>_shape``."""
+    if name in _CONVENTIONS:
+        return _CONVENTIONS[name]
+    for suffix in ("_features", "_shape"):
+        if name.endswith(suffix):
+            return SizeArgument(name, argument=name.removesuffix(suffix))
+    return None
+
+
+def _value(
+    size: SizeArgument, calls: Sequence[Call], path: tuple[str, ...] | None, linen_class: str
+) -> Size | None:
+    """Return one size, or None when the trace lacks it or gives several answers."""
+    if size.submodule is not None:
+        target = (path or ()) + tuple(size.submodule.replace("/", ".").split("."))
+        own, exact = [call for call in calls if call.path == target], True
+    else:
+        own = [call for call in calls if call.path == path and path is not None]
+        exact = bool(own)
+        own = own or [call for call in calls if call.class_name == linen_class]
+        own = [call for call in own if call.method == size.method] or own
+    shapes = [
+        _first(call) if size.argument is None else call.shape(size.argument) for call in own
+    ]
+    values: list[Size] = [
+        shape if size.name.endswith("_shape") else shape[size.axis] for shape in shapes if shape
+    ]
+    # Linen's parameters take the shape of the first call. Without the module's own scope path the
+    # answer counts only when every instance of the class gives the same one.
+    if not values or (not exact and len(set(values)) > 1):
+        return None
+    return values[0]
+
+
+def _first(call: Call) -> Shape | None:
+    """Return the shape of the first array argument; a built-in cell's carry is not its input."""
+    if call.class_name.startswith("flax.linen.") and call.shape("inputs"):
+        return call.shape("inputs")
+    return next((shape for _, shape in call.arguments if shape), None)

@@ -1,0 +1,157 @@
+"""One side of a file case: ``python -m nnx_migrate.parity.worker JOB``.
+
+Loads the case file with this side's tree first on ``sys.path``, calls only this side's functions,
+and leaves the side's result, or its error, in the job's directory.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import pickle
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from nnx_migrate.parity.case_file import (
+    CaseError,
+    CaseFile,
+    call_arguments,
+    describe_error,
+    load_case,
+    told,
+)
+from nnx_migrate.parity.process import Job, device_flags
+
+
+def main(words: list[str]) -> int:
+    """Run the job whose file is the only word; return 0 when it left a result."""
+    job: Job = pickle.loads(Path(words[0]).read_bytes())
+    try:
+        _run(job)
+    except CaseError as error:
+        return _tell(job, str(error))
+    except Exception as error:
+        function = getattr(error, _FUNCTION, "the model")
+        return _tell(job, describe_error(function, error))
+    return _tell(job, None)
+
+
+# The attribute that marks an exception with the case file's function that raised it.
+_FUNCTION = "nnx_migrate_function"
+
+
+def _run(job: Job) -> None:
+    sys.path[:0] = [str(path) for path in job.path_entries]
+    case = load_case(job.case)
+    settings = {**case.settings, **job.overrides}
+    _require_devices(job, settings.get("mesh"))
+    with told("inputs()"):
+        inputs, kwargs = call_arguments(case.inputs(), case.path)
+    if job.side == "before":
+        model: Any = _linen_module(case)
+        if case.nnx is None:
+            _describe(job, model, inputs, kwargs, settings)
+    else:
+        model = _named("nnx(rngs)", case.nnx) if case.nnx else _from_description(job)
+    _evaluate(job, case, model, inputs, kwargs, settings)
+
+
+def _require_devices(job: Job, mesh: Any) -> None:
+    """Make the devices a mesh needs, or say that it does not fit."""
+    if not mesh:
+        return
+    if not isinstance(mesh, Mapping):
+        raise CaseError(f"CASE: mesh: expected {{axis: size}}, found {type(mesh).__name__}")
+    needed = math.prod(mesh.values())
+    if job.devices is None:
+        # XLA reads this when the first device is asked for, which a case file rarely does.
+        os.environ["XLA_FLAGS"] = device_flags(os.environ.get("XLA_FLAGS", ""), needed)
+    import jax
+
+    found = len(jax.devices())
+    if needed > found:
+        shape = ",".join(f"{axis}:{size}" for axis, size in mesh.items())
+        raise CaseError(
+            f"mesh {shape} needs {needed} devices, {found} are there: make the mesh smaller or "
+            f"pass devices={needed}"
+        )
+
+
+def _linen_module(case: CaseFile) -> Any:
+    from flax import linen
+
+    with told("linen()"):
+        module = case.linen()
+    if not isinstance(module, linen.Module):
+        raise CaseError(
+            f"linen() returned a {type(module).__qualname__}: expected a flax.linen.Module "
+            "(does before= name the Linen tree?)"
+        )
+    return module
+
+
+def _describe(job: Job, module: Any, inputs: Any, kwargs: Any, settings: Mapping[str, Any]) -> None:
+    from nnx_migrate.parity import fields
+
+    rng_names = tuple(settings.get("rngs") or ())
+    try:
+        description = fields.describe(
+            module, inputs, kwargs, rng_names, settings.get("method")
+        )
+    except fields.CannotCross as error:
+        raise CaseError(str(error)) from error
+    job.description.write_bytes(pickle.dumps(description))
+
+
+def _from_description(job: Job) -> Callable[[Any], Any]:
+    from nnx_migrate.parity.fields import CannotCross, Description
+    from nnx_migrate.parity.instantiate import build
+    from nnx_migrate.parity.migration_map import BadMap, load_map
+
+    description: Description = pickle.loads(job.description.read_bytes())
+    try:
+        migration_map = load_map(job.map) if job.map else None
+    except BadMap as error:
+        raise CaseError(str(error)) from error
+
+    def construct(rngs: Any) -> Any:
+        try:
+            return build(description, rngs, map=migration_map)
+        except CannotCross as error:
+            raise CaseError(str(error)) from error
+
+    return _named(f"the constructor of {description.class_name}", construct)
+
+
+def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark exceptions of a user's function with its name, for the error line."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if not hasattr(error, _FUNCTION):
+                setattr(error, _FUNCTION, name)
+            raise
+
+    return call
+
+
+def _evaluate(
+    job: Job, case: CaseFile, model: Any, inputs: Any, kwargs: Any, settings: Mapping[str, Any]
+) -> None:
+    raise NotImplementedError
+
+
+def _tell(job: Job, error: str | None) -> int:
+    job.outcome.write_text(json.dumps({"error": error}), encoding="utf-8")
+    return 0 if error is None else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
