@@ -74,7 +74,8 @@ Fp8*, *_dot_general_cls,        not supported: refuse.
 Variables. ``self.param(name, init, *args)`` -> ``nnx.Param(init(rngs.params(), *args))``: bit-equal
 to Linen's value when both see the same key and both run under ``jax.jit`` (eager and compiled
 initialisers can differ by one ulp); an initialiser that ignores its key is passed one all the same.
-``self.variable(col, name, init, *args)`` -> ``variable(col, init(*args))``. ``self.make_rng(name)``
+``self.variable(col, name, init, *args)`` -> ``variable(col, init(*args))``; ``v.value = x`` ->
+``v.set_value(x)`` (``v[...] = x`` would cast to the old dtype), ``v.value`` -> ``v[...]``. ``self.make_rng(name)``
 -> ``self.<name>_rng = stream(rngs, name)`` in ``__init__`` and ``self.<name>_rng()`` in the call.
 
 Class-valued fields (``norm: ModuleDef = nn.BatchNorm``, ``partial(nn.Conv, use_bias=False)``) take

@@ -363,9 +363,9 @@ class MultiHeadDotProductAttention(nnx.Module):
         start = (zero,) * len(batch) + (index, zero, zero)
         key = lax.dynamic_update_slice(self.cached_key[...], key, start)
         value = lax.dynamic_update_slice(self.cached_value[...], value, start)
-        self.cached_key[...] = key
-        self.cached_value[...] = value
-        self.cache_index[...] = self.cache_index[...] + 1
+        self.cached_key.set_value(key)
+        self.cached_value.set_value(value)
+        self.cache_index.set_value(self.cache_index[...] + 1)
         filled = jnp.broadcast_to(jnp.arange(max_length) <= index, (*batch, 1, 1, max_length))
         return key, value, combine_masks(mask, filled)
 

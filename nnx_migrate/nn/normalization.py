@@ -416,8 +416,8 @@ class BatchNorm(_Norm):
                 var = jnp.asarray(var, self.param_dtype)
         else:
             mean, var = self._statistics(x, reduction_axes, mask)
-            self.mean[...] = self.momentum * self.mean[...] + (1 - self.momentum) * mean
-            self.var[...] = self.momentum * self.var[...] + (1 - self.momentum) * var
+            self.mean.set_value(self.momentum * self.mean[...] + (1 - self.momentum) * mean)
+            self.var.set_value(self.momentum * self.var[...] + (1 - self.momentum) * var)
         return self._normalized(x, mean, var, reduction_axes, feature_axes)
 
     def set_view(self, use_running_average: bool | None = None) -> None:

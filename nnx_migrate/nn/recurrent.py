@@ -154,10 +154,10 @@ class RNN(nnx.Module):
         # With padding the last carry differs per example: keep all carries and select.
         keep_carries = seq_lengths is not None and return_carry
         carry, ys = self._scan(initial_carry, _to_front(inputs, time_axis), keep_carries)
-        if keep_carries:
-            carries, ys = ys
-            carry = _last_carry(carries, seq_lengths)
+        carries, ys = ys if keep_carries else (None, ys)
         outputs = jax.tree.map(lambda y: _from_front(y, time_axis), ys)
+        if keep_carries:
+            carry = _last_carry(carries, seq_lengths)
         if reverse and keep_order:
             outputs = jax.tree.map(flip, outputs)
         return (carry, outputs) if return_carry else outputs
@@ -178,7 +178,7 @@ class RNN(nnx.Module):
         nnx.update(self.cell, changing)
         for _, stream in nnx.iter_graph(self.cell):
             if isinstance(stream, nnx.RngStream) and not self._splits(stream.tag):
-                stream.count[...] += 1  # the next loop draws other keys
+                stream.count.set_value(stream.count[...] + 1)  # the next loop draws other keys
         return carry, ys
 
     def _is_carried(self, path: Any, value: Any) -> bool:
@@ -199,6 +199,15 @@ class RNN(nnx.Module):
         )
 
     def _splits(self, stream: str) -> bool:
+        if stream == "default":
+            # NNX's fallback stream stands for any name but params; native layers keep its tag.
+            answers = {split for names, split in self.split_rngs if names != "params"}
+            if len(answers) > 1:
+                raise ValueError(
+                    f"split_rngs={dict(self.split_rngs)} does not tell what the cell's 'default' "
+                    "stream does: construct it with nnx.Rngs(name=...) for each stream"
+                )
+            return answers == {True}
         for names, split in self.split_rngs:
             if _matches(names, stream):
                 return split

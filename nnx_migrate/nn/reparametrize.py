@@ -142,8 +142,8 @@ class SpectralNorm(Reparametrized):
         sigma = jnp.matmul(jnp.matmul(v, matrix), jnp.transpose(u))[0, 0]
         matrix /= jnp.where(sigma != 0, sigma, 1)
         if update_stats:
-            u_variable[...] = u
-            sigma_variable[...] = sigma
+            u_variable.set_value(u)
+            sigma_variable.set_value(sigma)
         dtype = canonicalize_dtype(value, u, v, sigma, dtype=self.dtype)
         return jnp.asarray(matrix.reshape(value.shape), dtype)
 
