@@ -30,8 +30,8 @@ dotted expression counts once. Decided here:
 - It surely is no module when it comes from a package known not to make any (jax, optax, numpy, ...;
   `externals`), from ``flax`` outside ``flax.linen``, from a literal, a Python module, or a project
   class whose whole base chain is known.
-- Anything else may be one. That counts, with ``certain=False``, in a file that imports flax or that
-  imports a name from a project module which does.
+- Anything else may be one. That counts, with ``certain=False``, in a file that imports flax, or
+  imports a name whose definition mentions flax at any remove (`reach`).
 - What a module does inside its own class (``self.param``, ``self.sow``, ...) is no call site.
   A method that is named without a call (``apply_fn=model.apply``, ``jax.jit(model.init)``) is none
   either: those are kept apart as ``handles``, because converting the class breaks them too.

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 from nnx_migrate.ledger.data import Count, Place, Source
 from nnx_migrate.ledger.infer import Inference
 from nnx_migrate.ledger.project import Project
-from nnx_migrate.ledger.resolve import Definition, ModuleValue, Resolver, Symbol, is_linen, under
+from nnx_migrate.ledger.reach import taints
+from nnx_migrate.ledger.resolve import Resolver, Symbol, is_linen
 from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS, Scope, Unit
 from nnx_migrate.ledger.verdicts import Judge, Verdict
 
@@ -24,7 +25,12 @@ def count(sources: Sequence[Source], only: Collection[str] | None = None) -> Cou
         The places, sorted. A file that does not parse counts nothing and is in ``unreadable``.
     """
     project = Project(sources)
-    paths = [path for path in project.affected() if only is None or path in only]
+    tainted = taints(project)
+    paths = sorted(
+        path
+        for path, source in project.sources.items()
+        if source.module in tainted and (only is None or path in only)
+    )
     units = [unit for unit in map(project.unit, paths) if unit is not None]
     resolver = Resolver(project)
     inference = Inference(resolver)
@@ -73,14 +79,13 @@ class _Counter:
 
     def methods(self) -> list[tuple[str, Place]]:
         """Linen module methods called, or named without a call, on what may be a module."""
-        reach = self.in_reach()
         found = []
         for call, scope, owner in self.unit.calls:
             if isinstance(call.func, ast.Attribute):
                 verdict = self.verdict(call.func, scope)
                 if verdict is Verdict.STALE:
                     found.append(("stale call", self.place(call, call.func.attr, owner, True)))
-                elif verdict is Verdict.LINEN or (verdict is Verdict.MAYBE and reach):
+                elif verdict is Verdict.LINEN or verdict is Verdict.MAYBE:
                     certain = verdict is Verdict.LINEN
                     found.append(("call", self.place(call, call.func.attr, owner, certain)))
         for node, scope, owner in self.unit.handles:
@@ -97,39 +102,6 @@ class _Counter:
             return Verdict.NO
         return verdict
 
-    def in_reach(self) -> bool:
-        """Whether a value of unknown origin in this file may be a Linen module.
-
-        So it is when the file imports flax, or something from a project module that does.
-        """
-        for binding in self.unit.imports:
-            if under(binding.target, "flax"):
-                return True
-            if binding.kind == "from":
-                module = self.resolver.project.locate(binding.target, self.unit.module)
-                targets = self.resolver.imported_from(module, binding.name, self.unit)
-            else:
-                targets = self.resolver.binding(binding)
-            if any(self.from_flax(target) for target in targets):
-                return True
-        return False
-
-    def from_flax(self, target: object) -> bool:
-        """Whether an imported thing is flax's, or stands in a project module that imports flax."""
-        if isinstance(target, Symbol):
-            return under(target.name, "flax")
-        if isinstance(target, Definition):
-            return _imports_flax(target.scope.unit)
-        if not isinstance(target, ModuleValue):
-            return False
-        unit = self.resolver.project.module(target.name)
-        if unit is None:
-            return False
-        below = [one for item in unit.imports for one in self.resolver.binding(item)]
-        return _imports_flax(unit) or any(
-            isinstance(one, Definition) and _imports_flax(one.scope.unit) for one in below
-        )
-
     def place(self, node: ast.AST, symbol: str, scope: str, certain: bool) -> Place:
         """Where a node stands, in characters and from 1."""
         line, end_line = getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
@@ -143,10 +115,6 @@ class _Counter:
         if text.isascii():
             return offset + 1
         return len(text.encode()[:offset].decode(errors="replace")) + 1
-
-
-def _imports_flax(unit: Unit) -> bool:
-    return any(under(binding.target, "flax") for binding in unit.imports)
 
 
 def _sorted(places: Iterable[Place]) -> tuple[Place, ...]:

@@ -11,11 +11,6 @@ from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.scopes import Unit, analyse
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
-_IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
-# A lookahead, so that the word "from" in a comment or string cannot swallow a real import.
-_FROM = re.compile(r"\bfrom\b(?=[ \t]*([.\w \t]*?)[ \t]*\bimport\b\s*(\([^)]*\)|[^\n;#]*))")
-_IMPORT = re.compile(r"\bimport\s+([^\n;#(]*)")
-_WORD = re.compile(r"\w+")
 
 
 class Project:
@@ -58,53 +53,6 @@ class Project:
             return name
         found = (one for one in _beside(name, importer) if self.has(one))
         return next(found, name)
-
-    def affected(self) -> list[str]:
-        """Paths, sorted, of the files that could name Linen: they import flax or one that does.
-
-        Decided by text alone and never too narrowly: a file outside this list has no import
-        through which anything of flax could reach it.
-        """
-        pending = {path: _imported(source, self) for path, source in self.sources.items()}
-        reached = {path for path, source in self.sources.items() if _imports_flax(source.text)}
-        modules = {self.sources[path].module for path in reached}
-        while True:
-            more = {
-                path
-                for path, names in pending.items()
-                if path not in reached and not modules.isdisjoint(names)
-            }
-            if not more:
-                return sorted(reached)
-            reached |= more
-            modules |= {self.sources[path].module for path in more}
-
-
-def _imports_flax(text: str) -> bool:
-    if "flax" not in text:
-        return False
-    return bool(_IMPORTS_FLAX.search(text.replace("\\\r\n", " ").replace("\\\n", " ")))
-
-
-def _imported(source: Source, project: Project) -> set[str]:
-    """Project modules the text may import, submodules of packages included."""
-    names: set[str] = set()
-    text = source.text
-    if "\\" in text:
-        text = text.replace("\\\r\n", " ").replace("\\\n", " ")
-    is_package = source.path.replace("\\", "/").endswith("__init__.py")
-    for base, imported in _FROM.findall(text):
-        module = _absolute("".join(base.split()), source.module, is_package)
-        names.update((module, *(f"{module}.{word}" for word in _WORD.findall(imported))))
-        if imported.strip(" ()").startswith("*"):
-            names.add(module)
-    for listed in _IMPORT.findall(text):
-        for part in listed.split(","):
-            name = part.split(" as ")[0].strip()
-            pieces = name.split(".")
-            names.update(".".join(pieces[: size + 1]) for size in range(len(pieces)))
-    names.update([near for name in names for near in _beside(name, source.module)])
-    return {name for name in names if name in project.by_module}
 
 
 def _beside(name: str, importer: str) -> list[str]:

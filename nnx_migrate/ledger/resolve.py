@@ -98,6 +98,10 @@ class Resolver:
 
     def starred(self, name: str, unit: Unit) -> Targets:
         """What the module's star imports may have bound a name to."""
+        key = ("*", unit.module, name)
+        if key in self._open:
+            return NOTHING
+        self._open.add(key)
         found: set[Target] = set()
         for star in unit.stars:
             module = self.project.locate(star.target, unit.module)
@@ -107,6 +111,7 @@ class Resolver:
                     found |= self.member(source, name) - {UNKNOWN}
             elif module and name not in _BUILTINS and not name.startswith("_"):
                 found.add(Symbol(f"{module}.{name}"))
+        self._open.discard(key)
         return frozenset(found)
 
     def binding(self, binding: Binding) -> Targets:

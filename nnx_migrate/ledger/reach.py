@@ -1,0 +1,235 @@
+"""Which files could name Linen, and which of their globals could have anything to do with it.
+
+Parsing is what costs, and in a large project few files have to do with Flax. So a file is parsed
+only when its text imports flax, or imports a *tainted* name from a project module. Tainted is a
+global whose definition mentions flax or another tainted name (in a module that does not import
+flax itself, a class's methods are left out: what they use does not make its instances modules). Text decides never too narrowly
+which files to parse; their syntax trees decide what is tainted.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nnx_migrate.ledger.data import Source
+from nnx_migrate.ledger.project import Project
+from nnx_migrate.ledger.scopes import Binding, Unit
+
+_IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
+# A lookahead, so that the word "from" in a comment or string cannot swallow a real import.
+_FROM = re.compile(r"\bfrom\b(?=[ \t]*([.\w \t]*?)[ \t]*\bimport\b\s*(\([^)]*\)|[^\n;#]*))")
+_IMPORT = re.compile(r"\bimport[ \t]+([^\n;#(]*)")
+_COMMENT = re.compile(r"#[^\n]*")
+_WORD = re.compile(r"\w+")
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+Taints = dict[str, frozenset[str]]  # module -> its tainted globals
+_Named = tuple[str, str]  # module, and a name in it ("" the module itself, "*" all of them)
+
+
+def taints(project: Project) -> Taints:
+    """The tainted globals of every module that could name Linen (it may have none)."""
+    found: Taints = {}
+    parsed: dict[str, list[_Statement]] = {}
+    named = {one.module: _named(one, project) for one in project.by_module.values()}
+    importers: dict[str, set[str]] = {}
+    for module, items in named.items():
+        for target, name in items:
+            importers.setdefault(target, set()).add(module)
+            importers.setdefault(f"{target}.{name}", set()).add(module)
+    pending = deque(module for module, one in project.by_module.items() if _imports_flax(one.text))
+    while pending:
+        module = pending.popleft()
+        source = project.by_module[module]
+        reached = _imports_flax(source.text) or any(_hit(one, found) for one in named[module])
+        if reached and module not in parsed:
+            unit = project.module(module)
+            parsed[module] = [] if unit is None else _statements(unit)
+        names = _tainted(parsed[module], found, project) if reached else frozenset()
+        if reached and found.get(module) != names:
+            found[module] = names
+            pending.extend(sorted(importers.get(module, ())))
+    return found
+
+
+def _hit(item: _Named, found: Taints) -> bool:
+    """Whether importing that name brings something tainted along."""
+    module, name = item
+    names = found.get(module, frozenset())
+    whole = name in ("", "*") and bool(names)
+    return whole or name in names or "*" in names or bool(found.get(f"{module}.{name}"))
+
+
+def _imports_flax(text: str) -> bool:
+    return "flax" in text and bool(_IMPORTS_FLAX.search(_joined(text)))
+
+
+def _named(source: Source, project: Project) -> set[_Named]:
+    """Everything a text may import from the project."""
+    text = _joined(source.text)
+    found: set[_Named] = set()
+    for base, listed in _FROM.findall(text):
+        module = project.locate(_absolute("".join(base.split()), source), source.module)
+        if project.has(module):
+            names = _WORD.findall(_COMMENT.sub("", listed))
+            found.update((module, name) for name in (names if "*" not in listed else ["*"]))
+    for listed in _IMPORT.findall(text):
+        for part in listed.split(","):
+            pieces = part.split(" as ")[0].strip().split(".")
+            heads = (".".join(pieces[: size + 1]) for size in range(len(pieces)))
+            located = (project.locate(head, source.module) for head in heads)
+            found.update((module, "") for module in located if project.has(module))
+    return found
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """One top-level statement: what it binds, what it mentions, which imports it holds."""
+
+    defined: frozenset[str]
+    mentioned: frozenset[str]
+    imports: tuple[Binding, ...]
+
+
+def _statements(unit: Unit) -> list[_Statement]:
+    by_node: dict[int, list[Binding]] = {}
+    bodies = any(one.target.partition(".")[0] == "flax" for one in unit.imports)
+    for one in unit.imports:
+        by_node.setdefault(id(one.node), []).append(one)
+    return [
+        _Statement(
+            frozenset(_defined(node)),
+            frozenset(_mentioned(node, bodies)),
+            tuple(item for child in _within(node, bodies) for item in by_node.get(id(child), ())),
+        )
+        for node in _flat(unit.scope.node)
+    ]
+
+
+def _tainted(statements: list[_Statement], found: Taints, project: Project) -> frozenset[str]:
+    """The globals of a parsed module that mention flax or something tainted, at any remove."""
+    names: set[str] = set()
+    for one in statements:
+        for binding in one.imports:
+            if _import_hit(binding, found, project):
+                names.update(one.defined or _bound(binding, found, project))
+    while True:
+        more = {
+            name
+            for one in statements
+            if not one.mentioned.isdisjoint(names)
+            for name in one.defined
+        }
+        if more <= names:
+            return frozenset(names)
+        names |= more
+
+
+def _import_hit(binding: Binding, found: Taints, project: Project) -> bool:
+    if binding.target.partition(".")[0] == "flax":
+        return True
+    module = project.locate(binding.target, binding.scope.unit.module)
+    if binding.kind == "import":
+        pieces = module.split(".")
+        return any(found.get(".".join(pieces[:size])) for size in range(1, len(pieces) + 1))
+    return _hit((module, "*" if binding.kind == "star" else binding.name), found)
+
+
+def _bound(binding: Binding, found: Taints, project: Project) -> set[str]:
+    """The names a tainted import binds."""
+    node = binding.node
+    if binding.kind == "star":
+        module = project.locate(binding.target, binding.scope.unit.module)
+        if module.partition(".")[0] == "flax":
+            return {"*"}  # any name at all
+        return {name for name in found.get(module, ()) if not name.startswith("_")}
+    aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
+    return {
+        alias.asname or alias.name.partition(".")[0]
+        for alias in aliases
+        if binding.name in (alias.name, alias.asname, alias.name.partition(".")[0])
+    }
+
+
+def _flat(tree: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a module, those inside its conditionals, loops and ``try`` one by one."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While | ast.ExceptHandler):
+            yield from _flat(node)
+        elif isinstance(node, ast.stmt):
+            yield node
+
+
+def _defined(node: ast.stmt) -> set[str]:
+    """The globals a statement binds, or changes through an attribute or item."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        inner = {
+            name for one in ast.walk(node) if isinstance(one, ast.Global) for name in one.names
+        }
+        return {node.name} | inner
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return set()
+    targets = (
+        list(node.targets) if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    )
+    found: set[str] = set()
+    while targets:
+        target = targets.pop()
+        if isinstance(target, ast.Attribute | ast.Subscript | ast.Starred):
+            targets.append(target.value)
+        elif isinstance(target, ast.Tuple | ast.List):
+            targets.extend(target.elts)
+        elif isinstance(target, ast.Name):
+            found.add(target.id)
+    return found
+
+
+def _mentioned(node: ast.stmt, bodies: bool) -> set[str]:
+    """The names a statement loads, quoted annotations included, a class's methods if ``bodies``."""
+    found: set[str] = set()
+    for one in _within(node, bodies):
+        if isinstance(one, ast.Name):
+            found.add(one.id)
+        elif isinstance(one, ast.arg | ast.FunctionDef | ast.AnnAssign):
+            found.update(_quoted(getattr(one, "annotation", None) or getattr(one, "returns", None)))
+    return found
+
+
+def _within(node: ast.stmt, bodies: bool) -> Iterator[ast.AST]:
+    """A statement and all below it, but a class's methods only if ``bodies``."""
+    pending: list[ast.AST] = [node]
+    while pending:
+        one = pending.pop()
+        yield one
+        children = ast.iter_child_nodes(one)
+        skips = isinstance(one, ast.ClassDef) and not bodies
+        pending.extend(c for c in children if not (skips and isinstance(c, _FUNCTIONS)))
+
+
+def _quoted(annotation: ast.expr | None) -> set[str]:
+    """The words of the strings in an annotation."""
+    strings = ast.walk(annotation) if annotation is not None else ()
+    texts = (one.value for one in strings if isinstance(one, ast.Constant))
+    return {word for text in texts if isinstance(text, str) for word in _WORD.findall(text)}
+
+
+def _joined(text: str) -> str:
+    """The text with continued lines joined."""
+    if "\\" not in text:
+        return text
+    return text.replace("\\\r\n", " ").replace("\\\n", " ").replace("\\\r", " ")
+
+
+def _absolute(base: str, source: Source) -> str:
+    level = len(base) - len(base.lstrip("."))
+    if not level:
+        return base
+    package = source.path.replace("\\", "/").rpartition("/")[2] == "__init__.py"
+    parts = source.module.split(".")
+    keep = parts[: max(0, len(parts) - level + (1 if package else 0))]
+    return ".".join([*keep, base[level:]] if base[level:] else keep)
