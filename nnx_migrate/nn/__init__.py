@@ -117,6 +117,7 @@ from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
 from .naming import LinenNames, linen_name, out_features
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
 from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
+from .remat import remat
 from .reparametrize import SpectralNorm, WeightNorm
 from .stochastic import Dropout
 from .variables import make_rng, merge_param, param, stream, variable, variable_type
@@ -170,6 +171,7 @@ __all__ = [
     "param",
     "pool",
     "promote_dtype",
+    "remat",
     "stream",
     "variable",
     "variable_type",

@@ -44,8 +44,7 @@ RULES = (
         name="linen_helpers",
         symbols=linen(
             *("merge_param", "promote_dtype", "canonicalize_dtype", "flip_sequences"),
-        )
-        | {"flax.linen.dtypes.promote_dtype", "flax.linen.dtypes.canonicalize_dtype"},
+        ),
         example=Example(
             "nn.merge_param('train', self.train, train)",
             "nnm.merge_param('train', self.train, train)",

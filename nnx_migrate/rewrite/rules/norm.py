@@ -15,6 +15,7 @@ flax 0.12.8 and 0.12.12: linen/normalization.py, nnx/nn/normalization.py.
 from __future__ import annotations
 
 import ast
+
 from nnx_migrate.rewrite.rules.base import (
     Arguments,
     Code,

@@ -37,7 +37,6 @@ _STATE = "nnx.get_partition_spec(nnx.state(module)) after resolving the logical 
 _RECIPES: Mapping[str, tuple[str, str]] = {
     "Partitioned": ("a box of partition names", _BOXED),
     "LogicallyPartitioned": ("a box of logical axis names", _BOXED),
-    "spmd.LogicallyPartitioned": ("a box of logical axis names", _BOXED),
     "with_partitioning": ("an initialiser that boxes partition names", _BOXED),
     "with_logical_partitioning": ("an initialiser that boxes logical axis names", _BOXED),
     "unbox": ("unboxing of parameters", "NNX parameters are not boxed: drop the call"),
@@ -80,6 +79,8 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
         "a lifted vmap that records axis names",
         "nnx.vmap with transform_metadata={nnx.PARTITION_NAME: name}",
     ),
+    "partitioning.ScanIn": ("a marker of lifted scans", "None in in_axes of nnx.scan"),
+    "partitioning.ScanOut": ("a marker of lifted scans", "None in out_axes of nnx.scan"),
     "partitioning.core_remat_static": ("an internal of flax's remat", "use jax.checkpoint"),
     "partitioning.AxisMetadata": ("a box of axis names in a collection", _STATE),
     "partitioning.PartitionedVariable": ("a variable with axis names", _STATE),

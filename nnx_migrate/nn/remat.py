@@ -1,0 +1,72 @@
+"""``linen.remat`` of a module class: a subclass whose call is recomputed in the backward pass."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from flax import nnx
+
+M = TypeVar("M")
+
+
+def remat(
+    target: type[M],
+    *,
+    static_argnums: int | Sequence[int] = (),
+    prevent_cse: bool = True,
+    policy: Callable[..., bool] | None = None,
+    counts_self: bool = True,
+) -> type[M]:
+    """A subclass of ``target`` whose ``__call__`` goes through ``nnx.remat``.
+
+    Constructor, variables and paths are those of ``target``. Its name, which automatic submodule
+    names count, is the one Linen gives: ``CheckpointBlock`` for ``nn.remat``,
+    ``Core_remat_staticBlock`` for ``flax.linen.partitioning.remat`` (flax 0.12.8,
+    linen/transforms.py and linen/partitioning.py; the same in 0.12.12).
+
+    Args:
+      target: an ``nnx.Module`` class, or a ``functools.partial`` of one.
+      static_argnums: positions of call arguments that are not traced.
+      prevent_cse, policy: as in ``jax.checkpoint``.
+      counts_self: whether position 0 is ``self``, as ``nn.remat`` has it; with False it is the
+        first argument after it, as ``flax.linen.partitioning.remat`` has it.
+
+    Raises:
+      TypeError: ``target`` is no such class.
+      ValueError: a position is negative, or names ``self``.
+    """
+    options = {"prevent_cse": prevent_cse, "policy": policy, "counts_self": counts_self}
+    if isinstance(target, functools.partial):
+        inner = remat(target.func, static_argnums=static_argnums, **options)  # type: ignore[arg-type]
+        return functools.partial(inner, *target.args, **target.keywords)  # type: ignore[return-value]
+    if not (isinstance(target, type) and issubclass(target, nnx.Module)):
+        raise TypeError(f"expected remat to get an nnx.Module class, found {target!r}")
+    # Only ``target``'s own call is wrapped, so the wrapped function never calls itself.
+    call = nnx.remat(
+        target.__call__,
+        static_argnums=_positions(static_argnums, counts_self),
+        prevent_cse=prevent_cse,
+        policy=policy,
+    )
+
+    @functools.wraps(target.__call__)
+    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return call(self, *args, **kwargs)
+
+    prefix = "Checkpoint" if counts_self else "Core_remat_static"
+    body = {"__call__": __call__, "__module__": target.__module__, "__doc__": target.__doc__}
+    return type(prefix + target.__name__, (target,), body)
+
+
+def _positions(static_argnums: int | Sequence[int], counts_self: bool) -> tuple[int, ...]:
+    """The positions counted with ``self`` as 0."""
+    given = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    shifted = tuple(position if counts_self else position + 1 for position in given)
+    if any(position < 1 for position in shifted):
+        first = 1 if counts_self else 0
+        raise ValueError(
+            f"expected static_argnums of call arguments (from {first} on), found {given}"
+        )
+    return shifted
