@@ -21,8 +21,8 @@ class Call:
     """One call of one submodule method during the initial call.
 
     ``path`` is the scope path, ``class_name`` the qualified Linen class, ``arguments`` the bound
-    array arguments in signature order as ``(name, shape)``. Arguments that are no arrays are left
-    out.
+    array arguments in signature order as ``(name, shape)``; an array inside a structured argument is
+    named by its place in it (``graph.nodes``, ``batch['x']``, ``carry[0]``).
     """
 
     path: tuple[str, ...]
@@ -81,8 +81,9 @@ def _array_arguments(
     method: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]
 ) -> Iterable[tuple[str, Shape]]:
     for name, value in _bound(method, args, keywords).items():
-        if hasattr(value, "shape") and hasattr(value, "dtype"):
-            yield name, tuple(value.shape)
+        for place, leaf in jax.tree_util.tree_leaves_with_path(value):
+            if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+                yield name + jax.tree_util.keystr(place), tuple(leaf.shape)
 
 
 def _bound(

@@ -78,15 +78,16 @@ def call_arguments(value: Any, path: Path) -> tuple[tuple[Any, ...], dict[str, A
     """Split what ``inputs()`` returned into ``(args, kwargs)``.
 
     A tuple of a tuple (or list) and a dict is ``(args, kwargs)``; any other tuple or list is the
-    arguments; a single array is the only argument.
+    arguments; a single array or named tuple is the only
+    argument.
     """
     if isinstance(value, tuple) and len(value) == 2:
         first, second = value
         if isinstance(first, (tuple, list)) and isinstance(second, dict):
             return tuple(first), dict(second)
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, (tuple, list)) and not hasattr(value, "_fields"):
         return tuple(value), {}
-    if hasattr(value, "shape"):
+    if hasattr(value, "shape") or hasattr(value, "_fields"):
         return (value,), {}
     raise CaseError(
         f"{path.name}: inputs() returned a {type(value).__name__}: expected a tuple of call "

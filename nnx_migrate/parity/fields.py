@@ -65,7 +65,7 @@ def describe(
     paths = dict(_module_paths(module, ()))
     try:
         payload, kept = _pickled(module, paths, same_process)
-    except _PICKLING_ERRORS as error:
+    except (*_PICKLING_ERRORS, CannotCross) as error:
         raise CannotCross(_blame(module, paths, same_process, error)) from error
     return Description(qualified_name(type(module)), payload, calls, kept)
 
@@ -139,7 +139,7 @@ class _FieldPickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, linen.Module):
             cls, path = type(value), self._paths.get(id(value))
-            return build_module, (cls, qualified_name(cls), changed_fields(value), path)
+            return build_module, (cls.__module__, cls.__qualname__, changed_fields(value), path)
         if isinstance(value, jax.sharding.Mesh):
             ids = np.vectorize(lambda device: device.id)(value.devices)
             return make_mesh, (ids, value.axis_names, value.axis_types)

@@ -87,12 +87,14 @@ class _Builder(pickle.Unpickler):
 
     def _build_module(
         self,
-        cls: Callable[..., Any],
-        linen_class: str,
+        module: str,
+        name: str,
         values: Mapping[str, Any],
         path: tuple[str, ...] | None,
     ) -> Any:
+        linen_class = f"{module}.{name}"
         entry = self._maps.get(linen_class)
+        cls = self.find_class(module, name)
         if isinstance(cls, type) and issubclass(cls, linen.Module):
             raise CannotCross(
                 f"{linen_class} is still a Linen class on the after side: rewrite it, or define "

@@ -14,8 +14,15 @@ Size = int | tuple[int, ...]
 # Names that the factories of nnx_migrate.nn give to sizes, with the argument that decides them.
 _CONVENTIONS = {
     "in_features": SizeArgument("in_features"),
-    "input_shape": SizeArgument("input_shape"),
+    "input_shape": SizeArgument("input_shape", argument="inputs", axis=None),
     "in_kv_features": SizeArgument("in_kv_features", argument="inputs_k"),
+}
+
+# Sizes that a built-in layer takes beside ``in_features``, which its factory passes on unseen.
+_BUILT_IN = {
+    "flax.linen.attention.MultiHeadDotProductAttention": ("in_kv_features",),
+    "flax.linen.attention.MultiHeadAttention": ("in_kv_features",),
+    "flax.linen.linear.ConvLocal": ("input_shape",),
 }
 
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -44,6 +51,7 @@ def sizes_for(
     path of the module, or None when only its class is known.
     """
     wanted = _wanted(parameters_of(constructor), set(given), class_map)
+    wanted += [(_CONVENTIONS[name], False) for name in _BUILT_IN.get(linen_class, ())]
     found: dict[str, Size] = {}
     missing = []
     for size, required in wanted:
@@ -77,9 +85,10 @@ def _by_name(name: str) -> SizeArgument | None:
     """Read a size argument's name: ``in_features``, ``<argument>_features``, ``<argument>_shape``."""
     if name in _CONVENTIONS:
         return _CONVENTIONS[name]
-    for suffix in ("_features", "_shape"):
-        if name.endswith(suffix):
-            return SizeArgument(name, argument=name.removesuffix(suffix))
+    if name.endswith("_features"):
+        return SizeArgument(name, argument=name.removesuffix("_features"))
+    if name.endswith("_shape"):
+        return SizeArgument(name, argument=name.removesuffix("_shape"), axis=None)
     return None
 
 
@@ -99,7 +108,7 @@ def _value(
         _first(call) if size.argument is None else call.shape(size.argument) for call in own
     ]
     values: list[Size] = [
-        shape if size.name.endswith("_shape") else shape[size.axis] for shape in shapes if shape
+        shape if size.axis is None else shape[size.axis] for shape in shapes if shape
     ]
     # Linen's parameters take the shape of the first call. Without the module's own scope path the
     # answer counts only when every instance of the class gives the same one.
@@ -112,4 +121,6 @@ def _first(call: Call) -> Shape | None:
     """Return the shape of the first array argument; a built-in cell's carry is not its input."""
     if call.class_name.startswith("flax.linen.") and call.shape("inputs"):
         return call.shape("inputs")
-    return next((shape for _, shape in call.arguments if shape), None)
+    arrays = [(name, shape) for name, shape in call.arguments if shape]
+    whole = [shape for name, shape in arrays if name.isidentifier()]
+    return next(iter(whole or [shape for _, shape in arrays]), None)
