@@ -7,20 +7,8 @@ of ``self`` and dataclass fields. What it cannot follow is unknown, never "no mo
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
-from dataclasses import dataclass
 
-from nnx_migrate.ledger.externals import (
-    BRIDGE_MODULES,
-    HANDS_ON,
-    LIFTED,
-    MAKES_LINEN,
-    NOT_FLAX,
-    OPEN_BUILTINS,
-    TO_LINEN,
-    TO_NNX,
-    is_class_name,
-)
+from nnx_migrate.ledger.externals import HANDS_ON, LIFTED, MAKES_LINEN, OPEN_BUILTINS, is_class_name
 from nnx_migrate.ledger.resolve import (
     LINEN,
     UNKNOWN,
@@ -28,39 +16,31 @@ from nnx_migrate.ledger.resolve import (
     ModuleValue,
     Resolver,
     Symbol,
-    Unknown,
     is_linen,
     lookup,
     under,
 )
 from nnx_migrate.ledger.scopes import Binding, Scope, enclosing_method
+from nnx_migrate.ledger.values import (
+    ANY,
+    NO,
+    Instance,
+    NoModule,
+    Returning,
+    Value,
+    Values,
+    class_of,
+    item_of,
+    last_name,
+    method_owner,
+    never_module,
+    options,
+    symbol_state,
+    typed,
+    union,
+)
 
 _DEEPEST = 40  # calls and attributes followed from one place
-
-
-@dataclass(frozen=True)
-class Instance:
-    """An instance of a class, or the result of calling something outside the project."""
-
-    of: Symbol | Definition
-
-
-@dataclass(frozen=True)
-class Returning:
-    """A method whose result is the instance it was taken from (``bind``, ``clone``, ``copy``)."""
-
-    value: Instance
-
-
-@dataclass(frozen=True)
-class NoModule:
-    """A literal, or anything else that is no module."""
-
-
-Value = Symbol | ModuleValue | Definition | Unknown | Instance | Returning | NoModule
-Values = frozenset[Value]
-ANY: Values = frozenset({UNKNOWN})
-NO: Values = frozenset({NoModule()})
 
 
 class Inference:
@@ -92,17 +72,17 @@ class Inference:
                 return self.name(node, scope)
             case ast.Attribute():
                 owners = self.infer(node.value, scope)
-                return _union(self.attribute(owner, node.attr) for owner in owners)
+                return union(self.attribute(owner, node.attr) for owner in owners)
             case ast.Call():
-                return _union(self.call(one, node, scope) for one in self.infer(node.func, scope))
+                return union(self.call(one, node, scope) for one in self.infer(node.func, scope))
             case ast.IfExp():
                 return self.infer(node.body, scope) | self.infer(node.orelse, scope)
             case ast.BoolOp():
-                return _union(self.infer(value, scope) for value in node.values)
+                return union(self.infer(value, scope) for value in node.values)
             case ast.NamedExpr():
                 return self.infer(node.value, scope)
             case ast.Subscript():
-                return _union(_item(owner) for owner in self.infer(node.value, scope))
+                return union(item_of(owner) for owner in self.infer(node.value, scope))
             case ast.Await() | ast.Starred() | ast.Yield() | ast.YieldFrom() | ast.Lambda():
                 return ANY
         return NO
@@ -110,7 +90,7 @@ class Inference:
     def name(self, node: ast.Name, scope: Scope) -> Values:
         """All that a loaded name may be."""
         bindings, beyond = lookup(node, scope)
-        found: Values = _union(self.binding(one) for one in bindings)
+        found: Values = union(self.binding(one) for one in bindings)
         return found | self.resolver.unbound(node.id, scope.unit) if beyond else found
 
     def binding(self, binding: Binding) -> Values:
@@ -145,7 +125,7 @@ class Inference:
 
     def parameter(self, node: ast.arg, scope: Scope) -> Values:
         """A parameter: ``self`` and ``cls`` by position, others by their annotation."""
-        owner = _method_owner(node, scope)
+        owner = method_owner(node, scope)
         if owner is not None:
             holder, is_class = owner
             return frozenset({Definition(holder) if is_class else Instance(Definition(holder))})
@@ -158,10 +138,10 @@ class Inference:
                 return self.quoted(node, node.value, scope)
             return NO if node.value is None else ANY
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            return _options(self.annotation(part, scope) for part in (node.left, node.right))
+            return options(self.annotation(part, scope) for part in (node.left, node.right))
         if isinstance(node, ast.Subscript):
             return self.generic(node, scope)
-        return _union(_typed(one) for one in self.infer(node, scope))
+        return union(typed(one) for one in self.infer(node, scope))
 
     def quoted(self, node: ast.Constant, text: str, scope: Scope) -> Values:
         """A string annotation. Not a reference, but evidence all the same."""
@@ -182,12 +162,12 @@ class Inference:
             if isinstance(one, Symbol)
         }
         if names & {"Optional", "Union"}:
-            return _options(self.annotation(part, scope) for part in inner)
+            return options(self.annotation(part, scope) for part in inner)
         if names & {"Annotated", "Final", "ClassVar", "InitVar"}:
             return self.annotation(inner[0], scope)
         if names & {"Type", "type"}:
-            return _union(_class_of(one) for one in self.annotation(inner[0], scope))
-        return _union(_typed(one) for one in self.infer(node.value, scope))
+            return union(class_of(one) for one in self.annotation(inner[0], scope))
+        return union(typed(one) for one in self.infer(node.value, scope))
 
     def attribute(self, owner: Value, name: str) -> Values:
         """An attribute of a value."""
@@ -208,7 +188,7 @@ class Inference:
         unit = self.resolver.project.module(owner.name)
         own = unit.scope.bindings.get(name, []) if unit is not None else []
         if own:
-            return _union(self.binding(one) for one in own)
+            return union(self.binding(one) for one in own)
         return frozenset(self.resolver.attribute(owner, name))
 
     def instance_attribute(self, owner: Instance, name: str) -> Values:
@@ -216,7 +196,7 @@ class Inference:
         if isinstance(owner.of, Symbol):
             if name in ("bind", "clone", "copy") and is_linen(owner.of):
                 return frozenset({Returning(owner)})
-            return NO if _never_module(owner.of.name) else ANY
+            return NO if never_module(owner.of.name) else ANY
         found = self.member(owner.of.scope, name, owner)
         if found:
             return found
@@ -236,14 +216,14 @@ class Inference:
                 for kind, node, where in assigned
             ]
             values += [self.class_member(binding, owner) for binding in bindings]
-            return _union(values)
+            return union(values)
         return frozenset() if owner is not None else ANY
 
     def class_member(self, binding: Binding, owner: Instance | None) -> Values:
         """A name bound in a class body; a property of an instance is what it returns."""
         node = binding.node
         if owner is not None and binding.inner is not None and isinstance(node, ast.FunctionDef):
-            names = {_last(one) for one in node.decorator_list}
+            names = {last_name(one) for one in node.decorator_list}
             if names & {"property", "cached_property"}:
                 return self.returned(binding.inner)
         return self.binding(binding)
@@ -259,7 +239,7 @@ class Inference:
         if isinstance(function, Returning):
             return frozenset({function.value})
         if isinstance(function, Instance) and isinstance(function.of, Symbol):
-            return NO if _never_module(function.of.name) else ANY
+            return NO if never_module(function.of.name) else ANY
         return NO if isinstance(function, NoModule) else ANY
 
     def call_symbol(self, function: Symbol, node: ast.Call, scope: Scope) -> Values:
@@ -287,7 +267,7 @@ class Inference:
         node = scope.node
         if scope.generator or isinstance(node, ast.AsyncFunctionDef):
             return ANY
-        found = _union(self.infer(value, scope) for value in scope.returns)
+        found = union(self.infer(value, scope) for value in scope.returns)
         declared = getattr(node, "returns", None)
         if UNKNOWN in found and declared is not None and scope.parent is not None:
             return self.annotation(declared, scope.parent)
@@ -334,82 +314,3 @@ class Inference:
         if isinstance(base, Symbol):
             return symbol_state(base.name)
         return "other" if isinstance(base, NoModule) else "maybe"
-
-
-def symbol_state(name: str) -> str:
-    """``linen``, ``nnx``, ``maybe`` or ``other`` for a class outside the project."""
-    if under(name, LINEN) or name in TO_LINEN:
-        return "linen"
-    if name in BRIDGE_MODULES:
-        return "other"
-    if under(name, "flax.nnx"):
-        return "nnx"
-    return "other" if under(name, "flax") or _never_module(name) else "maybe"
-
-
-def lacks_method(name: str, method: str) -> bool:
-    """Whether an NNX class of Flax lacks a Linen method; ``ToNNX`` has a ``lazy_init``."""
-    return not (name in TO_NNX and method == "lazy_init")
-
-
-def _never_module(name: str) -> bool:
-    top = name.partition(".")[0]
-    return top in NOT_FLAX or top in ("builtins", "typing", "typing_extensions")
-
-
-def _typed(value: Value) -> Values:
-    """An instance of an annotated type."""
-    if isinstance(value, Symbol):
-        top, _, last = value.name.rpartition(".")
-        if top in ("typing", "typing_extensions", "collections.abc"):
-            known = {"Sequence", "List", "Dict", "Tuple", "Mapping", "Iterable", "Set", "Text"}
-            return NO if last in known else ANY
-        if value.name in ("builtins.object", "builtins.type"):
-            return ANY
-        return frozenset({Instance(value)})
-    if isinstance(value, Definition) and value.scope.kind == "class":
-        return frozenset({Instance(value)})
-    return ANY
-
-
-def _class_of(value: Value) -> Values:
-    return frozenset({value.of}) if isinstance(value, Instance) else ANY
-
-
-def _item(owner: Value) -> Values:
-    """An item of a value: of what no Linen module can be inside of, no module."""
-    if isinstance(owner, Instance) and isinstance(owner.of, Symbol):
-        top = owner.of.name.partition(".")[0]
-        return NO if top in NOT_FLAX and top not in ("collections", "queue", "pickle") else ANY
-    return ANY
-
-
-def _options(parts: Iterable[Values]) -> Values:
-    """The alternatives of an optional or a union, without ``None``."""
-    return (_union(parts) - NO) or NO
-
-
-def _union(parts: Iterable[Values]) -> Values:
-    return frozenset(value for part in parts for value in part)
-
-
-def _last(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
-
-
-def _method_owner(node: ast.arg, scope: Scope) -> tuple[Scope, bool] | None:
-    """The class whose method takes this as its first parameter, and whether it is the class."""
-    if scope.kind != "class":
-        return None
-    for bindings in scope.bindings.values():
-        for binding in bindings:
-            inner = binding.inner
-            if inner is None or not isinstance(inner.node, ast.FunctionDef | ast.AsyncFunctionDef):
-                continue
-            spec = inner.node.args
-            if [*spec.posonlyargs, *spec.args][:1] == [node]:
-                names = {_last(one) for one in inner.node.decorator_list}
-                if "staticmethod" in names:
-                    return None
-                return scope, "classmethod" in names
-    return None

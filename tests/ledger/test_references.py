@@ -52,8 +52,10 @@ def references(text: str, **others: str) -> list[Place]:
             ["relu"],
         ),
         (
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from flax.linen import Module\n"
-            "def f(x: Module): ...\n",
+            (
+                "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from flax.linen import Module\n"
+                "def f(x: Module): ...\n"
+            ),
             ["Module"],
         ),
         (NN + "f = lambda x: nn.relu(x)\n", ["relu"]),
