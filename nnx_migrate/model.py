@@ -91,14 +91,16 @@ class SizeArgument:
 
     ``method``/``argument``/``axis`` say which dimension of which call argument it is, for example
     ``__call__``/``x``/-1. ``submodule`` is set instead when the size is the ``axis`` of the first
-    argument of the submodule at that scope path.
+    argument of the submodule at that scope path. An ``optional`` size belongs to submodules that
+    only some calls reach: its default is None, and callers that never reach them leave it out.
     """
 
     name: str
     method: str = "__call__"
     argument: str | None = None
-    axis: int = -1
+    axis: int | None = -1  # None: the whole shape, as a tuple
     submodule: str | None = None
+    optional: bool = False
 
 
 @dataclass(frozen=True)

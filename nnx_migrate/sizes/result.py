@@ -60,8 +60,13 @@ class ClassSizes:
     # that only sizes make static) -> their text in __init__
     dims: Mapping[int, str] = field(default_factory=dict)
     carried: Mapping[int, tuple[Carried, ...]] = field(default_factory=dict)  # by id of the loop
+    # every other expression whose value is static, also names of locals (``config`` ->
+    # ``self.config``): what __init__ may write instead of copying the statements it comes from
+    statics: Mapping[int, str] = field(default_factory=dict)
     # the last axis of the first output of __call__, as text valid in __init__, when known
     out_features: str | None = None
+    # the class is a value of some class-valued field: it must have an ``out_features`` attribute
+    exports_out_features: bool = False
     # places that could not be understood and make the class unconvertible: (node, reason)
     problems: tuple[tuple[ast.AST, str], ...] = ()
     review: tuple[tuple[ast.AST, str], ...] = ()  # assumptions worth a person's look

@@ -12,8 +12,6 @@ from nnx_migrate.source.names import table_of
 if TYPE_CHECKING:
     from nnx_migrate.source.project import Module, Project, Scope
 
-MODULE = "flax.linen.Module"
-
 
 @dataclass(frozen=True)
 class Field:
@@ -107,13 +105,21 @@ def index_classes(project: Project) -> dict[str, ClassInfo]:
         bases = tuple(_base(project, base, scope, name, nodes) for base in node.bases)
         parents = [build(base, (*trail, name)) for base in bases if base]
         known = tuple(parent for parent in parents if parent)
-        linen = MODULE in bases or any(parent.linen for parent in known)
+        linen = any(_is_linen_class(base) for base in bases) or any(p.linen for p in known)
         done[name] = ClassInfo(name, module, node, scope, bases, known, linen)
         return done[name]
 
     for name in nodes:
         build(name, ())
     return done
+
+
+def _is_linen_class(symbol: str | None) -> bool:
+    """Whether a base is ``flax.linen.Module`` or one of Linen's own module classes."""
+    if symbol is None or not symbol.startswith("flax.linen."):
+        return False
+    name = symbol.removeprefix("flax.linen.")
+    return name[:1].isupper() and "." not in name
 
 
 def _base(

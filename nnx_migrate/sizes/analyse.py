@@ -1,0 +1,164 @@
+"""Static size inference over a whole project: one study per Linen class.
+
+A class that others construct is studied before them, so that they know which sizes to pass on.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.sizes.candidates import Candidates
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
+from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.sizes.statements import call_function, set_up
+from nnx_migrate.sizes.study import Study, finish
+from nnx_migrate.sizes.values import (
+    Argument,
+    Class,
+    Factories,
+    Function,
+    Instance,
+    Library,
+    Static,
+    Unknown,
+    Value,
+)
+from nnx_migrate.source.classes import ClassInfo, Field
+from nnx_migrate.source.names import dotted
+from nnx_migrate.source.project import Project
+
+_NOT_RUN = frozenset({"setup", "__post_init__", "__hash__", "__eq__", "__repr__", "__getattr__"})
+
+
+def analyse(project: Project) -> Mapping[str, ClassSizes]:
+    """Sizes of every Linen class of the project by qualified name."""
+    return Analysis(project).everything()
+
+
+@dataclass
+class Analysis:
+    """Studies of one project, each made once."""
+
+    project: Project
+    done: dict[str, ClassSizes] = field(default_factory=dict)
+    running: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Index the constructor calls once."""
+        self.candidates = Candidates(self.project)
+
+    def everything(self) -> Mapping[str, ClassSizes]:
+        """Study all classes."""
+        for name in self.project.linen:
+            self.sizes_of(name)
+        return self.done
+
+    def sizes_of(self, name: str) -> ClassSizes:
+        """Study one class, its submodules' classes first."""
+        if name in self.done:
+            return self.done[name]
+        info = self.project.linen[name]
+        if name in self.running:
+            return ClassSizes(problems=((info.node, "the class constructs itself"),))
+        self.running.append(name)
+        try:
+            self.done[name] = self._study(info)
+        finally:
+            self.running.pop()
+        return self.done[name]
+
+    def _study(self, info: ClassInfo) -> ClassSizes:
+        root = Instance(info, {}, None, None)
+        interpreter = Interpreter(self.project, root)
+        root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
+        try:
+            output = _run_methods(interpreter, info, root)
+        except (TooDeep, RecursionError) as problem:
+            return ClassSizes(problems=((info.node, f"size inference gave up: {problem}"),))
+        exported = self._is_candidate(info)
+        return finish(Study(interpreter, root, output, self.sizes_of, exported))
+
+    def _is_candidate(self, info: ClassInfo) -> bool:
+        return any(
+            info.name in self.candidates.factories(cls, one.name)
+            for cls in self.project.linen.values()
+            for one in cls.fields
+        )
+
+    def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:
+        own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
+        symbols = self.candidates.factories(info, one.name)
+        if symbols and (_is_called_twice(info, one.name) or self._only_classes(symbols)):
+            options = tuple(
+                Class(self.project.linen[s]) if s in self.project.linen else Library(s)
+                for s in symbols
+            )
+            return Factories(options, f"self.{one.name}")
+        module = self._annotated_module(one)
+        if module is not None:
+            fields: dict[str, Value] = {
+                f.name: Static(Expr(ast.Attribute(own.expr.node, f.name, ast.Load())))
+                for f in module.fields
+            }
+            return Instance(module, fields, None, None)
+        return own
+
+    def _only_classes(self, symbols: tuple[str, ...]) -> bool:
+        return all(s in self.project.linen or Interpreter.is_layer(s) for s in symbols)
+
+    def _annotated_module(self, one: Field) -> ClassInfo | None:
+        node = one.annotation
+        if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Optional"):
+            node = node.slice
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+            node = node.left
+        if dotted(node) is None:
+            return None
+        return self.project.linen.get(self.project.resolve(node, one.owner.scope) or "")
+
+
+def _is_called_twice(info: ClassInfo, name: str) -> bool:
+    """Whether ``self.name(...)(...)`` occurs: the field is a factory of modules."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Call)
+        and dotted(node.func.func) == ("self", name)
+        for cls in info.mro
+        for node in ast.walk(cls.node)
+    )
+
+
+def _run_methods(interpreter: Interpreter, info: ClassInfo, root: Instance) -> Value:
+    """Run ``__call__`` first, then every other public method, on unknown arguments."""
+    set_up(interpreter, root)
+    output: Value = Unknown("no __call__")
+    has_call = info.find("__call__") is not None
+    if has_call:
+        output = _run_method(interpreter, info, root, "__call__")
+    interpreter.primary = not has_call
+    names = {name for cls in info.mro if cls.linen for name in cls.methods}
+    for name in sorted(names - _NOT_RUN - {"__call__"}):
+        if not name.startswith("_"):
+            _run_method(interpreter, info, root, name)
+    return output
+
+
+def _run_method(interpreter: Interpreter, info: ClassInfo, root: Instance, name: str) -> Value:
+    found = info.find(name)
+    if found is None:
+        return Unknown("no such method")
+    cls, node = found
+    decorators = interpreter.project.decorators(cls, node)
+    if any(one in ("staticmethod", "classmethod") for one in decorators):
+        return Unknown("no instance method")
+    spec = node.args
+    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:]
+    args = tuple(Argument(one) for one in positional)
+    kwargs: dict[str, Value] = {one.arg: Argument(one.arg) for one in spec.kwonlyargs}
+    function = Function(node, cls.scope, {}, root, cls)
+    return call_function(interpreter, function, args, kwargs)
+
+

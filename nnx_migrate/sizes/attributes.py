@@ -1,0 +1,292 @@
+"""Attributes and methods of abstract values."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.values import (
+    NONE,
+    Argument,
+    Array,
+    Choice,
+    Class,
+    Function,
+    Instance,
+    Library,
+    Partial,
+    Record,
+    Repeated,
+    Sequence,
+    Static,
+    Submodule,
+    Unknown,
+    Value,
+    as_array,
+    join,
+)
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Frame, Interpreter
+
+
+@dataclass(frozen=True)
+class ShapeOf(Value):
+    """``x.shape`` of an array whose rank may be unknown."""
+
+    shape_of: Array
+
+
+_KEEPS_TYPE = frozenset({"T", "real", "imag", "at", "value"})
+
+
+def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame) -> Value:
+    """``base.name``."""
+    match base:
+        case Instance():
+            return instance_attribute(interpreter, base, name, frame)
+        case Choice(options=options):
+            values = [attribute_of(interpreter, one, name, frame) for one in options]
+            result = values[0]
+            for other in values[1:]:
+                result = join(None, result, other)
+            return result
+        case Argument(path=path):
+            return _argument_attribute(base, path, name)
+        case Array():
+            return _array_attribute(base, name)
+        case Record(entries=entries):
+            return entries.get(name, Unknown(f"no entry {name}"))
+        case Submodule(arguments=arguments):
+            return arguments.get(name, Unknown(f"attribute {name} of a layer"))
+        case Static(expr=expr):
+            return Static(Expr(ast.Attribute(expr.node, name, ast.Load())))
+        case Class(info=info) if (found := info.find(name)) is not None:
+            return Function(found[1], found[0].scope, {}, None, found[0])
+        case Library(symbol=symbol):
+            return Library(f"{symbol}.{name}")
+        case _:
+            return Unknown(f"attribute {name} of an unknown value")
+
+
+def _argument_attribute(base: Argument, path: str, name: str) -> Value:
+    if name in ("shape", "ndim", "size", "dtype", "T"):
+        return _array_attribute(base.array(), name)
+    return Argument(f"{path}.{name}")
+
+
+def _array_attribute(array: Array, name: str) -> Value:
+    if name == "shape":
+        if array.rank is not None:
+            sizes = array.known(array.rank)
+            items = tuple(Static(s) if s else Unknown("size unknown") for s in sizes)
+            return _Shape(items, False, array)
+        return ShapeOf(array)
+    if name == "ndim":
+        known = array.rank is not None
+        return Static(ex.literal(array.rank)) if known else Unknown("rank unknown")
+    if name == "T":
+        return Array(tuple(reversed(array.known(array.rank))), array.rank) if array.rank else Array()
+    if name == "dtype":
+        return Library("jax.numpy.dtype")
+    return array if name in _KEEPS_TYPE else Unknown(f"array attribute {name}")
+
+
+@dataclass(frozen=True)
+class _Shape(Sequence, ShapeOf):
+    """A shape of known rank: a tuple, and still the shape of its array."""
+
+    def __init__(self, items: tuple[Value, ...], is_list: bool, shape_of: Array) -> None:
+        object.__setattr__(self, "items", items)
+        object.__setattr__(self, "is_list", is_list)
+        object.__setattr__(self, "shape_of", shape_of)
+
+
+def instance_attribute(
+    interpreter: Interpreter, instance: Instance, name: str, frame: Frame
+) -> Value:
+    """Attribute of a Linen instance: set in setup, a field, a property, a class constant."""
+    from nnx_migrate.sizes.expressions import evaluate
+    from nnx_migrate.sizes.interpreter import Frame as NewFrame
+    from nnx_migrate.sizes.statements import call_function, set_up
+
+    if name in instance.attributes:
+        return instance.attributes[name]
+    if name in instance.fields:
+        return instance.fields[name]
+    if instance is not frame.instance or not frame.own:
+        set_up(interpreter, instance)
+    if name in instance.attributes:
+        return instance.attributes[name]
+    if name == "variables":
+        return Library("<variables>")
+    found = instance.info.find(name)
+    if found is not None:
+        cls, node = found
+        function = Function(node, cls.scope, {}, instance, cls)
+        decorators = interpreter.project.decorators(cls, node)
+        if any(one.endswith("property") for one in decorators):
+            return call_function(interpreter, function, (), {})
+        return function
+    for cls in instance.info.mro:
+        for statement in cls.node.body:
+            if isinstance(statement, ast.Assign) and _names(statement) == [name]:
+                return evaluate(interpreter, statement.value, NewFrame(cls.scope, {}))
+    return Unknown(f"{instance.info.name} has no attribute {name}")
+
+
+def _names(statement: ast.Assign) -> list[str]:
+    return [one.id for one in statement.targets if isinstance(one, ast.Name)]
+
+
+def call_method(
+    interpreter: Interpreter,
+    base: Value,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    """``base.name(*args, **kwargs)``."""
+    from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
+
+    match base:
+        case Instance():
+            return call_instance_method(interpreter, base, name, args, kwargs, node, frame)
+        case Submodule():
+            return call_layer_method(interpreter, base, name, args, kwargs)
+        case Array() | Argument():
+            return _array_method(interpreter, base, name, args, kwargs, node, frame)
+        case Choice():
+            array = as_array(base)
+            if array is not None:
+                return _array_method(interpreter, array, name, args, kwargs, node, frame)
+            values = [
+                call_method(interpreter, one, name, args, kwargs, node, frame)
+                for one in base.options
+            ]
+            result = values[0]
+            for other in values[1:]:
+                result = join(None, result, other)
+            return result
+        case Record():
+            return _record_method(interpreter, base, name, args, kwargs, node)
+        case Sequence() | Repeated():
+            return _sequence_method(base, name, args, node, frame)
+        case Static(expr=expr):
+            return _static_method(expr, name, args, kwargs)
+        case Library(symbol="<super>"):
+            return _super_method(interpreter, name, args, kwargs, frame)
+        case Class() | Partial() | Library():
+            target = attribute_of(interpreter, base, name, frame)
+            return interpreter.call(target, args, kwargs, node, frame)
+        case _:
+            return Unknown(f"method {name} of an unknown value")
+
+
+def _super_method(
+    interpreter: Interpreter,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    frame: Frame,
+) -> Value:
+    from nnx_migrate.sizes.statements import call_function
+
+    instance, here = frame.instance, frame.defined_in
+    if instance is None or here is None:
+        return Unknown("super() outside a method")
+    order = instance.info.mro
+    for cls in order[order.index(here) + 1 :] if here in order else ():
+        if name in cls.methods:
+            function = Function(cls.methods[name], cls.scope, {}, instance, cls)
+            return call_function(interpreter, function, args, kwargs)
+    return Unknown(f"no inherited method {name}")
+
+
+def _array_method(
+    interpreter: Interpreter,
+    base: Value,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    from nnx_migrate.sizes.library import call_library
+
+    if isinstance(base, Argument) and name in ("_replace", "get", "items", "pop"):
+        return Record({**kwargs}) if name == "_replace" else Unknown("a call argument's method")
+    if name == "astype":
+        return as_array(base) or Unknown()
+    if name in ("set", "add", "multiply", "get"):  # x.at[...].set(...)
+        return Unknown("an indexed update")
+    if name == "reshape" and len(args) != 1:
+        args = (Sequence(args),)
+    if name == "transpose" and len(args) > 1:
+        args = (Sequence(args),)
+    symbol = f"jax.numpy.{name}"
+    return call_library(interpreter, symbol, (base, *args), kwargs, node, frame)
+
+
+def _record_method(
+    interpreter: Interpreter,
+    base: Record,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+) -> Value:
+    if name in ("_replace", "replace"):
+        return Record({**base.entries, **kwargs}, base.default)
+    if name in ("get", "pop") and args and isinstance(args[0], Static):
+        key = str(args[0].expr.constant) if args[0].expr.is_constant else None
+        if key in base.entries:
+            return base.entries[key]
+        return args[1] if len(args) > 1 else NONE if name == "get" else Unknown()
+    if name == "items":
+        pairs = base.entries.items()
+        return Sequence(tuple(Sequence((Static(ex.literal(k)), v)) for k, v in pairs))
+    if name == "values":
+        return Sequence(tuple(base.entries.values()))
+    if name in base.entries:
+        return interpreter.call_value(base.entries[name], args, kwargs, node)
+    return Unknown(f"dict method {name}")
+
+
+def _sequence_method(
+    base: Value, name: str, args: tuple[Value, ...], node: ast.Call, frame: Frame
+) -> Value:
+    """List methods; ``append`` and ``extend`` rebind the name or attribute that holds the list."""
+    if not isinstance(base, Sequence) or name not in ("append", "extend") or len(args) != 1:
+        return Unknown(f"sequence method {name}")
+    added = args if name == "append" else args[0].items if isinstance(args[0], Sequence) else None
+    longer = Sequence((*base.items, *added), is_list=True) if added is not None else Unknown()
+    holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if isinstance(holder, ast.Name):
+        frame.env[holder.id] = longer
+    elif isinstance(holder, ast.Attribute) and frame.instance is not None:
+        frame.instance.attributes[holder.attr] = longer
+    return NONE
+
+
+def _static_method(
+    expr: Expr, name: str, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> Value:
+    from nnx_migrate.sizes.expressions import static_of
+
+    parts = [static_of(one) for one in args]
+    named = {key: static_of(one) for key, one in kwargs.items()}
+    if any(p is None for p in parts) or any(p is None for p in named.values()):
+        array = as_array(args[0]) if len(args) == 1 else None
+        return array or Unknown("a method of a field on unknown arguments")
+    call = ast.Call(
+        ast.Attribute(expr.node, name, ast.Load()),
+        [p.node for p in parts if p],
+        [ast.keyword(key, p.node) for key, p in named.items() if p],
+    )
+    return Static(Expr(call))

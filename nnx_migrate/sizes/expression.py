@@ -1,0 +1,216 @@
+"""Small symbolic expressions: what a static value is, as Python syntax valid in ``__init__``.
+
+An expression is an ``ast`` tree over fields (``self.x``), literals, loop variables and *input
+sizes*: names such as ``size__x__m1`` that stand for axis -1 of call argument ``x`` until a
+constructor argument is chosen for them.
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+Const = int | float | str | bool | None | tuple["Const", ...]
+
+_ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+
+_INPUT = "size__"
+FOREIGN = "foreign__"  # a name of another module that __init__ cannot spell
+
+
+@dataclass(frozen=True, eq=False)
+class Expr:
+    """One static value; equality is equality of normalised text."""
+
+    node: ast.expr
+
+    @cached_property
+    def text(self) -> str:
+        """Python text."""
+        return ast.unparse(self.node)
+
+    @cached_property
+    def key(self) -> str:
+        """Text in which sums and products are sorted, for comparison."""
+        return _key(self.node)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Free names, ``self`` excluded."""
+        found = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
+        return frozenset(found - {"self"})
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether the value is known."""
+        try:
+            ast.literal_eval(self.node)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            return False
+        return True
+
+    @property
+    def constant(self) -> Const:
+        """The known value. Raises ValueError when it is not constant."""
+        value: Const = ast.literal_eval(self.node)
+        return value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Expr) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Expr({self.text})"
+
+
+def literal(value: Const) -> Expr:
+    """The expression of a known value."""
+    return Expr(ast.parse(repr(value), mode="eval").body)
+
+
+def name(identifier: str) -> Expr:
+    """A free name."""
+    return Expr(ast.Name(identifier, ast.Load()))
+
+
+def parse(text: str) -> Expr:
+    """Expression from Python text."""
+    return Expr(ast.parse(text, mode="eval").body)
+
+
+def input_size(argument: str, axis: int) -> Expr:
+    """Axis ``axis`` of call argument ``argument`` (a dotted or indexed path below a parameter)."""
+    side = f"m{-axis}" if axis < 0 else f"p{axis}"
+    return name(f"{_INPUT}{_escape(argument)}__{side}")
+
+
+def input_shape(argument: str) -> Expr:
+    """The whole shape of a call argument."""
+    return name(f"{_INPUT}{_escape(argument)}__all")
+
+
+def is_input(identifier: str) -> bool:
+    """Whether a name stands for an input size."""
+    return identifier.startswith(_INPUT)
+
+
+def input_of(identifier: str) -> tuple[str, int | None]:
+    """Argument path and axis of an input size; axis None is the whole shape."""
+    argument, _, side = identifier.removeprefix(_INPUT).rpartition("__")
+    if side == "all":
+        return _unescape(argument), None
+    axis = int(side[1:])
+    return _unescape(argument), -axis if side[0] == "m" else axis
+
+
+def _escape(path: str) -> str:
+    return path.replace(".", "__dot__").replace("[", "__at__").replace("]", "")
+
+
+def _unescape(path: str) -> str:
+    parts = path.split("__at__")
+    indexed = parts[0] + "".join(f"[{p.split('__', 1)[0]}]" + _rest(p) for p in parts[1:])
+    return indexed.replace("__dot__", ".")
+
+
+def _rest(part: str) -> str:
+    head, mark, tail = part.partition("__")
+    return mark + tail if head.isdigit() else ""
+
+
+def binary(left: Expr, sign: ast.operator, right: Expr) -> Expr:
+    """``left sign right``, folded when both are known, with the neutral elements removed."""
+    if left.is_constant and right.is_constant:
+        folded = _fold(ast.BinOp(left.node, sign, right.node))
+        if folded is not None:
+            return folded
+    if isinstance(sign, ast.Mult):
+        if left.is_constant and left.constant == 1:
+            return right
+        if right.is_constant and right.constant == 1:
+            return left
+    if isinstance(sign, ast.Add | ast.Sub) and right.is_constant and right.constant == 0:
+        return left
+    if isinstance(sign, ast.Add) and left.is_constant and left.constant == 0:
+        return right
+    if isinstance(sign, ast.FloorDiv) and right.is_constant and right.constant == 1:
+        return left
+    return Expr(ast.BinOp(left.node, sign, right.node))
+
+
+def product(factors: list[Expr]) -> Expr:
+    """Product of sizes; 1 when there are none."""
+    result = literal(1)
+    for factor in factors:
+        result = binary(result, ast.Mult(), factor)
+    return result
+
+
+def total(terms: list[Expr]) -> Expr:
+    """Sum of sizes."""
+    result = literal(0)
+    for term in terms:
+        result = binary(result, ast.Add(), term)
+    return result
+
+
+def choose(test: Expr, yes: Expr, no: Expr) -> Expr:
+    """``yes if test else no``."""
+    return yes if yes == no else Expr(ast.IfExp(test.node, yes.node, no.node))
+
+
+def substitute(expression: Expr, values: Mapping[str, Expr]) -> Expr:
+    """The expression with free names replaced."""
+    if not expression.names & values.keys():
+        return expression
+
+    class Replace(ast.NodeTransformer):
+        def visit_Name(self, node: ast.Name) -> ast.expr:
+            return values[node.id].node if node.id in values else node
+
+    copied = ast.parse(expression.text, mode="eval").body
+    return Expr(Replace().visit(copied))
+
+
+def _fold(node: ast.expr) -> Expr | None:
+    if not isinstance(node, ast.BinOp) or type(node.op) not in _ARITHMETIC:
+        return None
+    left, right = ast.literal_eval(node.left), ast.literal_eval(node.right)
+    if isinstance(node.op, ast.Pow) and not (isinstance(right, int | float) and abs(right) < 64):
+        return None
+    try:
+        value = _ARITHMETIC[type(node.op)](left, right)
+    except (ArithmeticError, TypeError, ValueError):
+        return None
+    return literal(value) if isinstance(value, int | float | str | tuple) else None
+
+
+def _key(node: ast.expr) -> str:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
+        mark = "*" if isinstance(node.op, ast.Mult) else "+"
+        return "(" + mark.join(sorted(_flatten(node, type(node.op)))) + ")"
+    if isinstance(node, ast.BinOp):
+        return f"({_key(node.left)}{type(node.op).__name__}{_key(node.right)})"
+    if isinstance(node, ast.Attribute):
+        return f"{_key(node.value)}.{node.attr}"
+    return ast.unparse(node)
+
+
+def _flatten(node: ast.expr, kind: type[ast.operator]) -> list[str]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, kind):
+        return [*_flatten(node.left, kind), *_flatten(node.right, kind)]
+    return [_key(node)]

@@ -1,0 +1,356 @@
+"""Run a Linen class abstractly: constructors, calls and control flow, over abstract values.
+
+Nothing of the user's code is imported or executed. One ``Interpreter`` studies one class (the
+*root*): its methods run on unknown inputs, methods of its submodules are followed inline, so that
+every size comes out as an expression over the root's own fields and inputs.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
+from nnx_migrate.sizes.values import (
+    NONE,
+    Argument,
+    Class,
+    DataClass,
+    Factories,
+    Function,
+    Instance,
+    Library,
+    Partial,
+    Record,
+    Static,
+    Submodule,
+    Unknown,
+    Use,
+    Value,
+)
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project, Scope
+
+OUT_VARIABLE = "out_features_"
+_DEPTH = 60
+_STEPS = 150_000
+
+
+class TooDeep(Exception):
+    """The code needs more steps than size inference spends on one class."""
+
+
+@dataclass
+class Frame:
+    """One running function."""
+
+    scope: Scope
+    env: dict[str, Value]
+    instance: Instance | None = None
+    defined_in: ClassInfo | None = None
+    own: bool = False  # code of the root class itself
+    returns: list[tuple[Expr | None, Value]] = field(default_factory=list)
+    depth: int = 0  # conditions that were already open when the function started
+
+
+@dataclass
+class Loop:
+    """A loop being run once for all its iterations."""
+
+    node: ast.AST
+    origins: list[ast.AST] = field(default_factory=list)
+    last: dict[str, Expr] = field(default_factory=dict)
+
+
+@dataclass
+class Interpreter:
+    """State of one study; see the module docstring."""
+
+    project: Project
+    root: Instance
+    candidates: dict[tuple[str, str], tuple[Value, ...]] = field(default_factory=dict)
+    conditions: list[Expr | None] = field(default_factory=list)
+    facts: dict[str, Expr] = field(default_factory=dict)
+    loops: list[Loop] = field(default_factory=list)
+    statics: dict[int, str | None] = field(default_factory=dict)
+    built: dict[int, Submodule | Instance] = field(default_factory=dict)
+    carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
+    problems: list[tuple[ast.AST, str]] = field(default_factory=list)
+    review: list[tuple[ast.AST, str]] = field(default_factory=list)
+    primary: bool = True
+    depth: int = 0
+    steps: int = 0
+
+    # ---- bookkeeping
+
+    def step(self) -> None:
+        """Count one evaluation. Raises TooDeep when the budget is spent."""
+        self.steps += 1
+        if self.steps > _STEPS:
+            raise TooDeep(f"more than {_STEPS} steps in {self.root.info.name}")
+
+    @contextmanager
+    def under(self, condition: Expr | None) -> Iterator[None]:
+        """Run a block that only happens when ``condition`` holds."""
+        self.conditions.append(condition)
+        try:
+            yield
+        finally:
+            self.conditions.pop()
+
+    def note(self, node: ast.expr, value: Value, frame: Frame) -> None:
+        """Remember what a root expression is when it is static."""
+        if not frame.own:
+            return
+        text = value.expr.text if isinstance(value, Static) and spellable(value.expr) else None
+        if id(node) in self.statics and self.statics[id(node)] != text:
+            text = None
+        self.statics[id(node)] = text
+
+    def record(
+        self,
+        module: Submodule | Instance,
+        sizes: dict[str, Expr | None],
+        method: str = "__call__",
+        arguments: dict[str, Value] | None = None,
+    ) -> None:
+        """Remember one call of a submodule with the one that built it."""
+        if module.owner is not None:
+            conditions = tuple(self.conditions)
+            use = Use(module, sizes, conditions, self.primary, method, arguments or {})
+            module.owner.records.setdefault(id(module.call), []).append(use)
+
+    # ---- calls
+
+    def call_value(
+        self, target: Value, args: tuple[Value, ...], kwargs: dict[str, Value], node: ast.Call
+    ) -> Value:
+        """Call any value outside a frame (layers that call other layers)."""
+        frame = Frame(Scope(self.root.info.module), {}, None)
+        return self.call(target, args, kwargs, node, frame)
+
+    def call(
+        self,
+        target: Value,
+        args: tuple[Value, ...],
+        kwargs: dict[str, Value],
+        node: ast.Call,
+        frame: Frame,
+    ) -> Value:
+        """Result of calling an abstract value."""
+        self.step()
+        if self.depth > _DEPTH:
+            return Unknown("calls nest too deeply")
+        self.depth += 1
+        try:
+            return self._call(target, args, kwargs, node, frame)
+        finally:
+            self.depth -= 1
+
+    def _call(
+        self,
+        target: Value,
+        args: tuple[Value, ...],
+        kwargs: dict[str, Value],
+        node: ast.Call,
+        frame: Frame,
+    ) -> Value:
+        from nnx_migrate.sizes.library import call_library
+        from nnx_migrate.sizes.statements import call_function
+
+        match target:
+            case Submodule():
+                return self.call_submodule(target, args, kwargs)
+            case Instance():
+                return self.call_instance(target, "__call__", args, kwargs)
+            case Partial():
+                merged = {**target.kwargs, **kwargs}
+                return self._call(target.target, (*target.args, *args), merged, node, frame)
+            case Class():
+                return self.construct(target, args, kwargs, node, frame)
+            case Factories():
+                return self.construct_any(target, args, kwargs, node, frame)
+            case DataClass():
+                return self.construct_record(target, args, kwargs)
+            case Function():
+                return call_function(self, target, args, kwargs)
+            case Library(symbol=symbol) if self.is_layer(symbol):
+                return self.construct_layer(symbol, args, kwargs, node, frame)
+            case Library(symbol=symbol):
+                return call_library(self, symbol, args, kwargs, node, frame)
+            case _:
+                return self.call_unknown(target, args)
+
+    def call_unknown(self, target: Value, args: tuple[Value, ...]) -> Value:
+        """A callable nobody knows: an activation, by far most often, keeps its input's shape."""
+        from nnx_migrate.sizes.values import as_array
+
+        is_callable = isinstance(target, Static | Argument)
+        if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
+            return array
+        return Unknown("the called value is unknown")
+
+    @staticmethod
+    def is_layer(symbol: str) -> bool:
+        """Whether a symbol is a built-in Linen layer."""
+        return symbol.startswith("flax.linen.") and symbol.removeprefix("flax.linen.") in FIELDS
+
+    # ---- construction
+
+    def construct_layer(
+        self,
+        symbol: str,
+        args: tuple[Value, ...],
+        kwargs: dict[str, Value],
+        node: ast.Call,
+        frame: Frame,
+    ) -> Submodule:
+        """Construct a built-in layer."""
+        names = FIELDS[symbol.removeprefix("flax.linen.")]
+        bound = {**dict(zip(names, args, strict=False)), **kwargs}
+        layer = Submodule(symbol, bound, node, self.owner(frame))
+        return self._built(layer, frame)
+
+    def owner(self, frame: Frame) -> Instance | None:
+        """Who builds what a frame constructs."""
+        return frame.instance or self.root
+
+    def _built(self, module: Submodule, frame: Frame) -> Submodule:
+        if module.owner is self.root:
+            self.built.setdefault(id(module.call), module)
+        return module
+
+    def construct(
+        self,
+        target: Class,
+        args: tuple[Value, ...],
+        kwargs: dict[str, Value],
+        node: ast.Call,
+        frame: Frame,
+    ) -> Instance:
+        """Construct a Linen class of the project."""
+        fields = self.bind_fields(target.info, args, kwargs)
+        owner = self.owner(frame)
+        instance = Instance(target.info, fields, node, owner, lifted=target.lifted)
+        if owner is self.root:
+            self.built.setdefault(id(node), instance)
+        return instance
+
+    def bind_fields(
+        self, info: ClassInfo, args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> dict[str, Value]:
+        """Dataclass binding, defaults evaluated where the class stands."""
+        from nnx_migrate.sizes.expressions import evaluate
+
+        positional = [one.name for one in info.fields if not one.keyword_only]
+        bound = {**dict(zip(positional, args, strict=False)), **kwargs}
+        for one in info.fields:
+            if one.name not in bound and one.default is not None:
+                scope = one.owner.scope
+                bound[one.name] = evaluate(self, one.default, Frame(scope, {}))
+        return bound
+
+    def construct_any(
+        self,
+        target: Factories,
+        args: tuple[Value, ...],
+        kwargs: dict[str, Value],
+        node: ast.Call,
+        frame: Frame,
+    ) -> Value:
+        """Construct through a class-valued field: every candidate, seen as one submodule."""
+        silent = Frame(frame.scope, {}, Instance(self.root.info, {}, None, None))
+        options = tuple(self._call(one, args, kwargs, node, silent) for one in target.options)
+        modules = tuple(one for one in options if isinstance(one, Submodule | Instance))
+        if len(modules) != len(options) or not modules:
+            return Unknown("a candidate of the class-valued field is no module")
+        layer = Submodule("", {}, node, self.owner(frame), factory=True, options=modules)
+        return self._built(layer, frame)
+
+    def construct_record(
+        self, target: DataClass, args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> Value:
+        """Construct a plain dataclass, named tuple or model output."""
+        names = [
+            statement.target.id
+            for cls in reversed(target.info.mro)
+            for statement in cls.node.body
+            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+        ]
+        bound = {**dict(zip(names, args, strict=False)), **kwargs}
+        order = [name for name in names if name in bound] + [n for n in bound if n not in names]
+        return Record({name: bound[name] for name in order})
+
+    # ---- submodule calls
+
+    def call_submodule(
+        self, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> Value:
+        """Call a built-in layer, or a submodule whose class is only known at run time."""
+        if layer.options:
+            return self._call_options(layer, args, kwargs)
+        sizes, output = call_layer(LayerCall(self, layer, args, kwargs))
+        self.record(layer, sizes)
+        return output
+
+    def _call_options(
+        self, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> Value:
+        from nnx_migrate.sizes.values import as_array, join
+
+        outputs = [self.call_value(one, args, kwargs, layer.call) for one in layer.options]
+        array = as_array(args[0]) if args else None
+        self.record(layer, {"in_features": array.axis(-1) if array else None})
+        result = outputs[0]
+        for other in outputs[1:]:
+            result = join(None, result, other)
+        joined = as_array(result)
+        if joined is not None and joined.axis(-1) is None:
+            return joined.with_last(ex.name(out_variable(layer.call)))
+        return result
+
+    def call_instance(
+        self, instance: Instance, method: str, args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> Value:
+        """Call a method of a Linen instance."""
+        from nnx_migrate.sizes.statements import call_function, set_up
+
+        found = instance.info.find(method)
+        if found is None:
+            return Unknown(f"{instance.info.name} has no method {method}")
+        set_up(self, instance)
+        cls, node = found
+        names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)][1:]
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        self.record(instance, {}, method, given)
+        if any("scan" in one or "vmap" in one for one in self.project.decorators(cls, node)):
+            return self._call_over_time(instance, cls, node, args)
+        function = Function(node, cls.scope, {}, instance, cls)
+        return call_function(self, function, args, kwargs)
+
+    def _call_over_time(
+        self, instance: Instance, cls: ClassInfo, node: ast.FunctionDef, args: tuple[Value, ...]
+    ) -> Value:
+        """A method lifted over an axis that is not the last: the last sizes stay what they are."""
+        from nnx_migrate.sizes.statements import call_function
+
+        return call_function(self, Function(node, cls.scope, {}, instance, cls), args, {})
+
+
+def out_variable(call: ast.Call) -> str:
+    """Local variable of ``__init__`` that holds the output size of a run-time class."""
+    return f"{OUT_VARIABLE}{call.lineno}_{call.col_offset}"
+
+
+def spellable(expression: Expr) -> bool:
+    """Whether an expression can be written in the root's ``__init__``."""
+    return not any(one.startswith(ex.FOREIGN) for one in expression.names)
+
+
+def none_value() -> Value:
+    """The abstract None."""
+    return NONE

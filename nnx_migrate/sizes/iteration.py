@@ -1,0 +1,164 @@
+"""What a loop runs over, seen once for all its iterations."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.values import (
+    Argument,
+    Array,
+    Record,
+    Repeated,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    as_array,
+)
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter, Loop
+
+_UNROLL = 12
+
+
+@dataclass(frozen=True)
+class Range(Value):
+    """``range(...)``; ``last`` is its last item."""
+
+    last: Expr | None
+
+
+@dataclass(frozen=True)
+class Enumerated(Value):
+    """``enumerate(value)``."""
+
+    value: Value
+
+
+@dataclass(frozen=True)
+class Zipped(Value):
+    """``zip(*values)``."""
+
+    values: tuple[Value, ...]
+
+
+def iteration_of(
+    interpreter: Interpreter, value: Value, target: ast.expr, loop_node: ast.AST
+) -> list[Value] | tuple[Value, Loop]:
+    """Items one by one when they differ and are few, else one abstract item and its loop."""
+    from nnx_migrate.sizes.interpreter import Loop
+
+    items = _items(value)
+    if items is not None and len(items) <= _UNROLL and not all(_plain(item) for item in items):
+        return items
+    loop = Loop(loop_node)
+    return _abstract(value, target, loop), loop
+
+
+def _plain(value: Value) -> bool:
+    if isinstance(value, Sequence):
+        return all(_plain(item) for item in value.items)
+    return isinstance(value, Static)
+
+
+def _items(value: Value) -> list[Value] | None:
+    """Items of a loop over a known sequence."""
+    match value:
+        case Sequence(items=items):
+            return list(items)
+        case Record(entries=entries):
+            return [Static(ex.literal(key)) for key in entries]
+        case Enumerated(value=inner):
+            found = _items(inner)
+            if found is None:
+                return None
+            return [Sequence((Static(ex.literal(i)), one)) for i, one in enumerate(found)]
+        case Zipped(values=values):
+            columns = [_items(one) for one in values]
+            known = [column for column in columns if column is not None]
+            if len(known) != len(columns) or not known:
+                return None
+            return [Sequence(row) for row in zip(*known, strict=False)]
+    return None
+
+
+def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
+    """One item for all iterations; plain items are named by the loop's own target."""
+    match value:
+        case Range(last=last):
+            return _named(target, last, loop)
+        case Enumerated(value=inner):
+            first, second = _pair(target)
+            count = _length(inner)
+            end = ex.binary(count, ast.Sub(), ex.literal(1)) if count else None
+            return Sequence((_named(first, end, loop), _abstract(inner, second, loop)))
+        case Zipped(values=values):
+            targets = _targets(target, len(values))
+            pairs = zip(values, targets, strict=True)
+            return Sequence(tuple(_abstract(one, sub, loop) for one, sub in pairs))
+        case Repeated(item=item, origin=origin):
+            if origin is not None:
+                loop.origins.append(origin)
+                loop.last.update(value.last)
+            return item
+        case Static(expr=expr):
+            last = Expr(ast.Subscript(expr.node, ex.literal(-1).node, ast.Load()))
+            return _named(target, last, loop)
+        case Sequence(items=items) if items:
+            from nnx_migrate.sizes.expressions import static_of
+
+            whole = static_of(value)
+            last = static_of(items[-1]) if whole else None
+            return _named(target, last, loop)
+        case Argument() | Array():
+            array = as_array(value)
+            return Array((array.axis(-1) if array else None,), None)
+        case _:
+            return Unknown("a loop over an unknown value")
+
+
+def _named(target: ast.expr | None, last: Expr | None, loop: Loop) -> Value:
+    match target:
+        case ast.Name(id=identifier):
+            if last is not None:
+                loop.last[identifier] = last
+            return Static(ex.name(identifier))
+        case ast.Tuple(elts=targets):
+            parts = []
+            for index, one in enumerate(targets):
+                end = last and Expr(
+                    ast.Subscript(last.node, ast.Constant(index), ast.Load())
+                )
+                parts.append(_named(one, end, loop))
+            return Sequence(tuple(parts))
+        case _:
+            return Unknown("a loop target that is no name")
+
+
+def _pair(target: ast.expr) -> tuple[ast.expr | None, ast.expr]:
+    match target:
+        case ast.Tuple(elts=[first, second]):
+            return first, second
+    return None, target
+
+
+def _targets(target: ast.expr, count: int) -> list[ast.expr]:
+    if isinstance(target, ast.Tuple) and len(target.elts) == count:
+        return list(target.elts)
+    return [target] * count
+
+
+def _length(value: Value) -> Expr | None:
+    match value:
+        case Static(expr=expr):
+            return Expr(ast.Call(ast.Name("len", ast.Load()), [expr.node], []))
+        case Sequence(items=items):
+            return ex.literal(len(items))
+        case Repeated(length=length):
+            return length
+    return None

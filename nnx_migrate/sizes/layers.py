@@ -1,0 +1,339 @@
+"""Built-in Linen layers: which sizes a call shows, and the shape that comes out.
+
+Field orders follow flax.linen 0.12.8 (``linen/linear.py``, ``attention.py``, ``normalization.py``,
+``recurrent.py``, ``stochastic.py``). Sizes are named as the rewriting rules expect them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.values import (
+    Array,
+    Instance,
+    Sequence,
+    Static,
+    Submodule,
+    Unknown,
+    Value,
+    as_array,
+    constant,
+)
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+Sizes = dict[str, Expr | None]
+Outcome = tuple[Sizes, Value]
+_ONE = ex.literal(1)
+
+# positional order of each layer's constructor, as far as size inference needs it
+FIELDS: dict[str, tuple[str, ...]] = {
+    "Dense": ("features", "use_bias"),
+    "DenseGeneral": ("features", "axis", "batch_dims", "use_bias"),
+    "Einsum": ("shape", "einsum_str", "use_bias"),
+    "Conv": ("features", "kernel_size", "strides", "padding", "input_dilation", "kernel_dilation"),
+    "ConvLocal": ("features", "kernel_size", "strides", "padding"),
+    "ConvTranspose": ("features", "kernel_size", "strides", "padding", "kernel_dilation"),
+    "Embed": ("num_embeddings", "features"),
+    "LayerNorm": (),
+    "RMSNorm": (),
+    "BatchNorm": ("use_running_average", "axis"),
+    "GroupNorm": ("num_groups", "group_size"),
+    "InstanceNorm": (),
+    "Dropout": ("rate", "broadcast_dims", "deterministic"),
+    "PReLU": (),
+    "MultiHeadDotProductAttention": ("num_heads", "dtype", "param_dtype", "qkv_features"),
+    "MultiHeadAttention": ("num_heads", "dtype", "param_dtype", "qkv_features"),
+    "SelfAttention": ("num_heads", "dtype", "param_dtype", "qkv_features"),
+    "LSTMCell": ("features",),
+    "OptimizedLSTMCell": ("features",),
+    "GRUCell": ("features",),
+    "MGUCell": ("features",),
+    "SimpleCell": ("features",),
+    "ConvLSTMCell": ("features", "kernel_size", "strides", "padding"),
+    "RNN": ("cell", "time_major", "return_carry", "reverse", "keep_order"),
+    "Bidirectional": ("forward_rnn", "backward_rnn", "merge_fn", "time_major", "return_carry"),
+    "Sequential": ("layers",),
+    "SpectralNorm": ("layer_instance",),
+    "WeightNorm": ("layer_instance",),
+    "BatchApply": ("f", "num_input_dims"),
+}
+CELLS = frozenset(name for name in FIELDS if name.endswith("Cell"))
+
+
+@dataclass(frozen=True)
+class LayerCall:
+    """One call of a built-in layer."""
+
+    interpreter: Interpreter
+    layer: Submodule
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+
+    def field(self, name: str) -> Value:
+        """Constructor field as given; Unknown when left out."""
+        return self.layer.arguments.get(name, Unknown("left out"))
+
+    def size(self, name: str) -> Expr | None:
+        """Constructor field that is a size."""
+        value = self.field(name)
+        return value.expr if isinstance(value, Static) else None
+
+    def array(self, index: int = 0, name: str = "inputs") -> Array | None:
+        """Call argument as an array."""
+        if index < len(self.args):
+            return as_array(self.args[index])
+        return as_array(self.kwargs[name]) if name in self.kwargs else None
+
+
+def call_layer(call: LayerCall) -> Outcome:
+    """Sizes and output of one call."""
+    kind = call.layer.symbol.removeprefix("flax.linen.")
+    if kind in CELLS:
+        return _cell(call)
+    return _LAYERS.get(kind, _opaque)(call)
+
+
+def _opaque(call: LayerCall) -> Outcome:
+    return {}, Unknown(f"{call.layer.symbol} is not modelled")
+
+
+def _first(call: LayerCall) -> Array | None:
+    names = ("inputs", "x", "inputs_q", "query")
+    found = next((name for name in names if name in call.kwargs), "inputs")
+    return call.array(0, found)
+
+
+def _dense(call: LayerCall) -> Outcome:
+    array = _first(call)
+    if array is None:
+        return {"in_features": None}, Array((call.size("features"),), None)
+    return {"in_features": array.axis(-1)}, array.with_last(call.size("features"))
+
+
+def _dense_general(call: LayerCall) -> Outcome:
+    array, axis = _first(call), call.field("axis")
+    features = shapes.shape_of(call.field("features")) or (call.size("features"),)
+    axes = (ex.literal(-1),) if isinstance(axis, Unknown) else shapes.shape_of(axis)
+    if array is None or axes is None or any(a is None or not a.is_constant for a in axes):
+        return {"in_features": None}, Unknown("DenseGeneral over unknown axes")
+    indices = sorted(int(str(one.constant)) for one in axes if one)
+    if indices != list(range(-len(indices), 0)) or "batch_dims" in call.layer.arguments:
+        return {"in_features": None}, Unknown("DenseGeneral over inner axes")
+    sizes = [array.axis(index) for index in indices]
+    rank = array.rank - len(indices) + len(features) if array.rank is not None else None
+    kept = [array.axis(i) for i in range(-len(indices) - 2, -len(indices)) if _has(array, i)]
+    return {"in_features": _tuple(sizes)}, Array((*kept, *features), rank)
+
+
+def _has(array: Array, index: int) -> bool:
+    return array.rank is None or -index <= array.rank
+
+
+def _tuple(sizes: list[Expr | None]) -> Expr | None:
+    if any(size is None for size in sizes):
+        return None
+    nodes = [size.node for size in sizes if size]
+    return Expr(nodes[0]) if len(nodes) == 1 else Expr(ast.Tuple(nodes, ast.Load()))
+
+
+def _einsum(call: LayerCall) -> Outcome:
+    array, equation = _first(call), call.field("einsum_str")
+    kernel = shapes.array_of(shapes.shape_of(call.field("shape")))
+    if array is None or not (isinstance(equation, Static) and equation.expr.is_constant):
+        return {}, Unknown("einsum equation unknown")
+    return {}, shapes.einsum(str(equation.expr.constant), [array, kernel])
+
+
+def _conv(call: LayerCall) -> Outcome:
+    array = _first(call)
+    if array is None:
+        return {"in_features": None}, Array((call.size("features"),), None)
+    kernel = shapes.shape_of(call.field("kernel_size"))
+    spatial: list[Expr | None] = []
+    if kernel is not None:
+        strides = _spread(call.field("strides"), len(kernel))
+        dilation = _spread(call.field("kernel_dilation"), len(kernel))
+        padding = call.field("padding")
+        padding = constant("SAME") if isinstance(padding, Unknown) and not padding.why else padding
+        padding = constant("SAME") if "padding" not in call.layer.arguments else padding
+        spatial = [
+            shapes.window(array.axis(i - len(kernel) - 1), k, s, padding, d)
+            for i, (k, s, d) in enumerate(zip(kernel, strides, dilation, strict=True))
+        ]
+    lead = [array.axis(-len(spatial) - 2)] if kernel is not None else []
+    rank = array.rank if array.rank is not None or kernel is None else len(kernel) + 2
+    out = Array((*lead, *spatial, call.size("features")), rank)
+    return {"in_features": array.axis(-1)}, out
+
+
+def _spread(value: Value, count: int) -> tuple[Expr | None, ...]:
+    """A stride or dilation as one size per spatial axis."""
+    if isinstance(value, Unknown):
+        return (_ONE,) * count
+    sizes = shapes.shape_of(value)
+    if sizes is None and isinstance(value, Static):  # a field: an int or a tuple, indexable or not
+        indices = [ast.Constant(i) for i in range(count)]
+        return tuple(Expr(ast.Subscript(value.expr.node, i, ast.Load())) for i in indices)
+    if sizes is None:
+        return (None,) * count
+    if len(sizes) == 1 and sizes[0] and sizes[0].constant is None:
+        return (_ONE,) * count
+    return sizes if len(sizes) == count else sizes * count if len(sizes) == 1 else (None,) * count
+
+
+def _conv_local(call: LayerCall) -> Outcome:
+    sizes, out = _conv(call)
+    array = _first(call)
+    if array is None or array.rank is None:
+        return {"in_shape": None, **sizes}, out
+    return {"in_shape": _tuple(list(array.known(array.rank))), **sizes}, out
+
+
+def _conv_transpose(call: LayerCall) -> Outcome:
+    array = _first(call)
+    kernel = shapes.shape_of(call.field("kernel_size"))
+    if array is None or kernel is None:
+        return {"in_features": array.axis(-1) if array else None}, Array((call.size("features"),), None)
+    same = "padding" not in call.layer.arguments or call.size("padding") == ex.literal("SAME")
+    strides = _spread(call.field("strides"), len(kernel))
+    spatial = [
+        _times(array.axis(i - len(kernel) - 1), stride) if same else None
+        for i, stride in enumerate(strides)
+    ]
+    rank = array.rank or len(kernel) + 2
+    out = Array((array.axis(-len(kernel) - 2), *spatial, call.size("features")), rank)
+    return {"in_features": array.axis(-1)}, out
+
+
+def _times(size: Expr | None, factor: Expr | None) -> Expr | None:
+    return ex.binary(size, ast.Mult(), factor) if size and factor else None
+
+
+def _embed(call: LayerCall) -> Outcome:
+    ids = _first(call)
+    lead = tuple(ids.known(3)) if ids else (None,)
+    if ids and ids.rank is not None:
+        lead = ids.known(ids.rank)
+    rank = ids.rank + 1 if ids and ids.rank is not None else None
+    return {}, Array((*lead, call.size("features")), rank)
+
+
+def _same(call: LayerCall) -> Outcome:
+    return {}, _first(call) or Unknown("input unknown")
+
+
+def _norm(call: LayerCall) -> Outcome:
+    array = _first(call)
+    sizes: Sizes = {"in_features": array.axis(-1) if array else None}
+    axis = call.layer.arguments.get("axis", call.layer.arguments.get("feature_axes"))
+    if isinstance(axis, Static) and not (axis.expr.is_constant and axis.expr.constant == -1):
+        sizes = {"in_features": None}
+    return sizes, array or Unknown("input unknown")
+
+
+def _attention(call: LayerCall) -> Outcome:
+    query = _first(call)
+    memory = call.array(1, "inputs_k") or call.array(1, "inputs_kv") or query
+    if call.layer.symbol.endswith("SelfAttention"):
+        memory = query
+    sizes: Sizes = {"in_features": query.axis(-1) if query else None}
+    if memory is not None and memory.axis(-1) != sizes["in_features"]:
+        sizes["in_kv_features"] = memory.axis(-1)
+    out = call.size("out_features") or sizes["in_features"]
+    return sizes, query.with_last(out) if query else Unknown("input unknown")
+
+
+def carry_of(layer: Submodule) -> Value:
+    """Carry of a cell: arrays whose last axis is ``features``."""
+    features = layer.arguments.get("features")
+    state = Array((features.expr if isinstance(features, Static) else None,), None)
+    return Sequence((state, state)) if "LSTM" in layer.symbol else state
+
+
+def _cell(call: LayerCall) -> Outcome:
+    array = call.array(1, "inputs")
+    out = Array((call.size("features"),), None)
+    if array is not None:
+        out = array.with_last(call.size("features"))
+    return {"in_features": array.axis(-1) if array else None}, Sequence(
+        (carry_of(call.layer), out)
+    )
+
+
+def _rnn(call: LayerCall) -> Outcome:
+    cell, array = call.field("cell"), call.array(0, "inputs")
+    step = Array(array.known(1) if array else (None,), None)
+    carry: Value = call.kwargs.get("initial_carry", Unknown())
+    if isinstance(carry, Unknown) and isinstance(cell, Submodule):
+        carry = carry_of(cell)
+    result = call.interpreter.call_value(cell, (carry, step), {}, call.layer.call)
+    if not isinstance(result, Sequence) or len(result.items) != 2:
+        return {}, Unknown("the cell's output is unknown")
+    last, outputs = result.items
+    wants_carry = call.field("return_carry")
+    flag = call.kwargs.get("return_carry", wants_carry)
+    if isinstance(flag, Static) and flag.expr.is_constant and flag.expr.constant:
+        return {}, Sequence((last, outputs))
+    return {}, outputs
+
+
+def _bidirectional(call: LayerCall) -> Outcome:
+    outs = [
+        as_array(call.interpreter.call_value(call.field(side), call.args[:1], {}, call.layer.call))
+        for side in ("forward_rnn", "backward_rnn")
+    ]
+    lasts = [out.axis(-1) if out else None for out in outs]
+    known = [last for last in lasts if last]
+    if len(known) != 2 or "merge_fn" in call.layer.arguments or outs[0] is None:
+        return {}, Unknown("Bidirectional output unknown")
+    return {}, outs[0].with_last(ex.total(known))
+
+
+def _sequential(call: LayerCall) -> Outcome:
+    layers, value = call.field("layers"), call.args[0] if call.args else Unknown()
+    if not isinstance(layers, Sequence):
+        return {}, Unknown("Sequential over an unknown list")
+    for layer in layers.items:
+        value = call.interpreter.call_value(layer, (value,), {}, call.layer.call)
+    return {}, value
+
+
+def _wrapper(call: LayerCall) -> Outcome:
+    inner = call.field("layer_instance")
+    if not isinstance(inner, Submodule | Instance):
+        return {}, Unknown("wrapped layer unknown")
+    return {}, call.interpreter.call_value(inner, call.args, {}, call.layer.call)
+
+
+_LAYERS: dict[str, Callable[[LayerCall], Outcome]] = {
+    "Dense": _dense,
+    "DenseGeneral": _dense_general,
+    "Einsum": _einsum,
+    "Conv": _conv,
+    "ConvLocal": _conv_local,
+    "ConvTranspose": _conv_transpose,
+    "Embed": _embed,
+    "LayerNorm": _norm,
+    "RMSNorm": _norm,
+    "BatchNorm": _norm,
+    "GroupNorm": _norm,
+    "InstanceNorm": _norm,
+    "Dropout": _same,
+    "PReLU": _same,
+    "MultiHeadDotProductAttention": _attention,
+    "MultiHeadAttention": _attention,
+    "SelfAttention": _attention,
+    "RNN": _rnn,
+    "Bidirectional": _bidirectional,
+    "Sequential": _sequential,
+    "SpectralNorm": _wrapper,
+    "WeightNorm": _wrapper,
+}

@@ -1,0 +1,110 @@
+"""Methods of Linen modules and layers: ``param``, ``variable``, ``make_rng``, ``attend``, ..."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.layers import carry_of
+from nnx_migrate.sizes.values import (
+    NONE,
+    Instance,
+    Library,
+    Record,
+    Static,
+    Submodule,
+    Unknown,
+    Value,
+    as_array,
+)
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Frame, Interpreter
+
+_MODULE_METHODS = frozenset(
+    "make_rng has_variable is_initializing is_mutable_collection has_rng get_variable "
+    "put_variable sow perturb".split()
+)
+
+
+def call_instance_method(
+    interpreter: Interpreter,
+    instance: Instance,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    """A method of a Linen instance of the project."""
+    from nnx_migrate.sizes.attributes import instance_attribute
+
+    if name in instance.attributes or name in instance.fields:
+        target = instance_attribute(interpreter, instance, name, frame)
+        return interpreter.call(target, args, kwargs, node, frame)
+    if instance.info.find(name) is not None:
+        return interpreter.call_instance(instance, name, args, kwargs)
+    if name == "param":
+        return _param(interpreter, args, kwargs, node, frame)
+    if name == "variable":
+        return Record({"value": _param(interpreter, args[1:], kwargs, node, frame)})
+    if name in ("sow", "put_variable"):
+        return NONE
+    if name in _MODULE_METHODS:
+        return Unknown(f"self.{name}")
+    if name in ("apply", "init", "clone", "copy", "bind"):
+        return Unknown(f"functional use of a submodule: {name}")
+    target = instance_attribute(interpreter, instance, name, frame)
+    return interpreter.call(target, args, kwargs, node, frame)
+
+
+def _param(
+    interpreter: Interpreter,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    """Array that ``self.param(name, init, shape, ...)`` creates."""
+    init, rest = (args[1] if len(args) > 1 else Unknown()), args[2:]
+    if isinstance(init, Library) and init.symbol.startswith(("jax.numpy.", "jax.nn.")):
+        made = interpreter.call(init, rest, {}, node, frame)
+        if as_array(made) is not None:
+            return made
+    shape = rest[0] if rest else kwargs.get("shape", kwargs.get("init_shape"))
+    if shape is not None:
+        sizes = shapes.shape_of(shape)
+        if sizes is not None:
+            return shapes.array_of(sizes)
+    made = interpreter.call(init, (Unknown("key"), *rest), kwargs, node, frame)
+    if as_array(made) is None:
+        made = interpreter.call(init, rest, kwargs, node, frame)
+    return as_array(made) or Unknown("parameter of unknown shape")
+
+
+def call_layer_method(
+    interpreter: Interpreter,
+    layer: Submodule,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+) -> Value:
+    """A method of a built-in layer."""
+    array = as_array(args[0]) if args else None
+    if name == "__call__":
+        return interpreter.call_submodule(layer, args, kwargs)
+    if name == "attend" and array is not None:
+        size = layer.arguments.get("num_embeddings")
+        return array.with_last(size.expr if isinstance(size, Static) else None)
+    if name == "initialize_carry":
+        return carry_of(layer)
+    if name == "apply" and len(args) >= 2:  # a layer applied to parameters of somebody else
+        owner, layer.owner = layer.owner, None
+        try:
+            return interpreter.call_submodule(layer, args[1:], {})
+        finally:
+            layer.owner = owner
+    return Unknown(f"method {name} of {layer.symbol}")
+
+

@@ -1,0 +1,189 @@
+"""Shape arithmetic on abstract arrays: broadcasting, reshape, einsum, convolution."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.values import Array, Sequence, Static, Value
+
+Dim = Expr | None
+
+
+def is_one(size: Dim) -> bool:
+    """Whether a size is the literal 1."""
+    return size is not None and size.is_constant and size.constant == 1
+
+
+def broadcast(arrays: list[Array]) -> Array:
+    """Shape of an elementwise operation.
+
+    Two sizes that are neither equal nor the literal 1 are equal at run time; the one that does
+    not depend on an input is kept.
+    """
+    if not arrays:
+        return Array((), 0)
+    ranks = [array.rank for array in arrays]
+    rank = max(r for r in ranks if r is not None) if all(r is not None for r in ranks) else None
+    if len(arrays) == 1:
+        return arrays[0]
+    count = max(max(len(array.tail), 1 if array.path else 0) for array in arrays)
+    tail = tuple(_broadcast_axis(arrays, index) for index in range(-count, 0))
+    return Array(tail, rank if rank is None or rank >= count else count)
+
+
+def _broadcast_axis(arrays: list[Array], index: int) -> Dim:
+    sizes = [a.axis(index) for a in arrays if a.rank is None or -index <= a.rank]
+    candidates = [size for size in sizes if not is_one(size)]
+    known = [size for size in candidates if size is not None]
+    if not candidates:
+        return ex.literal(1)
+    if not known:
+        return None
+    constant = [size for size in known if not any(ex.is_input(name) for name in size.names)]
+    return (constant or known)[0]
+
+
+def shape_of(value: Value) -> tuple[Dim, ...] | None:
+    """Sizes of a shape tuple; None when its length is unknown."""
+    if isinstance(value, Sequence):
+        return tuple(item.expr if isinstance(item, Static) else None for item in value.items)
+    if isinstance(value, Static):
+        if isinstance(value.expr.node, ast.Tuple):
+            return tuple(Expr(item) for item in value.expr.node.elts)
+        if value.expr.is_constant and isinstance(value.expr.constant, int):
+            return (value.expr,)
+    return None
+
+
+def array_of(shape: tuple[Dim, ...] | None) -> Array:
+    """Array of a known shape, or one of which nothing is known."""
+    return Array() if shape is None else Array(shape, len(shape))
+
+
+def reshape(array: Array, shape: tuple[Dim, ...], facts: dict[str, Expr]) -> Array:
+    """``array.reshape(shape)``; one size may be -1.
+
+    A reshape that keeps its leading axes proves that the products of the rest are equal:
+    that is noted in ``facts`` (product's key -> simpler product).
+    """
+    minus = [i for i, size in enumerate(shape) if _is_minus_one(size)]
+    new = list(shape)
+    if len(minus) == 1:
+        new[minus[0]] = _remaining(array, shape, minus[0], facts)
+    elif array.rank is not None and not minus:
+        _note(array.known(array.rank), tuple(shape), facts)
+    return Array(tuple(new), len(new))
+
+
+def _is_minus_one(size: Dim) -> bool:
+    return size is not None and size.is_constant and size.constant == -1
+
+
+def _remaining(array: Array, shape: tuple[Dim, ...], hole: int, facts: dict[str, Expr]) -> Dim:
+    if array.rank is None:
+        return None
+    old = list(array.known(array.rank))
+    for size in [one for index, one in enumerate(shape) if index != hole]:
+        match = next((i for i, one in enumerate(old) if one is not None and one == size), None)
+        if match is not None and size is not None:
+            old.pop(match)
+        elif not is_one(size):
+            return _divide(array, shape, hole, facts)
+    return simplify(old, facts)
+
+
+def _divide(array: Array, shape: tuple[Dim, ...], hole: int, facts: dict[str, Expr]) -> Dim:
+    """Last resort: the leading axes agree, the rest divides."""
+    old, new = list(array.known(array.rank or 0)), [*shape[:hole], *shape[hole + 1 :]]
+    while old and new and old[0] is not None and new[0] is not None and old[0] == new[0]:
+        old, new = old[1:], new[1:]
+    top, bottom = simplify(old, facts), simplify(new, facts)
+    return ex.binary(top, ast.FloorDiv(), bottom) if top and bottom else None
+
+
+def simplify(sizes: list[Dim], facts: dict[str, Expr]) -> Dim:
+    """Product of sizes, replaced by what a reshape proved it to be."""
+    if any(size is None for size in sizes):
+        return None
+    product = ex.product([size for size in sizes if size is not None])
+    return facts.get(product.key, product)
+
+
+def _note(old: tuple[Dim, ...], new: tuple[Dim, ...], facts: dict[str, Expr]) -> None:
+    first, second = list(old), list(new)
+    while first and second and _same(first[0], second[0]):
+        first, second = first[1:], second[1:]
+    before, after = simplify(first, facts), simplify(second, facts)
+    if before and after and before.key != after.key and len(first) == 1 and len(second) > 1:
+        facts[after.key] = before
+
+
+def _same(one: Dim, two: Dim) -> bool:
+    return one is None and two is None or (one is not None and two is not None and one == two)
+
+
+def einsum(equation: str, operands: list[Array]) -> Array:
+    """Output of ``einsum`` from its equation; sizes of letters come from the operands."""
+    equation = equation.replace(" ", "")
+    if "->" not in equation:
+        return Array()
+    inputs, output = equation.split("->")
+    sizes: dict[str, Dim] = {}
+    for letters, operand in zip(inputs.split(","), operands, strict=False):
+        _read_letters(letters, operand, sizes)
+    if "..." in output:
+        return Array(tuple(sizes.get(letter) for letter in output.split("...")[1]), None)
+    return array_of(tuple(sizes.get(letter) for letter in output))
+
+
+def _read_letters(letters: str, operand: Array, sizes: dict[str, Dim]) -> None:
+    _, dots, tail = letters.partition("...")
+    tail = tail if dots else letters
+    for index, letter in enumerate(reversed(tail), 1):
+        sizes[letter] = operand.axis(-index) or sizes.get(letter)
+
+
+def contract_last(left: Array, right: Array) -> Array:
+    """``left @ right``."""
+    if right.rank == 1:
+        return Array(left.tail[:-1], left.rank - 1 if left.rank else None)
+    rows = left.axis(-2) if left.rank is None or left.rank > 1 else None
+    return Array((rows, right.axis(-1)), left.rank)
+
+
+def window(size: Dim, kernel: Dim, stride: Dim, padding: Value, dilation: Dim = None) -> Dim:
+    """Output size of one spatial axis of a convolution or pooling."""
+    if size is None or stride is None:
+        return None
+    mode = padding.expr.constant if isinstance(padding, Static) and padding.expr.is_constant else 0
+    if mode == "SAME":
+        negative = _negated(size)
+        if is_one(stride):
+            return size
+        return Expr(
+            ast.UnaryOp(ast.USub(), ex.binary(negative, ast.FloorDiv(), stride).node)
+        ) if not size.is_constant else _ceil(size, stride)
+    if kernel is None or (mode != "VALID" and not isinstance(mode, int)):
+        return None
+    spread = kernel
+    if dilation is not None and not is_one(dilation):
+        inner = ex.binary(kernel, ast.Sub(), ex.literal(1))
+        spread = ex.binary(ex.binary(inner, ast.Mult(), dilation), ast.Add(), ex.literal(1))
+    pad = 0 if mode == "VALID" else 2 * int(mode)
+    padded = ex.binary(size, ast.Add(), ex.literal(pad))
+    room = ex.binary(padded, ast.Sub(), spread)
+    steps = ex.binary(room, ast.FloorDiv(), stride)
+    return ex.binary(steps, ast.Add(), ex.literal(1))
+
+
+def _negated(size: Expr) -> Expr:
+    if isinstance(size.node, ast.UnaryOp) and isinstance(size.node.op, ast.USub):
+        return Expr(size.node.operand)
+    return Expr(ast.UnaryOp(ast.USub(), size.node))
+
+
+def _ceil(size: Expr, stride: Expr) -> Expr:
+    above = ex.binary(ex.binary(size, ast.Add(), stride), ast.Sub(), ex.literal(1))
+    return ex.binary(above, ast.FloorDiv(), stride)

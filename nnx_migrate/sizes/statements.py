@@ -1,0 +1,410 @@
+"""Statements of the size interpreter: assignment, branches, loops, functions."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.expressions import evaluate, iterate, truth
+from nnx_migrate.sizes.interpreter import OUT_VARIABLE, Frame, Loop
+from nnx_migrate.sizes.values import (
+    NONE,
+    Argument,
+    Array,
+    Function,
+    Instance,
+    Record,
+    Repeated,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    as_array,
+    join,
+)
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+# What ends a block early.
+RETURN, RAISE, JUMP = "return", "raise", "jump"
+
+
+def set_up(interpreter: Interpreter, instance: Instance) -> None:
+    """Run an instance's ``setup`` once."""
+    if instance.is_set_up:
+        return
+    instance.is_set_up = True
+    found = instance.info.find("setup")
+    if found is not None:
+        cls, node = found
+        call_function(interpreter, Function(node, cls.scope, {}, instance, cls), (), {})
+
+
+def call_function(
+    interpreter: Interpreter, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> Value:
+    """Run a function of the project on abstract arguments."""
+    node = function.node
+    if isinstance(node, ast.AsyncFunctionDef) or _is_generator(node):
+        return Unknown("coroutine or generator")
+    scope = function.scope.enter(node)
+    owner = function.owner if isinstance(function.owner, Instance) else None
+    if owner is not None and not _is_static(node):
+        args = (owner, *args)
+    own = owner is interpreter.root or (owner is None and bool(function.env.get("__own__")))
+    frame = Frame(scope, dict(function.env), owner or _owner(function), function.defined_in, own)
+    frame.env["__own__"] = Static(ex.literal(own))
+    if not own:
+        frame.env.pop("__own__")
+    frame.depth = len(interpreter.conditions)
+    _bind(interpreter, function, frame, args, kwargs)
+    if isinstance(node, ast.Lambda):
+        return evaluate(interpreter, node.body, frame)
+    flow = run(interpreter, node.body, frame)
+    if flow is None:
+        frame.returns.append((None, NONE))
+    return _returned(frame)
+
+
+def _owner(function: Function) -> Instance | None:
+    value = function.env.get("__instance__")
+    return value if isinstance(value, Instance) else None
+
+
+def _is_generator(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
+
+
+def _is_static(node: ast.AST) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in decorators)
+
+
+def _returned(frame: Frame) -> Value:
+    if not frame.returns:
+        return Unknown("the function never returns")
+    result = frame.returns[-1][1]
+    for test, value in reversed(frame.returns[:-1]):
+        result = join(test, value, result)
+    return result
+
+
+def _bind(
+    interpreter: Interpreter,
+    function: Function,
+    frame: Frame,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+) -> None:
+    spec = function.node.args
+    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    given = dict(zip(positional, args, strict=False))
+    rest = dict(kwargs)
+    for name in [*positional, *(one.arg for one in spec.kwonlyargs)]:
+        if name in rest:
+            given[name] = rest.pop(name)
+    outside = Frame(function.scope, dict(function.env), frame.instance, function.defined_in)
+    offset = len(positional) - len(spec.defaults)
+    defaults = dict(zip(positional[offset:], spec.defaults, strict=True))
+    pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    defaults.update({one.arg: default for one, default in pairs if default is not None})
+    for name, default in defaults.items():
+        if name not in given:
+            given[name] = evaluate(interpreter, default, outside)
+    names = [*positional, *(one.arg for one in spec.kwonlyargs)]
+    frame.env.update({name: given.get(name, Unknown("argument not given")) for name in names})
+    if spec.vararg:
+        frame.env[spec.vararg.arg] = Sequence(tuple(args[len(positional) :]))
+    if spec.kwarg:
+        frame.env[spec.kwarg.arg] = Record(rest)
+
+
+def run(interpreter: Interpreter, body: list[ast.stmt], frame: Frame) -> str | None:
+    """Run a block; what ended it early, or None."""
+    pushed = 0
+    try:
+        for statement in body:
+            interpreter.step()
+            flow, condition = _run_one(interpreter, statement, frame)
+            if flow is not None:
+                return flow
+            if condition is not _NOTHING:
+                interpreter.conditions.append(condition)
+                pushed += 1
+        return None
+    finally:
+        del interpreter.conditions[len(interpreter.conditions) - pushed :]
+
+
+_NOTHING = ex.literal("nothing")
+
+
+def _run_one(
+    interpreter: Interpreter, statement: ast.stmt, frame: Frame
+) -> tuple[str | None, Expr | None]:
+    """Run one statement; a condition is returned when the rest only runs under it."""
+    match statement:
+        case ast.Expr(value=value):
+            evaluate(interpreter, value, frame)
+        case ast.Assign(targets=targets, value=value):
+            result = evaluate(interpreter, value, frame)
+            for target in targets:
+                assign(interpreter, target, result, frame)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            assign(interpreter, target, evaluate(interpreter, value, frame), frame)
+        case ast.AugAssign(target=target, op=op, value=value):
+            load = ast.copy_location(ast.BinOp(_loaded(target), op, value), statement)
+            assign(interpreter, target, evaluate(interpreter, load, frame), frame)
+        case ast.Return(value=value):
+            result = evaluate(interpreter, value, frame) if value else NONE
+            own = interpreter.conditions[frame.depth :]
+            frame.returns.append((own[0] if len(own) == 1 else None, result))
+            return RETURN, _NOTHING
+        case ast.Raise():
+            return RAISE, _NOTHING
+        case ast.Break() | ast.Continue():
+            return JUMP, _NOTHING
+        case ast.If():
+            return _branch(interpreter, statement, frame)
+        case ast.For():
+            return _loop(interpreter, statement, frame), _NOTHING
+        case ast.While(test=test, body=body):
+            evaluate(interpreter, test, frame)
+            with interpreter.under(None):
+                run(interpreter, body, frame)
+        case ast.With(items=items, body=body):
+            for item in items:
+                entered = evaluate(interpreter, item.context_expr, frame)
+                if item.optional_vars:
+                    assign(interpreter, item.optional_vars, entered, frame)
+            return run(interpreter, body, frame), _NOTHING
+        case ast.Try(body=body, orelse=orelse, finalbody=final):
+            return run(interpreter, [*body, *orelse, *final], frame), _NOTHING
+        case ast.FunctionDef():
+            frame.env[statement.name] = _closure(interpreter, statement, frame)
+        case ast.Delete() | ast.Global() | ast.Nonlocal() | ast.ClassDef() | ast.Match():
+            for name in _bound_names(statement):
+                frame.env[name] = Unknown("bound by an unmodelled statement")
+    return None, _NOTHING
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    copied = ast.parse(ast.unparse(target), mode="eval").body
+    return ast.copy_location(copied, target)
+
+
+def _bound_names(statement: ast.stmt) -> list[str]:
+    names = [one.id for one in ast.walk(statement) if isinstance(one, ast.Name)]
+    stored = [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _stores(n)]
+    return [*stored, *([statement.name] if isinstance(statement, ast.ClassDef) else [])] or names[:0]
+
+
+def _stores(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store | ast.Del)
+
+
+def _closure(interpreter: Interpreter, node: ast.FunctionDef, frame: Frame) -> Value:
+    env = dict(frame.env)
+    if frame.instance is not None:
+        env["__instance__"] = frame.instance
+    symbols = [
+        interpreter.project.resolve(one.func if isinstance(one, ast.Call) else one, frame.scope)
+        for one in node.decorator_list
+    ]
+    if any(symbol not in ("jax.jit", "jax.vmap", "functools.partial") for symbol in symbols):
+        return Unknown("a decorated inner function")
+    return Function(node, frame.scope, env, None, frame.defined_in)
+
+
+def assign(interpreter: Interpreter, target: ast.expr, value: Value, frame: Frame) -> None:
+    """Bind a value to a target."""
+    match target:
+        case ast.Name(id=name):
+            frame.env[name] = value
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if frame.instance is not None:
+            frame.instance.attributes[name] = value
+        case ast.Tuple(elts=targets) | ast.List(elts=targets):
+            for one, item in zip(targets, _unpack(value, targets), strict=True):
+                inner = one.value if isinstance(one, ast.Starred) else one
+                assign(interpreter, inner, item, frame)
+        case ast.Subscript(value=ast.Name(id=name), slice=index):
+            held, key = frame.env.get(name), evaluate(interpreter, index, frame)
+            if isinstance(held, Record) and isinstance(key, Static):
+                entries = {**held.entries, str(key.expr.text).strip("'\""): value}
+                frame.env[name] = Record(entries, held.default)
+
+
+def _unpack(value: Value, targets: list[ast.expr]) -> list[Value]:
+    count = len(targets)
+    starred = [i for i, one in enumerate(targets) if isinstance(one, ast.Starred)]
+    if isinstance(value, Sequence) and not starred and len(value.items) == count:
+        return list(value.items)
+    if isinstance(value, Sequence) and len(starred) == 1 and len(value.items) >= count - 1:
+        head, tail = starred[0], count - starred[0] - 1
+        cut = len(value.items) - tail
+        middle = Sequence(value.items[head:cut], is_list=True)
+        return [*value.items[:head], middle, *value.items[cut:]]
+    if isinstance(value, Argument) and not starred:
+        return [Argument(f"{value.path}[{i}]") for i in range(count)]
+    if isinstance(value, Repeated):
+        return [value.item] * count
+    if isinstance(value, Static) and not starred:
+        subscripts = [ast.Subscript(value.expr.node, ast.Constant(i)) for i in range(count)]
+        return [Static(Expr(one)) for one in subscripts]
+    if isinstance(value, Record) and not starred and len(value.entries) == count:
+        return list(value.entries.values())
+    shape = getattr(value, "shape_of", None)
+    if isinstance(shape, Array):
+        return [_size(shape.axis(i - count)) for i in range(count)]
+    return [Unknown("unpacked from an unknown value")] * count
+
+
+def _size(size: Expr | None) -> Value:
+    return Static(size) if size else Unknown("size unknown")
+
+
+def _branch(
+    interpreter: Interpreter, statement: ast.If, frame: Frame
+) -> tuple[str | None, Expr | None]:
+    test = truth(interpreter, statement.test, frame)
+    if isinstance(test, bool):
+        return run(interpreter, statement.body if test else statement.orelse, frame), _NOTHING
+    start = dict(frame.env)
+    attributes = dict(frame.instance.attributes) if frame.instance else {}
+    negated = Expr(ast.UnaryOp(ast.Not(), test.node)) if test else None
+    with interpreter.under(test):
+        first = run(interpreter, statement.body, frame)
+    yes, yes_attributes = frame.env, dict(frame.instance.attributes) if frame.instance else {}
+    frame.env = dict(start)
+    if frame.instance:
+        frame.instance.attributes.clear()
+        frame.instance.attributes.update(attributes)
+    with interpreter.under(negated):
+        second = run(interpreter, statement.orelse, frame)
+    no_attributes = dict(frame.instance.attributes) if frame.instance else {}
+    if first is not None and second is not None:
+        return first, _NOTHING
+    if first is not None:  # the rest runs only when the test is false
+        return None, _NOTHING if first == RAISE else negated
+    if second is not None:
+        frame.env = yes
+        _restore(frame, yes_attributes)
+        return None, _NOTHING if second == RAISE else test
+    frame.env = _merged(test, yes, frame.env)
+    _restore(frame, _merged(test, yes_attributes, no_attributes))
+    return None, _NOTHING
+
+
+def _restore(frame: Frame, attributes: dict[str, Value]) -> None:
+    if frame.instance is not None:
+        frame.instance.attributes.clear()
+        frame.instance.attributes.update(attributes)
+
+
+def _merged(test: Expr | None, yes: dict[str, Value], no: dict[str, Value]) -> dict[str, Value]:
+    names = {**yes, **no}
+    return {name: join(test, yes[name], no[name]) if name in yes and name in no else names[name]
+            for name in names}
+
+
+def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | None:
+    iteration = iterate(interpreter, statement.iter, statement.target, frame, statement)
+    if isinstance(iteration, list):  # few items, known one by one
+        for item in iteration:
+            assign(interpreter, statement.target, item, frame)
+            if run(interpreter, statement.body, frame) == RETURN:
+                return RETURN
+        return None
+    value, loop = iteration
+    start = dict(frame.env)
+    records, carried = _snapshot(interpreter), dict(interpreter.carried)
+    _pass(interpreter, statement, frame, value, loop)
+    moved = _moved(start, frame.env)
+    if moved:
+        interpreter.carried = carried
+        _rerun_carried(interpreter, statement, frame, value, loop, start, records, moved)
+    _settle_lists(frame, start, loop)
+    return None
+
+
+def _pass(
+    interpreter: Interpreter, statement: ast.For, frame: Frame, value: Value, loop: Loop
+) -> None:
+    interpreter.loops.append(loop)
+    try:
+        assign(interpreter, statement.target, value, frame)
+        run(interpreter, statement.body, frame)
+    finally:
+        interpreter.loops.pop()
+
+
+def _snapshot(interpreter: Interpreter) -> dict[int, int]:
+    return {key: len(uses) for key, uses in interpreter.root.records.items()}
+
+
+def _moved(before: dict[str, Value], after: dict[str, Value]) -> dict[str, int]:
+    """Arrays whose last sizes the loop changes, with how many trailing axes to carry."""
+    found = {}
+    for name, value in before.items():
+        old, new = as_array(value), as_array(after.get(name, value))
+        if old is None or new is None or isinstance(after.get(name), Argument):
+            continue
+        if old.axis(-1) != new.axis(-1) and old.axis(-1) is not None:
+            found[name] = 1
+    return found
+
+
+def _rerun_carried(
+    interpreter: Interpreter,
+    statement: ast.For,
+    frame: Frame,
+    value: Value,
+    loop: Loop,
+    start: dict[str, Value],
+    records: dict[int, int],
+    moved: dict[str, int],
+) -> None:
+    """Run the body again with the changing sizes as loop-carried variables."""
+    for key, uses in interpreter.root.records.items():
+        del uses[records.get(key, 0) :]
+    interpreter.statics = {k: v for k, v in interpreter.statics.items() if v is not None}
+    frame.env = dict(start)
+    symbols = {name: f"{name}_features" for name in moved}
+    for name, symbol in symbols.items():
+        array = as_array(start[name])
+        if array is not None:
+            frame.env[name] = array.with_last(ex.name(symbol))
+    _pass(interpreter, statement, frame, value, loop)
+    owner = id(loop.origins[-1]) if loop.origins else id(statement)
+    for name, symbol in symbols.items():
+        before, after = as_array(start[name]), as_array(frame.env[name])
+        first = before.axis(-1) if before else None
+        last = after.axis(-1) if after else None
+        if first is None or after is None or last is None:
+            interpreter.problems.append((statement, f"the size of {name} after the loop is unknown"))
+            continue
+        if last.names == {symbol} and last.text == symbol:
+            frame.env[name] = after.with_last(first)
+            continue
+        if frame.own:
+            interpreter.carried.setdefault(owner, []).append((symbol, first, last))
+        final = ex.substitute(last, loop.last)
+        inside = {*symbols.values(), *loop.last}
+        local = any(one in inside or one.startswith(OUT_VARIABLE) for one in final.names)
+        frame.env[name] = after.with_last(ex.name(symbol) if local and frame.own else None) \
+            if local else after.with_last(final)
+
+
+def _settle_lists(frame: Frame, start: dict[str, Value], loop: Loop) -> None:
+    """A list that grew by one item in the loop's single pass holds one item per iteration."""
+    for name, value in frame.env.items():
+        before = start.get(name)
+        if isinstance(value, Sequence) and isinstance(before, Sequence) and value.is_list:
+            added = value.items[len(before.items) :]
+            if len(added) == 1 and not before.items:
+                frame.env[name] = Repeated(added[0], None, loop.node, dict(loop.last))
+            elif added:
+                frame.env[name] = Unknown("a list that a loop extends")

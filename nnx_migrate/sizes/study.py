@@ -1,0 +1,497 @@
+"""From what the interpreter saw to what the rewriter needs: sites, sizes, new arguments."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.interpreter import Interpreter, out_variable, spellable
+from nnx_migrate.sizes.result import Carried, ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.values import (
+    Argument,
+    Instance,
+    Record,
+    Sequence,
+    Submodule,
+    Use,
+    Value,
+    as_array,
+)
+
+_INPUT = re.compile(r"\bsize__\w+")
+
+
+@dataclass
+class Study:
+    """One finished run of the interpreter over a class."""
+
+    interpreter: Interpreter
+    root: Instance
+    output: Value
+    sizes_of: Callable[[str], ClassSizes]
+    exported: bool
+    opaque: dict[str, SizeArgument] = field(default_factory=dict)
+    problems: list[tuple[ast.AST, str]] = field(default_factory=list)
+    optional: set[str] = field(default_factory=set)
+    required: set[str] = field(default_factory=set)
+
+    @property
+    def nodes(self) -> list[ast.ClassDef]:
+        """Class statements whose code the class runs."""
+        return [cls.node for cls in self.root.info.mro]
+
+
+def finish(study: Study) -> ClassSizes:
+    """Collect sites and choose the constructor arguments for the sizes that stay open."""
+    sites = {key: _site(study, module) for key, module in study.interpreter.built.items()}
+    output = as_array(study.output)
+    if isinstance(study.output, Sequence) and study.output.items:
+        output = as_array(study.output.items[0])
+    last = output.axis(-1) if output else None
+    carried = {
+        key: tuple((name, one.text, two.text) for name, one, two in entries)
+        for key, entries in study.interpreter.carried.items()
+    }
+    needed = _needed(study, sites, carried)
+    arguments = _name_arguments(study, needed)
+    rename = _renamer(study, arguments)
+    statics = {k: v for k, v in study.interpreter.statics.items() if v is not None}
+    dims = {
+        key: rename(text)
+        for key, text in statics.items()
+        if _INPUT.search(text) and set(_INPUT.findall(text)) <= needed
+    }
+    used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
+    return ClassSizes(
+        new_arguments=tuple({a.name: a for a in (*arguments.values(), *study.opaque.values())}.values()),
+        sites={key: _renamed(site, rename, used) for key, site in sites.items()},
+        dims=dims,
+        carried={
+            key: tuple(Carried(n, rename(one), rename(two)) for n, one, two in entries)
+            for key, entries in carried.items()
+        },
+        statics={k: v for k, v in statics.items() if not _INPUT.search(v)},
+        out_features=rename(last.text) if last and _exportable(last, needed) else None,
+        exports_out_features=study.exported,
+        problems=tuple([*study.problems, *study.interpreter.problems]),
+        review=tuple(study.interpreter.review),
+    )
+
+
+def _exportable(last: Expr, needed: set[str]) -> bool:
+    return spellable(last) and {n for n in last.names if ex.is_input(n)} <= needed
+
+
+# ---- sites
+
+
+def _site(study: Study, module: Submodule | Instance) -> Site:
+    uses = study.root.records.get(id(module.call), [])
+    uses = [use for use in uses if use.primary] or uses
+    assert module.call is not None
+    if isinstance(module, Instance):
+        return Site(
+            module.call,
+            _kind(study, module),
+            module.info.name,
+            _instance_sizes(study, module, uses),
+            reached=_reached(uses),
+            class_name=f"{module.lifted}{module.info.node.name}",
+        )
+    kind = _kind(study, module)
+    sizes = {} if not uses else _layer_sizes(study, module, uses)
+    if not uses and kind is not SiteKind.FACTORY:
+        sizes = _unseen(study, module)
+    options = module.options
+    symbol = module.symbol or None
+    name = symbol.removeprefix("flax.linen.") if symbol else None
+    variable = out_variable(module.call) if options else None
+    return Site(module.call, kind, symbol, sizes, variable, _reached(uses), name)
+
+
+def _kind(study: Study, module: Submodule | Instance) -> SiteKind:
+    symbol = _direct_symbol(study, module)
+    if isinstance(module, Instance):
+        return SiteKind.CLASS if symbol == module.info.name else SiteKind.FACTORY
+    return SiteKind.LAYER if symbol == module.symbol and module.symbol else SiteKind.FACTORY
+
+
+def _direct_symbol(study: Study, module: Submodule | Instance) -> str | None:
+    """Symbol the constructor call spells itself, None when a local or field stands between."""
+    assert module.call is not None
+    cls = study.root.info
+    for owner in cls.mro:
+        for method in owner.methods.values():
+            if any(node is module.call for node in ast.walk(method)):
+                scope = owner.scope.enter(method)
+                return study.interpreter.project.resolve(module.call.func, scope)
+    return None
+
+
+def _pick(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
+    """Size that the uses agree on, and whether every use hangs on a call argument.
+
+    Every call of one submodule meets the same parameter, so any size seen in a call that
+    certainly happens is the size. Calls in exclusive branches that disagree say nothing.
+    """
+    certain = [use for use in uses if None not in use.conditions]
+    for use in certain:
+        size = use.sizes.get(key)
+        if size is not None and spellable(size):
+            return size, False
+    sizes = [use.sizes.get(key) for use in uses]
+    known = [size for size in sizes if size is not None and spellable(size)]
+    agreed = known[0] if known and all(size == known[0] for size in known) else None
+    return agreed, not certain and agreed is not None
+
+
+def _layer_sizes(study: Study, module: Submodule, uses: list[Use]) -> dict[str, str]:
+    sizes: dict[str, str] = {}
+    for key in dict.fromkeys(key for use in uses for key in use.sizes):
+        size, conditional = _pick(uses, key)
+        sizes[key] = _text(study, module, key, size, conditional)
+    return {key: text for key, text in sizes.items() if text}
+
+
+def _unseen(study: Study, module: Submodule) -> dict[str, str]:
+    """Sizes of a layer that no analysed call reaches."""
+    from nnx_migrate.sizes.layers import CELLS
+
+    name = module.symbol.removeprefix("flax.linen.")
+    needs = name in CELLS or name in _NEED_INPUT
+    return {"in_features": _text(study, module, "in_features", None, False)} if needs else {}
+
+
+_NEED_INPUT = frozenset(
+    "Dense DenseGeneral Conv ConvTranspose LayerNorm RMSNorm BatchNorm GroupNorm InstanceNorm "
+    "MultiHeadDotProductAttention MultiHeadAttention SelfAttention".split()
+)
+
+
+def _instance_sizes(study: Study, module: Instance, uses: list[Use]) -> dict[str, str]:
+    child = study.sizes_of(module.info.name)
+    sizes: dict[str, str] = {}
+    for argument in child.new_arguments:
+        size, conditional = _witness(study, child, argument, uses)
+        if size is None and argument.optional:
+            continue
+        sizes[argument.name] = _text(study, module, argument.name, size, conditional, argument)
+    return {key: text for key, text in sizes.items() if text}
+
+
+def _witness(
+    study: Study, child: ClassSizes, argument: SizeArgument, uses: list[Use]
+) -> tuple[Expr | None, bool]:
+    """Size of a child's argument: read off the call, else off a site inside that has this size."""
+    seen = [
+        Use(use.module, {"": size}, use.conditions, use.primary)
+        for use in uses
+        if (size := _passed(argument, use)) is not None
+    ]
+    if seen:
+        return _pick(seen, "")
+    for key, site in child.sites.items():
+        for name, text in site.sizes.items():
+            if text != argument.name:
+                continue
+            inner = [
+                one
+                for use in uses
+                if isinstance(use.module, Instance)
+                for one in use.module.records.get(key, [])
+            ]
+            size, conditional = _inner(study, site, name, inner)
+            if size is not None:
+                return size, conditional
+    return None, False
+
+
+def _inner(study: Study, site: Site, name: str, uses: list[Use]) -> tuple[Expr | None, bool]:
+    if site.symbol in study.interpreter.project.linen:
+        grandchild = study.sizes_of(site.symbol)
+        argument = next((a for a in grandchild.new_arguments if a.name == name), None)
+        return _witness(study, grandchild, argument, uses) if argument else (None, False)
+    return _pick(uses, name)
+
+
+def _passed(argument: SizeArgument, use: Use) -> Expr | None:
+    """Size of a call argument as the caller passes it."""
+    if argument.submodule is not None or argument.argument is None:
+        return None
+    if use.method != argument.method:
+        return None
+    head, *steps = re.findall(r"\w+", argument.argument)
+    value: Value | None = use.arguments.get(head)
+    for step in steps:
+        value = _step(value, step)
+    array = as_array(value) if value is not None else None
+    if array is None:
+        return None
+    if argument.axis is not None:
+        return array.axis(argument.axis)
+    if array.path and array.rank is None and not array.tail:
+        return ex.input_shape(array.path)
+    rank = array.rank if array.rank is not None else len(array.tail)
+    nodes = [size.node if size else ast.Constant(None) for size in array.known(rank)]
+    return Expr(ast.Tuple(nodes, ast.Load())) if nodes else None
+
+
+def _step(value: Value | None, step: str) -> Value | None:
+    match value:
+        case Sequence(items=items) if step.isdigit() and int(step) < len(items):
+            return items[int(step)]
+        case Record(entries=entries):
+            return entries.get(step)
+        case Argument(path=path):
+            return Argument(f"{path}[{step}]" if step.isdigit() else f"{path}.{step}")
+    return None
+
+
+def _text(
+    study: Study,
+    module: Submodule | Instance,
+    key: str,
+    size: Expr | None,
+    conditional: bool,
+    argument: SizeArgument | None = None,
+) -> str:
+    """Text of a size; an unknown one becomes an argument of the class under study."""
+    assert module.call is not None
+    if size is not None:
+        inputs = {name for name in size.names if ex.is_input(name)}
+        (study.optional if conditional else study.required).update(inputs)
+        return size.text
+    where = _place(study, module.call)
+    if where is None:
+        study.problems.append(
+            (module.call, f"the {key} of this submodule is unknown and it is built in a loop")
+        )
+        return ""
+    name = f"{where}_{key}" if key != "in_features" else f"{where}_in_features"
+    study.opaque[name] = SizeArgument(
+        name,
+        argument=argument.argument if argument else None,
+        axis=argument.axis if argument else -1,
+        submodule=where if argument is None or not argument.submodule
+        else f"{where}/{argument.submodule}",
+        optional=False,
+    )
+    return name
+
+
+def _place(study: Study, call: ast.Call) -> str | None:
+    """Scope name under which a submodule is built; None inside a loop or without one name."""
+    for node in study.nodes:
+        parents = {child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)}
+        if call not in parents:
+            continue
+        current: ast.AST = call
+        found: str | None = None
+        while current in parents:
+            current = parents[current]
+            if isinstance(current, _LOOPS):
+                return None
+            if isinstance(current, ast.Assign) and found is None:
+                found = _target_name(current)
+            if isinstance(current, ast.FunctionDef):
+                break
+        return _named(call) or found or _auto_name(study, call)
+    return None
+
+
+_LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda)
+
+
+def _target_name(statement: ast.Assign) -> str | None:
+    target = statement.targets[0]
+    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+        return target.attr if target.value.id == "self" else None
+    return None
+
+
+def _named(call: ast.Call) -> str | None:
+    for keyword in call.keywords:
+        if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
+            text = str(keyword.value.value)
+            return text if text.isidentifier() else None
+    return None
+
+
+def _auto_name(study: Study, call: ast.Call) -> str | None:
+    """Linen's automatic name, counted over the constructor calls of the class in order."""
+    module = study.interpreter.built.get(id(call))
+    if module is None:
+        return None
+    kind = _class_name(module)
+    before = [one for one in study.interpreter.built.values() if _class_name(one) == kind]
+    calls = [one.call for one in before if one.call is not None and _named(one.call) is None]
+    return f"{kind}_{calls.index(call)}" if call in calls else None
+
+
+def _class_name(module: Submodule | Instance) -> str:
+    if isinstance(module, Instance):
+        return f"{module.lifted}{module.info.node.name}"
+    return module.symbol.rpartition(".")[2]
+
+
+def _reached(uses: list[Use]) -> str | None:
+    """Condition over fields under which some use happens; None when always or unknown."""
+    tests: list[ast.expr] = []
+    for use in uses:
+        if not use.conditions or None in use.conditions:
+            return None
+        conditions = [one for one in use.conditions if one is not None]
+        if any(one.names for one in conditions):
+            return None
+        nodes = list({one.key: one.node for one in conditions}.values())
+        tests.append(nodes[0] if len(nodes) == 1 else ast.BoolOp(ast.And(), nodes))
+    unique = list({ast.unparse(one): one for one in tests}.values())
+    if not unique:
+        return None
+    if len(unique) == 2 and _opposite(*unique):
+        return None
+    return ast.unparse(unique[0] if len(unique) == 1 else ast.BoolOp(ast.Or(), unique))
+
+
+def _opposite(one: ast.expr, two: ast.expr) -> bool:
+    texts = {ast.unparse(one), ast.unparse(two)}
+    return any(
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        and ast.unparse(node.operand) in texts
+        for node in (one, two)
+    )
+
+
+# ---- arguments
+
+
+def _needed(
+    study: Study, sites: dict[int, Site], carried: dict[int, tuple[tuple[str, str, str], ...]]
+) -> set[str]:
+    """Input sizes that ``__init__`` reads."""
+    texts = [text for site in sites.values() for text in site.sizes.values()]
+    texts += [text for entries in carried.values() for entry in entries for text in entry[1:]]
+    calls = {id(site.call) for site in sites.values()}
+    for node in study.nodes:
+        texts.extend(_construction_texts(study, node, calls))
+    return {name for text in texts for name in _INPUT.findall(text)}
+
+
+def _construction_texts(study: Study, node: ast.ClassDef, calls: set[int]) -> Iterator[str]:
+    """Static texts inside constructor calls and the headers of statements that hold them."""
+    for statement in ast.walk(node):
+        header: list[ast.AST] = []
+        if isinstance(statement, ast.Call) and (id(statement) in calls or _makes_param(statement)):
+            header = [*statement.args, *(k.value for k in statement.keywords)]
+        elif isinstance(statement, ast.If | ast.IfExp | ast.For) and _holds(statement, calls):
+            header = [statement.iter if isinstance(statement, ast.For) else statement.test]
+        for one in header:
+            for inner in _outermost(study, one):
+                yield inner
+
+
+def _outermost(study: Study, node: ast.AST) -> Iterator[str]:
+    text = study.interpreter.statics.get(id(node))
+    if text is not None:
+        yield text
+        return
+    for child in ast.iter_child_nodes(node):
+        yield from _outermost(study, child)
+
+
+def _makes_param(call: ast.Call) -> bool:
+    function = call.func
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Name)
+        and function.value.id == "self"
+        and function.attr == "param"
+    )
+
+
+def _holds(statement: ast.AST, calls: set[int]) -> bool:
+    return any(id(node) in calls or _is_param(node) for node in ast.walk(statement))
+
+
+def _is_param(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _makes_param(node)
+
+
+def _name_arguments(study: Study, needed: set[str]) -> dict[str, SizeArgument]:
+    """Constructor argument of every input size in use."""
+    inputs = {name: ex.input_of(name) for name in sorted(needed)}
+    whole = {path for path, axis in inputs.values() if axis != -1}
+    paths = list(dict.fromkeys(path for path, _ in inputs.values()))
+    first = _first_argument(study)
+    taken = {one.name for one in study.root.info.fields}
+    arguments = {}
+    for name, (path, axis) in inputs.items():
+        is_whole = path in whole
+        text = _argument_name(path, is_whole, paths == [path] and path == first and not study.opaque)
+        while text in taken:
+            text = f"input_{text}"
+        optional = name in study.optional - study.required
+        arguments[name] = SizeArgument(
+            text,
+            method=_method_with(study, path),
+            argument=path,
+            axis=None if is_whole else axis,
+            optional=optional,
+        )
+    return arguments
+
+
+def _method_with(study: Study, path: str) -> str:
+    """The method whose parameter a path starts with, the initial call first."""
+    head = re.findall(r"\w+", path)[0]
+    names = ["__call__", *sorted({m for cls in study.root.info.mro for m in cls.methods})]
+    for name in names:
+        found = study.root.info.find(name)
+        if found and head in {one.arg for one in (*found[1].args.args, *found[1].args.kwonlyargs)}:
+            return name
+    return "__call__"
+
+
+def _argument_name(path: str, whole: bool, only: bool) -> str:
+    leaf = re.sub(r"\W+", "_", path.rpartition(".")[2]).strip("_")
+    if whole:
+        return f"{leaf}_shape"
+    return "in_features" if only else f"{leaf}_features"
+
+
+def _first_argument(study: Study) -> str | None:
+    found = study.root.info.find("__call__")
+    names = [one.arg for one in found[1].args.args[1:]] if found else []
+    return names[0] if names else None
+
+
+def _renamer(study: Study, arguments: dict[str, SizeArgument]) -> Callable[[str], str]:
+    def spelled(match: re.Match[str]) -> str:
+        argument = arguments.get(match.group())
+        if argument is None:
+            return match.group()
+        _, axis = ex.input_of(match.group())
+        whole = argument.axis is None and axis is not None
+        return f"{argument.name}[{axis}]" if whole else argument.name
+
+    return lambda text: _INPUT.sub(spelled, text)
+
+
+def _renamed(site: Site, rename: Callable[[str], str], used: set[str]) -> Site:
+    variable = site.out_variable
+    if variable is not None and not any(variable in text for text in used):
+        variable = None
+    return Site(
+        site.call,
+        site.kind,
+        site.symbol,
+        {key: rename(text) for key, text in site.sizes.items()},
+        variable,
+        rename(site.reached) if site.reached else None,
+        site.class_name,
+    )

@@ -1,0 +1,275 @@
+"""Abstract values of the size interpreter: what is known about a value without running anything."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+
+if TYPE_CHECKING:
+    from nnx_migrate.source.classes import ClassInfo
+    from nnx_migrate.source.names import FunctionNode
+    from nnx_migrate.source.project import Scope
+
+
+class Value:
+    """Base of all abstract values."""
+
+
+@dataclass(frozen=True)
+class Unknown(Value):
+    """Nothing is known."""
+
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Static(Value):
+    """A Python value that ``__init__`` can compute."""
+
+    expr: Expr
+
+
+@dataclass(frozen=True)
+class Array(Value):
+    """An array. ``tail`` are its last axes (None = unknown size); ``rank`` None = unknown.
+
+    ``path`` is set for a call argument as it came in: axes outside ``tail`` are input sizes.
+    """
+
+    tail: tuple[Expr | None, ...] = ()
+    rank: int | None = None
+    path: str | None = None
+
+    def axis(self, index: int) -> Expr | None:
+        """Size of one axis; negative indices always work, others need the rank."""
+        if index >= 0 and self.rank is not None:
+            index -= self.rank
+        if index < 0 and -index <= len(self.tail):
+            return self.tail[index]
+        return ex.input_size(self.path, index) if self.path else None
+
+    def known(self, count: int) -> tuple[Expr | None, ...]:
+        """The last ``count`` axes."""
+        return tuple(self.axis(index) for index in range(-count, 0))
+
+    def with_last(self, last: Expr | None) -> Array:
+        """The same array with another size of the last axis."""
+        width = max(len(self.tail), min(self.rank or 4, 6))
+        return Array((*self.known(width)[:-1], last), self.rank)
+
+
+@dataclass(frozen=True)
+class Argument(Value):
+    """A call argument of the class under study: array, tuple or plain value, nobody knows yet."""
+
+    path: str
+    default: Value | None = None
+
+    def array(self) -> Array:
+        """The argument seen as an array."""
+        return Array(path=self.path)
+
+
+@dataclass(frozen=True)
+class Sequence(Value):
+    """A tuple or list whose items are known one by one."""
+
+    items: tuple[Value, ...]
+    is_list: bool = False
+
+
+@dataclass(frozen=True)
+class Repeated(Value):
+    """A sequence of unknown length whose items are alike: a comprehension, a filled list.
+
+    ``origin`` is the loop that made it; ``source`` what that loop ran over, by loop variable.
+    """
+
+    item: Value
+    length: Expr | None = None
+    origin: ast.AST | None = None
+    last: dict[str, Expr] = field(default_factory=dict, compare=False)
+
+
+@dataclass(frozen=True)
+class Record(Value):
+    """A dict, named tuple, dataclass or model output with known entries (in order)."""
+
+    entries: dict[str, Value]
+    default: Value | None = None  # what other keys hold
+
+
+@dataclass(frozen=True)
+class Choice(Value):
+    """One of several values, nobody knows which."""
+
+    options: tuple[Value, ...]
+
+
+@dataclass(frozen=True)
+class Library(Value):
+    """A function, class or module outside the project, by symbol."""
+
+    symbol: str
+
+
+@dataclass(frozen=True)
+class Class(Value):
+    """A Linen class of the project as a value; ``lifted`` when it went through nn.remat or so."""
+
+    info: ClassInfo
+    lifted: str = ""
+
+
+@dataclass(frozen=True)
+class DataClass(Value):
+    """A class of the project that is no Linen module."""
+
+    info: ClassInfo
+
+
+@dataclass(frozen=True)
+class Partial(Value):
+    """``functools.partial``."""
+
+    target: Value
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+
+
+@dataclass(frozen=True)
+class Function(Value):
+    """A function or lambda of the project; ``owner`` is set for bound methods."""
+
+    node: FunctionNode
+    scope: Scope
+    env: dict[str, Value] = field(default_factory=dict, compare=False)
+    owner: Value | None = None
+    defined_in: ClassInfo | None = None
+
+
+@dataclass(frozen=True)
+class Factories(Value):
+    """A class-valued field: one of several classes or partials, chosen by whoever constructs."""
+
+    options: tuple[Value, ...]
+    text: str
+
+
+@dataclass(eq=False)
+class Submodule(Value):
+    """A built-in Linen layer that a call constructed."""
+
+    symbol: str
+    arguments: dict[str, Value]
+    call: ast.Call
+    owner: Instance | None
+    factory: bool = False
+    options: tuple[Submodule | Instance, ...] = ()  # for a class only known at run time
+    condition: tuple[Expr | None, ...] = ()
+
+
+@dataclass(eq=False)
+class Instance(Value):
+    """An instance of a Linen class of the project, with its own attributes and records."""
+
+    info: ClassInfo
+    fields: dict[str, Value]
+    call: ast.Call | None
+    owner: Instance | None
+    factory: bool = False
+    lifted: str = ""
+    attributes: dict[str, Value] = field(default_factory=dict)
+    records: dict[int, list[Use]] = field(default_factory=dict)
+    is_set_up: bool = False
+    variables: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Use:
+    """One call of a submodule: the sizes it shows, and under which conditions.
+
+    A condition that is None hangs on a call argument: ``__init__`` cannot evaluate it.
+    """
+
+    module: Submodule | Instance
+    sizes: dict[str, Expr | None]
+    conditions: tuple[Expr | None, ...]
+    primary: bool  # reached from the initial call
+    method: str = "__call__"
+    arguments: dict[str, Value] = field(default_factory=dict)  # of a project class' method
+
+
+NONE = Static(ex.literal(None))
+
+
+def constant(value: ex.Const) -> Static:
+    """A known plain value."""
+    return Static(ex.literal(value))
+
+
+def is_none(value: Value) -> bool | None:
+    """Whether a value is None; None when nobody knows."""
+    if isinstance(value, Static):
+        return value.expr.constant is None if value.expr.is_constant else None
+    return None if isinstance(value, Unknown | Argument | Choice) else False
+
+
+def as_array(value: Value) -> Array | None:
+    """The value seen as an array, or None when it is none."""
+    if isinstance(value, Argument):
+        return value.array()
+    if isinstance(value, Choice):
+        arrays = [as_array(option) for option in value.options]
+        known = [array for array in arrays if array]
+        return join_arrays(known) if known and len(known) == len(arrays) else None
+    return value if isinstance(value, Array) else None
+
+
+def join_arrays(arrays: list[Array]) -> Array:
+    """What holds for all of the arrays."""
+    first = arrays[0]
+    if all(array == first for array in arrays[1:]):
+        return first
+    count = max(1, min(max(len(array.tail), 1 if array.path else 0) for array in arrays))
+    rank = first.rank if all(array.rank == first.rank for array in arrays) else None
+    columns = zip(*(array.known(count) for array in arrays), strict=True)
+    tail = tuple(column[0] if all(one == column[0] for one in column) else None for column in columns)
+    return Array(tail, rank)
+
+
+def join(test: Expr | None, yes: Value, no: Value) -> Value:
+    """The value after ``if test``: ``yes`` in one branch, ``no`` in the other."""
+    if yes is no or yes == no:
+        return yes
+    if isinstance(yes, Static) and isinstance(no, Static) and test is not None:
+        return Static(ex.choose(test, yes.expr, no.expr))
+    if isinstance(yes, Array) and isinstance(no, Array):
+        return _join_two(test, yes, no)
+    if isinstance(yes, Sequence) and isinstance(no, Sequence) and len(yes.items) == len(no.items):
+        pairs = zip(yes.items, no.items, strict=True)
+        return Sequence(tuple(join(test, a, b) for a, b in pairs), yes.is_list)
+    if isinstance(yes, Unknown) and isinstance(no, Unknown):
+        return yes
+    options = [*_options(yes), *_options(no)]
+    unique = [one for index, one in enumerate(options) if one not in options[:index]]
+    return Choice(tuple(unique)) if len(unique) <= 8 else Unknown("too many possibilities")
+
+
+def _options(value: Value) -> tuple[Value, ...]:
+    return value.options if isinstance(value, Choice) else (value,)
+
+
+def _join_two(test: Expr | None, yes: Array, no: Array) -> Array:
+    joined = join_arrays([yes, no])
+    if test is None:
+        return joined
+    tail = []
+    for index in range(-len(joined.tail), 0):
+        one, two = yes.axis(index), no.axis(index)
+        tail.append(ex.choose(test, one, two) if one and two else None)
+    return replace(joined, tail=tuple(tail))
