@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.project import Project
+from nnx_migrate.ledger.resolve import exported
 from nnx_migrate.ledger.scopes import Binding, Unit
 
 _IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
@@ -147,7 +148,8 @@ def _bound(binding: Binding, found: Taints, project: Project) -> set[str]:
         module = project.locate(binding.target, binding.scope.unit.module)
         if module.partition(".")[0] == "flax":
             return {"*"}  # any name at all
-        return {name for name in found.get(module, ()) if not name.startswith("_")}
+        unit = project.module(module)
+        return {name for name in found.get(module, ()) if unit and exported(unit, name)}
     aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
     return {
         alias.asname or alias.name.partition(".")[0]

@@ -231,6 +231,8 @@ def exported(unit: Unit, name: str) -> bool:
     listed = unit.scope.bindings.get("__all__", [])
     if not listed:
         return not name.startswith("_")
+    if name == "*":
+        return True  # stands for any name
     names: set[object] = set()
     for binding in listed:
         if not isinstance(binding.node, ast.List | ast.Tuple):
