@@ -40,10 +40,13 @@ def constant_key(seed: int = 7) -> Iterator[None]:
 
 
 def nnx_leaves(state: Any) -> Flat:
-    """Variables of a state as ``(collection, *path) -> value``, random streams left out."""
+    """Variables of a state as ``(collection, *path) -> value``.
+
+    Random streams and plain arrays (the ``mask`` of a convolution) are no variables of Linen's.
+    """
     leaves = {}
     for path, leaf in nnx.to_flat_state(state):
-        if not issubclass(leaf.type, nnx.RngState):
+        if isinstance(leaf, nnx.Variable) and not issubclass(leaf.type, nnx.RngState):
             collection = nnx.variable_name_from_type(leaf.type)
             leaves[(collection, *map(str, path))] = leaf.get_value()
     return leaves
@@ -124,7 +127,7 @@ def check(
 
         def nnx_call(values: Flat, inputs: Any) -> Any:
             leaves = [
-                (path, leaf.replace(_value(leaf, path, values)))
+                (path, _replaced(leaf, path, values))
                 for path, leaf in nnx.to_flat_state(state)
             ]
             module = nnx.merge(graphdef, nnx.from_flat_state(leaves), copy=True)
@@ -178,10 +181,10 @@ def check_initial_values(
     return expected
 
 
-def _value(leaf: Any, path: Any, values: Flat) -> Any:
-    if issubclass(leaf.type, nnx.RngState):
-        return leaf.get_value()
-    return values[(nnx.variable_name_from_type(leaf.type), *map(str, path))]
+def _replaced(leaf: Any, path: Any, values: Flat) -> Any:
+    if not isinstance(leaf, nnx.Variable) or issubclass(leaf.type, nnx.RngState):
+        return leaf
+    return leaf.replace(values[(nnx.variable_name_from_type(leaf.type), *map(str, path))])
 
 
 def _outputs(module: linen.Module, values: Flat, inputs: Any, kwargs: Any) -> list[Any]:

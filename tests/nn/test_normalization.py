@@ -11,19 +11,18 @@ from tests.nn.oracle import array, check
 
 DTYPES = [(None, jnp.float32), (jnp.bfloat16, jnp.float32), (None, jnp.bfloat16)]
 FIELDS = [
-    {},
-    {"use_scale": False},
-    {"epsilon": 0.25, "use_fast_variance": False},
-    {"param_dtype": jnp.bfloat16, "force_float32_reductions": False},
+    ({}, jnp.float32),
+    ({"dtype": jnp.bfloat16}, jnp.float32),
+    ({"use_scale": False}, jnp.bfloat16),
+    ({"epsilon": 0.25, "use_fast_variance": False}, jnp.float32),
+    ({"param_dtype": jnp.bfloat16, "force_float32_reductions": False}, jnp.bfloat16),
 ]
 
 
-@pytest.mark.parametrize("dtype, input_dtype", DTYPES)
-@pytest.mark.parametrize("fields", FIELDS)
+@pytest.mark.parametrize("fields, input_dtype", FIELDS)
 @pytest.mark.parametrize("name", ["LayerNorm", "RMSNorm", "InstanceNorm"])
-def test_norm_is_linens_program(name, fields, dtype, input_dtype):
+def test_norm_is_linens_program(name, fields, input_dtype):
     x = array(4, 5, 6, dtype=input_dtype)
-    fields = {**fields, "dtype": dtype}
     build = getattr(nn, name)
     check(getattr(linen, name)(**fields), lambda r: build(**fields, in_features=6, rngs=r), x)
 
@@ -59,19 +58,17 @@ def test_norm_over_several_axes(name):
     )
 
 
-@pytest.mark.parametrize("dtype, input_dtype", DTYPES)
 @pytest.mark.parametrize(
-    "fields",
+    "fields, input_dtype",
     [
-        {"num_groups": 2},
-        {"num_groups": None, "group_size": 2},
-        {"num_groups": 3, "reduction_axes": (-1,)},
-        {"num_groups": 3, "reduction_axes": (2, -1), "use_bias": False},
+        ({"num_groups": 2}, jnp.float32),
+        ({"num_groups": None, "group_size": 2, "dtype": jnp.bfloat16}, jnp.float32),
+        ({"num_groups": 3, "reduction_axes": (-1,)}, jnp.bfloat16),
+        ({"num_groups": 3, "reduction_axes": (2, -1), "use_bias": False}, jnp.float32),
     ],
 )
-def test_group_norm_is_linens_program(fields, dtype, input_dtype):
+def test_group_norm_is_linens_program(fields, input_dtype):
     x = array(2, 3, 5, 6, dtype=input_dtype)
-    fields = {**fields, "dtype": dtype}
     check(linen.GroupNorm(**fields), lambda r: nn.GroupNorm(**fields, in_features=6, rngs=r), x)
 
 
@@ -102,13 +99,12 @@ def test_instance_norm_refuses_the_batch_axis_as_feature_axis():
         norm(array(2, 3, 6))
 
 
-@pytest.mark.parametrize("dtype, input_dtype", DTYPES)
 @pytest.mark.parametrize("running", [False, True])
-@pytest.mark.parametrize("fields", [{}, {"axis": 1, "momentum": 0.5}, FIELDS[3]])
-def test_batch_norm_is_linens_program_and_updates_its_statistics(
-    fields, running, dtype, input_dtype
-):
-    fields = {**fields, "dtype": dtype}
+@pytest.mark.parametrize(
+    "fields, input_dtype",
+    [({"axis": 1, "momentum": 0.5}, jnp.float32), FIELDS[1], FIELDS[2], FIELDS[4]],
+)
+def test_batch_norm_is_linens_program_and_updates_its_statistics(fields, running, input_dtype):
     size = 5 if "axis" in fields else 6
     check(
         linen.BatchNorm(**fields),

@@ -12,6 +12,7 @@ import pytest
 from flax import linen, nnx
 from flax.linen import partitioning
 
+from nnx_migrate.nn import factory
 from nnx_migrate.nn.remat import remat
 
 
@@ -145,7 +146,16 @@ def test_an_argument_that_is_not_static_is_traced() -> None:
         remat(Block)(rngs=nnx.Rngs(0))(jnp.ones((1, 8)), True)
 
 
-@pytest.mark.parametrize("target", [len, nnx.relu, Block(rngs=nnx.Rngs(0)), int])
+def test_a_function_of_the_module_is_wrapped_itself() -> None:
+    def body(block: Block, x: Any, wave: bool) -> Any:
+        return block(x, wave)
+
+    block = Block(rngs=nnx.Rngs(0))
+    x = jnp.ones((1, 8))
+    assert bool((remat(body, static_argnums=(2,))(block, x, True) == block(x, True)).all())
+
+
+@pytest.mark.parametrize("target", [len, factory.Dense, Block(rngs=nnx.Rngs(0)), int])
 def test_what_is_no_module_class_is_refused(target: Any) -> None:
     with pytest.raises(TypeError, match="expected remat to get an nnx.Module class"):
         remat(target)
