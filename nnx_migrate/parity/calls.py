@@ -50,7 +50,10 @@ def record_calls(
     calls: dict[Call, None] = {}
 
     def intercept(
-        function: Callable[..., Any], args: Any, keywords: Any, context: linen.module.InterceptorContext
+        function: Callable[..., Any],
+        args: Any,
+        keywords: Any,
+        context: linen.module.InterceptorContext,
     ) -> Any:
         if context.method_name != "setup":
             calls[_call_of(context, args, keywords)] = None

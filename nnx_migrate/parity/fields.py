@@ -203,8 +203,10 @@ def _has_no_linen(value: Any) -> bool:
 def _is_default(field: dataclasses.Field[Any], value: Any) -> bool:
     if field.default is value:
         return True
-    return type(field.default) is type(value) and isinstance(value, _PLAIN[:6]) and (
-        field.default == value
+    return (
+        type(field.default) is type(value)
+        and isinstance(value, _PLAIN[:6])
+        and (field.default == value)
     )
 
 

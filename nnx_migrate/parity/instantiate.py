@@ -36,9 +36,7 @@ def instantiate(
     ``in_features``, ``<argument>_features`` and ``<argument>_shape``. Module-valued fields are
     built too. Raises :class:`CannotCross` (one line) when a field or a size cannot be found.
     """
-    description = fields.describe(
-        linen_module, inputs, kwargs, method=method, same_process=True
-    )
+    description = fields.describe(linen_module, inputs, kwargs, method=method, same_process=True)
     return build(description, rngs, map=map, root=migrated_class)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
+from nnx_migrate.parity.calls import Call
 
 
 class BadMap(ValueError):
@@ -39,3 +41,33 @@ def _class_map(entry: dict[str, Any]) -> ClassMap:
         attributes=dict(entry.get("attributes", {})),
         rng_streams=tuple(entry.get("rng_streams", ())),
     )
+
+
+def path_map_of(migration_map: MigrationMap, calls: Sequence[Call]) -> dict[str, str]:
+    """Return Linen scope path -> NNX attribute path wherever the map says that they differ.
+
+    ``calls`` tells which class stands at which scope path; both paths are slash-separated and a
+    path stands for everything below it.
+    """
+    attributes = {entry.linen: entry.attributes for entry in migration_map.classes}
+    moved: dict[str, str] = {}
+    for path, class_name in sorted({(call.path, call.class_name) for call in calls}):
+        here = "/".join(path)
+        for scope, attribute in attributes.get(class_name, {}).items():
+            if scope.replace(".", "/") == attribute.replace(".", "/"):
+                continue
+            old = _joined(here, scope.replace(".", "/"))
+            moved[old] = _joined(_moved(here, moved), attribute.replace(".", "/"))
+    return moved
+
+
+def _moved(path: str, moved: dict[str, str]) -> str:
+    """Return where a scope path lies in NNX; the longest prefix that moved decides."""
+    for old in sorted(moved, key=len, reverse=True):
+        if path == old or path.startswith(old + "/"):
+            return moved[old] + path[len(old) :]
+    return path
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name

@@ -33,6 +33,7 @@ class Job:
     map: Path | None = None
     devices: int | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    submodules: bool = False  # also record every submodule's output, to locate a difference
 
     @property
     def result(self) -> Path:

@@ -104,9 +104,7 @@ def _value(
         exact = bool(own)
         own = own or [call for call in calls if call.class_name == linen_class]
         own = [call for call in own if call.method == size.method] or own
-    shapes = [
-        _first(call) if size.argument is None else call.shape(size.argument) for call in own
-    ]
+    shapes = [_first(call) if size.argument is None else call.shape(size.argument) for call in own]
     values: list[Size] = [
         shape if size.axis is None else shape[size.axis] for shape in shapes if shape
     ]

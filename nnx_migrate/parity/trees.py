@@ -80,11 +80,10 @@ def _export(side: str, revision: str, around: Path, target: Path) -> Path:
     """
     top = repository_of(around)
     if top is None:
-        raise BadTree(
-            f"{side}={revision}: no such directory, and {around} is in no git repository"
-        )
-    done = _git(top, "archive", "--format=tar", f"{revision}^{{tree}}")
-    if done.returncode != 0:
+        raise BadTree(f"{side}={revision}: no such directory, and {around} is in no git repository")
+    option = revision.startswith("-")
+    done = None if option else _git(top, "archive", "--format=tar", f"{revision}^{{tree}}")
+    if done is None or done.returncode != 0:
         raise BadTree(f"{side}={revision}: neither a directory nor a git revision of {top}")
     target = target / top.name
     target.mkdir(parents=True)

@@ -6,6 +6,7 @@ and leaves the side's result, or its error, in the job's directory.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import math
@@ -14,8 +15,9 @@ import pickle
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from nnx_migrate.model import MigrationMap
 from nnx_migrate.parity.case_file import (
     CaseError,
     CaseFile,
@@ -25,6 +27,9 @@ from nnx_migrate.parity.case_file import (
     told,
 )
 from nnx_migrate.parity.process import Job, device_flags
+
+if TYPE_CHECKING:
+    from nnx_migrate.parity.case import ParityCase
 
 
 def main(words: list[str]) -> int:
@@ -51,13 +56,38 @@ def _run(job: Job) -> None:
     _require_devices(job, settings.get("mesh"))
     with told("inputs()"):
         inputs, kwargs = call_arguments(case.inputs(), case.path)
-    if job.side == "before":
-        model: Any = _linen_module(case)
-        if case.nnx is None:
-            _describe(job, model, inputs, kwargs, settings)
+    from nnx_migrate.parity.case import BadCase, ParityCase
+
+    loss = None if case.loss is None else _named("loss()", case.loss)
+    try:
+        shared = ParityCase(inputs=inputs, kwargs=kwargs, loss=loss, **settings)
+        if job.side == "before":
+            _run_before(job, case, shared)
+        else:
+            _run_after(job, case, shared)
+    except BadCase as error:
+        raise CaseError(str(error)) from error
+
+
+def _run_before(job: Job, case: CaseFile, shared: ParityCase) -> None:
+    from nnx_migrate.parity import sides
+    from nnx_migrate.parity.linen_side import evaluate_linen
+
+    whole = dataclasses.replace(shared, linen=_linen_module(case))
+    if case.nnx is None:
+        _describe(job, whole)
+    sides.save(evaluate_linen(whole, submodules=job.submodules), job.result)
+
+
+def _run_after(job: Job, case: CaseFile, shared: ParityCase) -> None:
+    from nnx_migrate.parity import sides
+    from nnx_migrate.parity.nnx_side import evaluate_nnx
+
+    if case.nnx is not None:
+        whole = dataclasses.replace(shared, nnx=_from_case(case.nnx))
     else:
-        model = _named("nnx(rngs)", case.nnx) if case.nnx else _from_description(job)
-    _evaluate(job, case, model, inputs, kwargs, settings)
+        whole = _from_description(job, shared)
+    sides.save(evaluate_nnx(whole, submodules=job.submodules), job.result)
 
 
 def _require_devices(job: Job, mesh: Any) -> None:
@@ -94,27 +124,45 @@ def _linen_module(case: CaseFile) -> Any:
     return module
 
 
-def _describe(job: Job, module: Any, inputs: Any, kwargs: Any, settings: Mapping[str, Any]) -> None:
+def _describe(job: Job, case: ParityCase) -> None:
     from nnx_migrate.parity import fields
+    from nnx_migrate.parity.case import mesh_of, surroundings
 
-    rng_names = tuple(settings.get("rngs") or ())
+    assert case.linen is not None
     try:
-        description = fields.describe(
-            module, inputs, kwargs, rng_names, settings.get("method")
-        )
+        with surroundings(case, mesh_of(case)):
+            description = fields.describe(
+                case.linen, case.inputs, case.kwargs, tuple(case.rngs), case.method
+            )
     except fields.CannotCross as error:
         raise CaseError(str(error)) from error
     job.description.write_bytes(pickle.dumps(description))
 
 
-def _from_description(job: Job) -> Callable[[Any], Any]:
+def _from_case(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the case's ``nnx``; that it raises says nothing about the migration."""
+    from nnx_migrate.parity.case import BadCase
+
+    def construct(rngs: Any) -> Any:
+        try:
+            with told("nnx(rngs)"):
+                return function(rngs)
+        except CaseError as error:
+            raise BadCase(str(error)) from error
+
+    return construct
+
+
+def _from_description(job: Job, shared: ParityCase) -> ParityCase:
+    """Complete the case with a constructor built from what the before side described."""
+    from nnx_migrate.parity.case import BadCase
     from nnx_migrate.parity.fields import CannotCross, Description
     from nnx_migrate.parity.instantiate import build
-    from nnx_migrate.parity.migration_map import BadMap, load_map
+    from nnx_migrate.parity.migration_map import BadMap, load_map, path_map_of
 
     description: Description = pickle.loads(job.description.read_bytes())
     try:
-        migration_map = load_map(job.map) if job.map else None
+        migration_map = load_map(job.map) if job.map else MigrationMap()
     except BadMap as error:
         raise CaseError(str(error)) from error
 
@@ -122,9 +170,10 @@ def _from_description(job: Job) -> Callable[[Any], Any]:
         try:
             return build(description, rngs, map=migration_map)
         except CannotCross as error:
-            raise CaseError(str(error)) from error
+            raise BadCase(str(error)) from error
 
-    return _named(f"the constructor of {description.class_name}", construct)
+    path_map = {**path_map_of(migration_map, description.calls), **(shared.path_map or {})}
+    return dataclasses.replace(shared, nnx=construct, path_map=path_map or None)
 
 
 def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -140,12 +189,6 @@ def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return call
-
-
-def _evaluate(
-    job: Job, case: CaseFile, model: Any, inputs: Any, kwargs: Any, settings: Mapping[str, Any]
-) -> None:
-    raise NotImplementedError
 
 
 def _tell(job: Job, error: str | None) -> int:
