@@ -1,0 +1,47 @@
+# Needs Python 3.11+, git and make. Uses uv when it is there, else venv and pip.
+#   make demo                       rewrite the flax examples and compare before and after
+#   make test [PYTHON=python3.12]   checks and tests
+PYTHON ?= $(shell ./constraints/find_python)
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+VENV ?= .venv/py$(VERSION)
+PY := $(VENV)/bin/python
+UV := $(shell command -v uv 2>/dev/null)
+CONSTRAINTS := $(wildcard constraints/py$(VERSION).txt)
+INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(PY),$(PY) -m pip install --quiet) \
+	$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
+MARK ?=
+WORKERS ?= 2
+
+export JAX_PLATFORMS ?= cpu
+
+.PHONY: demo test check-python clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.demo
+	$(PY) -m benchmarks.corpus --set flax-examples
+
+# Every check runs even when an earlier one fails; the tests come last.
+test: $(VENV)/.test
+	@status=0; \
+	$(PY) -m ruff check . || status=1; \
+	$(PY) -m ruff format --check . || status=1; \
+	$(PY) -m mypy --strict || status=1; \
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile $(if $(MARK),-m "$(MARK)") || status=1; \
+	exit $$status
+
+check-python:
+	@test -n "$(VERSION)" || { echo "no Python 3.11 or newer found: install one, or pass PYTHON=..." >&2; exit 2; }
+
+$(PY): | check-python
+	$(if $(UV),$(UV) venv --quiet --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
+
+$(VENV)/.demo: pyproject.toml $(CONSTRAINTS) | $(PY)
+	$(INSTALL) -e .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml $(CONSTRAINTS) | $(PY)
+	$(INSTALL) -e '.[dev]'
+	@touch $@
+
+clean:
+	rm -rf .venv build dist
