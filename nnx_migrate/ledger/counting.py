@@ -32,7 +32,7 @@ def count(sources: Sequence[Source], only: Collection[str] | None = None) -> Cou
         if source.module in tainted and (only is None or path in only)
     )
     units = [unit for unit in map(project.unit, paths) if unit is not None]
-    resolver = Resolver(project)
+    resolver = Resolver(project, tainted)
     inference = Inference(resolver)
     judge = Judge(inference, [scope for unit in units for scope in unit.classes])
     counters = [_Counter(unit, resolver, inference, judge) for unit in units]

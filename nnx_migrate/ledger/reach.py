@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.project import Project
-from nnx_migrate.ledger.resolve import exported
+from nnx_migrate.ledger.resolve import Taints, exported
 from nnx_migrate.ledger.scopes import Binding, Unit
 
 _IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
@@ -29,7 +29,6 @@ _WORD = re.compile(r"\w+")
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
-Taints = dict[str, frozenset[str]]  # module -> its tainted globals
 _Named = tuple[str, str]  # module, and a name in it ("" the module itself, "*" all of them)
 
 

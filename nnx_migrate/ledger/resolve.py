@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from nnx_migrate.ledger.project import Project
 from nnx_migrate.ledger.scopes import Binding, Scope, Unit
 
+Taints = dict[str, frozenset[str]]  # module -> its globals that may have to do with flax
+
 LINEN = "flax.linen"
 _BUILTINS = frozenset(dir(builtins))
 
@@ -63,8 +65,9 @@ def is_linen(target: object) -> bool:
 class Resolver:
     """Looks names up in one project."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(self, project: Project, taints: Taints) -> None:
         self.project = project
+        self.taints = taints
         self._known: dict[int, Targets] = {}
         self._open: set[object] = set()
 
@@ -106,7 +109,9 @@ class Resolver:
         for star in unit.stars:
             module = self.project.locate(star.target, unit.module)
             if self.project.has(module):
-                source = self.project.module(module)
+                # Only what may be Flax's is worth parsing a star import's module for.
+                tainted = self.taints.get(module, frozenset())
+                source = self.project.module(module) if tainted & {name, "*"} else None
                 if source is not None and exported(source, name):
                     found |= self.member(source, name) - {UNKNOWN}
             elif module and name not in _BUILTINS and not name.startswith("_"):
