@@ -69,7 +69,7 @@ def _run(path: Path, source: Path) -> dict[str, Any]:
     if not all(np.isfinite(np.asarray(leaf)).all() for leaf in results if _inexact(leaf)):
         raise ValueError("an output is not finite")
     return {
-        "class": _qualified(type(module)),
+        "class": next(iter(_place_of(type(module), source)), type(module).__qualname__),
         "classes": sorted(classes),
         "collections": sorted(variables),
         "leaves": len(leaves),
@@ -83,7 +83,7 @@ def _inexact(leaf: Any) -> bool:
 
 @contextmanager
 def _constructed(source: Path) -> Iterator[set[str]]:
-    """Collect the qualified names of the module classes of ``source`` that are constructed."""
+    """Collect ``path:Qualified.Name`` of the module classes of ``source`` that are constructed."""
     from flax import linen as nn
 
     found: set[str] = set()
@@ -91,8 +91,8 @@ def _constructed(source: Path) -> Iterator[set[str]]:
 
     def record(self: Any) -> None:
         for base in type(self).__mro__:
-            if issubclass(base, nn.Module) and _defined_in(base, source):
-                found.add(_qualified(base))
+            if issubclass(base, nn.Module):
+                found.update(_place_of(base, source))
         original(self)
 
     nn.Module.__post_init__ = record  # type: ignore[method-assign]
@@ -102,14 +102,12 @@ def _constructed(source: Path) -> Iterator[set[str]]:
         nn.Module.__post_init__ = original  # type: ignore[method-assign]
 
 
-def _defined_in(cls: type, source: Path) -> bool:
+def _place_of(cls: type, source: Path) -> set[str]:
     module = sys.modules.get(cls.__module__)
-    file = getattr(module, "__file__", None)
-    return file is not None and Path(file).resolve().is_relative_to(source.resolve())
-
-
-def _qualified(cls: type) -> str:
-    return f"{cls.__module__}.{cls.__qualname__}"
+    file = Path(getattr(module, "__file__", None) or "/").resolve()
+    if not file.is_relative_to(source.resolve()):
+        return set()
+    return {f"{file.relative_to(source.resolve()).as_posix()}:{cls.__qualname__}"}
 
 
 def _place(error: BaseException) -> str:
