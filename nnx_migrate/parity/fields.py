@@ -25,6 +25,7 @@ from typing import Any
 import jax
 import numpy as np
 from flax import linen
+from flax.core import FrozenDict
 
 from nnx_migrate.parity.calls import Call, qualified_name, record_calls
 
@@ -140,6 +141,8 @@ class _FieldPickler(pickle.Pickler):
         if isinstance(value, linen.Module):
             cls, path = type(value), self._paths.get(id(value))
             return build_module, (cls.__module__, cls.__qualname__, changed_fields(value), path)
+        if isinstance(value, FrozenDict):
+            return dict, (dict(value.items()),)  # Linen froze it; callers of NNX pass a dict
         if isinstance(value, jax.sharding.Mesh):
             ids = np.vectorize(lambda device: device.id)(value.devices)
             return make_mesh, (ids, value.axis_names, value.axis_types)

@@ -29,12 +29,22 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 def parameters_of(constructor: Callable[..., Any]) -> dict[str, inspect.Parameter]:
-    """Return the parameters a class or factory is constructed with, without ``self``."""
-    if isinstance(constructor, type):
-        parameters = list(inspect.signature(constructor.__init__).parameters.values())[1:]
-    else:
-        parameters = list(inspect.signature(constructor).parameters.values())
-    return {parameter.name: parameter for parameter in parameters}
+    """Return the parameters a class or factory is constructed with, without ``self``.
+
+    A constructor with ``**kwargs`` passes them on: the bases' parameters are added.
+    """
+    if not isinstance(constructor, type):
+        return dict(inspect.signature(constructor).parameters)
+    found: dict[str, inspect.Parameter] = {}
+    for cls in constructor.__mro__[:-1]:
+        own = vars(cls).get("__init__")
+        if not inspect.isfunction(own):
+            continue
+        named = list(inspect.signature(own).parameters.values())[1:]
+        found = {**{parameter.name: parameter for parameter in named}, **found}
+        if all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in named):
+            break
+    return found
 
 
 def sizes_for(

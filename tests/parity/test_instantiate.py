@@ -16,8 +16,10 @@ from flax import linen, nnx
 from jax.sharding import Mesh, PartitionSpec
 
 from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
+from nnx_migrate.parity.calls import Call
 from nnx_migrate.parity.fields import CannotCross, describe
 from nnx_migrate.parity.instantiate import build, instantiate
+from nnx_migrate.parity.sizing import sizes_for
 
 X = np.ones((2, 7), np.float32)
 
@@ -267,3 +269,34 @@ def test_a_class_that_is_still_linen_is_refused() -> None:
 def test_a_linen_class_without_counterpart_is_refused() -> None:
     with pytest.raises(CannotCross, match=r"flax.linen.Fp8DirectDotGeneralOp has no counterpart"):
         crossed(linen.Fp8DirectDotGeneralOp)
+
+
+def test_a_constructor_that_forwards_keywords_takes_its_bases_arguments() -> None:
+    class Base(nnx.Module):
+        def __init__(self, value: Any = None, *, in_features: int, rngs: nnx.Rngs):
+            self.seen = (value, in_features)
+
+    class NewHolder(Base):
+        def __init__(self, **kwargs: Any):
+            super().__init__(**kwargs)
+
+    assert instantiate(NewHolder, Holder("kept"), (X,), nnx.Rngs(0)).seen == ("kept", 7)
+
+
+def test_a_dict_that_linen_froze_arrives_as_a_dict() -> None:
+    arrived = crossed({"a": {"b": 1}})
+    assert (type(arrived), type(arrived["a"])) == (dict, dict)
+
+
+@pytest.mark.parametrize(("widths", "expected"), [((4, 4), {"in_features": 4}), ((4, 5), {})])
+def test_modules_without_a_scope_path_need_one_answer_of_their_class(
+    widths: tuple[int, int], expected: dict[str, int]
+) -> None:
+    name = "flax.linen.linear.Dense"
+    calls = [
+        Call((f"Dense_{index}",), name, "__call__", (("inputs", (2, width)),))
+        for index, width in enumerate(widths)
+    ]
+    sizes, missing = sizes_for(Twin, ("value",), None, calls, None, name)
+    assert sizes == expected
+    assert missing == (() if expected else ("in_features",))
