@@ -1,25 +1,28 @@
-"""``linen.remat`` of a module class: a subclass whose call is recomputed in the backward pass."""
+"""``linen.remat``: a module class (or function) recomputed in the backward pass."""
 
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from flax import nnx
 
-M = TypeVar("M")
+T = TypeVar("T")
 
 
 def remat(
-    target: type[M],
+    target: T,
     *,
     static_argnums: int | Sequence[int] = (),
     prevent_cse: bool = True,
     policy: Callable[..., bool] | None = None,
     counts_self: bool = True,
-) -> type[M]:
+) -> T:
     """A subclass of ``target`` whose ``__call__`` goes through ``nnx.remat``.
+
+    A function that takes the module first is wrapped in ``nnx.remat`` itself.
 
     Constructor, variables and paths are those of ``target``. Its name, which automatic submodule
     names count, is the one Linen gives: ``CheckpointBlock`` for ``nn.remat``,
@@ -27,29 +30,33 @@ def remat(
     linen/transforms.py and linen/partitioning.py; the same in 0.12.12).
 
     Args:
-      target: an ``nnx.Module`` class, or a ``functools.partial`` of one.
+      target: an ``nnx.Module`` class, a ``functools.partial`` of one, or a plain function.
       static_argnums: positions of call arguments that are not traced.
       prevent_cse, policy: as in ``jax.checkpoint``.
       counts_self: whether position 0 is ``self``, as ``nn.remat`` has it; with False it is the
         first argument after it, as ``flax.linen.partitioning.remat`` has it.
 
     Raises:
-      TypeError: ``target`` is no such class.
+      TypeError: ``target`` is none of these (a layer factory builds no class to derive from).
       ValueError: a position is negative, or names ``self``.
     """
-    options = {"prevent_cse": prevent_cse, "policy": policy, "counts_self": counts_self}
     if isinstance(target, functools.partial):
-        inner = remat(target.func, static_argnums=static_argnums, **options)  # type: ignore[arg-type]
-        return functools.partial(inner, *target.args, **target.keywords)  # type: ignore[return-value]
+        inner = remat(
+            target.func,
+            static_argnums=static_argnums,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            counts_self=counts_self,
+        )
+        return cast(T, functools.partial(inner, *target.args, **target.keywords))
+    positions = _positions(static_argnums, counts_self)
+    wrap = nnx.remat(static_argnums=positions, prevent_cse=prevent_cse, policy=policy)
+    if inspect.isfunction(target):
+        return cast(T, wrap(target))
     if not (isinstance(target, type) and issubclass(target, nnx.Module)):
         raise TypeError(f"expected remat to get an nnx.Module class, found {target!r}")
     # Only ``target``'s own call is wrapped, so the wrapped function never calls itself.
-    call = nnx.remat(
-        target.__call__,
-        static_argnums=_positions(static_argnums, counts_self),
-        prevent_cse=prevent_cse,
-        policy=policy,
-    )
+    call = wrap(target.__call__)
 
     @functools.wraps(target.__call__)
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -57,7 +64,7 @@ def remat(
 
     prefix = "Checkpoint" if counts_self else "Core_remat_static"
     body = {"__call__": __call__, "__module__": target.__module__, "__doc__": target.__doc__}
-    return type(prefix + target.__name__, (target,), body)
+    return cast(T, type(prefix + target.__name__, (target,), body))
 
 
 def _positions(static_argnums: int | Sequence[int], counts_self: bool) -> tuple[int, ...]:

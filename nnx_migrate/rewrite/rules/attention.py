@@ -6,7 +6,8 @@ dropout) plus ``in_features`` and, where keys have another size, ``in_kv_feature
 ``decode=True`` the cache starts at ``init_cache(shape)``.
 
 ``dot_product_attention`` and ``dot_product_attention_weights`` become Linen's arithmetic in
-``nnx_migrate.nn``; the mask functions are the same code in ``flax.nnx``.
+``nnx_migrate.nn``; the mask functions compute the same in ``flax.nnx``
+(``combine_masks`` raises ValueError there for masks of different rank, Linen AssertionError).
 
 flax 0.12.8 and 0.12.12: linen/attention.py, nnx/nn/attention.py.
 """

@@ -3,10 +3,11 @@
 ``nn.remat(Block, static_argnums=(2,), policy=p)`` becomes ``nnm.remat(Block, ...)``: a subclass whose
 ``__call__`` goes through ``nnx.remat``; constructor, parameters and paths are those of ``Block``.
 ``nn.remat`` counts ``self`` in ``static_argnums``, ``flax.linen.partitioning.remat`` does not: the
-latter gets ``counts_self=False``. ``prevent_cse`` and ``policy`` mean the same in both.
+latter gets ``counts_self=False``. ``prevent_cse`` and ``policy`` mean the same in both. A function
+that takes the module first is wrapped as it is, and ``@nn.remat`` on a method becomes ``@nnx.remat``.
 
 Refused: lifting filters (``variables=``, ``rngs=``, ``methods=``; everything is lifted here, Linen's
-default), ``concrete=``, functions and built-in layers.
+default), ``concrete=``, lambdas, built-in layers (wrap them in a module), ``partial(nn.remat, ...)``.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, linen/partitioning.py, nnx/transforms/autodiff.py.
 """
@@ -53,10 +54,11 @@ def convert(call: LayerCall) -> Code | Refusal:
             return Refusal(
                 f"remat with {name}=", "wrap a function of the module in nnx.remat by hand", value
             )
-    refusal = _not_a_class(target, call)
+    text = call.render(target)
+    refusal = _unsupported(target, text)
     if refusal:
         return refusal
-    texts = [call.render(target)]
+    texts = [text]
     texts += [
         f"{name}={call.render(arguments.given[name])}" for name in _KEPT if name in arguments.given
     ]
@@ -65,28 +67,25 @@ def convert(call: LayerCall) -> Code | Refusal:
     return Code(f"nnm.remat({', '.join(texts)})", frozenset({"nnm"}))
 
 
-def _not_a_class(target: ast.expr, call: LayerCall) -> Refusal | None:
-    symbol = call.resolve(target)
-    if isinstance(target, ast.Lambda) or (isinstance(target, ast.Attribute) and symbol is None):
+def _unsupported(target: ast.expr, text: str) -> Refusal | None:
+    if isinstance(target, ast.Lambda):
+        return Refusal("remat of a lambda", "define a function and pass that", target)
+    if text.startswith(("nnm.factory.", "nnx.")):
         return Refusal(
-            "remat of a function or method",
-            "decorate a function that takes the module first with nnx.remat",
-            target,
-        )
-    if symbol is not None and symbol.startswith("flax.linen."):
-        return Refusal(
-            f"remat of the built-in layer {symbol}",
+            f"remat of the built-in layer {text.rpartition('.')[2]}",
             "wrap it in a module of your own and remat that",
             target,
         )
     return None
 
 
-def reference(symbol: str, context: Context) -> Refusal:
-    """remat that is not called with a class here: a decorator, a value."""
+def reference(symbol: str, context: Context) -> Code | Refusal:
+    """``@nn.remat`` on a method or function of a module; any other bare use is refused."""
+    if context is Context.DECORATOR:
+        return Code("nnx.remat", frozenset({"nnx"}))
     return Refusal(
         f"{symbol} used as a {context.value}",
-        "apply it to a module class, or use nnx.remat on a function that takes the module first",
+        "call it with a module class, or decorate a method with nnx.remat",
     )
 
 

@@ -1,6 +1,7 @@
 """Modules around modules: RNN, Bidirectional, Sequential, BatchApply, SpectralNorm, WeightNorm.
 
-They become the wrappers of the same name in ``nnx_migrate.nn``. RNN, Bidirectional, Sequential and
+They become the wrappers of the same name in ``nnx_migrate.nn``. (BatchApply is no module, in Linen
+neither: only its name changes.) RNN, Bidirectional, Sequential and
 BatchApply have no variables of their own and take no ``rngs``; built inline in a compact method,
 what they wrap belongs to the enclosing module, as in Linen, and the wrapper stays inline. (The
 native ones name their children otherwise: ``layers/0`` for ``layers_0``.)
@@ -22,10 +23,12 @@ from nnx_migrate.rewrite.rules.base import (
     Example,
     LayerCall,
     LayerRule,
+    NameRule,
     Refusal,
     linen,
 )
 from nnx_migrate.rewrite.rules.layers import Layer, own, own_rule, read, reference
+from nnx_migrate.rewrite.rules.references import renamed
 
 
 def _wrapper(name: str, *fields: str, required: int = 1, takes_rngs: bool = False) -> Layer:
@@ -98,10 +101,11 @@ RULES = (
         "nn.Sequential([f, g])",
         "nnm.Sequential([f, g])",
     ),
-    own_rule(
-        _wrapper("BatchApply", "f", "num_dims"),
-        "nn.BatchApply(f, num_dims=3)",
-        "nnm.BatchApply(f, num_dims=3)",
+    NameRule(
+        name="BatchApply",
+        symbols=linen("BatchApply"),
+        example=Example("nn.BatchApply(f, num_dims=3)", "nnm.BatchApply(f, num_dims=3)"),
+        reference=renamed("nnm"),
     ),
     _reparametrized_rule(_SPECTRAL, "SpectralNorm"),
     _reparametrized_rule(_WEIGHT, "WeightNorm"),
