@@ -113,6 +113,17 @@ from .dtypes import (
     linen_promote_dtype,
     promote_dtype,
 )
+from .lazy import (
+    freeze,
+    get_submodules,
+    has_variable,
+    lazy_variable,
+    named,
+    pure_params,
+    set_submodules,
+    sow,
+    with_params,
+)
 from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
 from .naming import LinenNames, linen_name, out_features
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
@@ -157,7 +168,11 @@ __all__ = [
     "einsum_bias_shape",
     "factory",
     "flip_sequences",
+    "freeze",
+    "get_submodules",
+    "has_variable",
     "keep_dtype",
+    "lazy_variable",
     "linen_dot_general",
     "linen_name",
     "linen_promote_dtype",
@@ -167,12 +182,17 @@ __all__ = [
     "max_pool",
     "merge_param",
     "min_pool",
+    "named",
     "out_features",
     "param",
     "pool",
     "promote_dtype",
+    "pure_params",
     "remat",
+    "set_submodules",
+    "sow",
     "stream",
     "variable",
     "variable_type",
+    "with_params",
 ]

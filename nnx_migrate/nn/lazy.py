@@ -1,0 +1,169 @@
+"""Helpers for what Linen does at run time: lists of submodules, variables made by the first call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+from flax import nnx
+from flax.core import FrozenDict
+
+from .variables import variable, variable_type
+
+T = TypeVar("T")
+
+
+def freeze(value: Any) -> Any:
+    """What Linen makes of a field or attribute: lists become tuples, dicts FrozenDicts, deeply."""
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return tuple(freeze(one) for one in value)
+    if isinstance(value, dict):
+        return FrozenDict({key: freeze(one) for key, one in value.items()})
+    return value
+
+
+@dataclass(frozen=True)
+class _Child:
+    """Stands for the submodule held by the attribute ``name``."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class _Named:
+    module: Any
+    name: str
+
+
+def named(name: str, module: Any) -> Any:
+    """An element for :func:`set_submodules` whose attribute is ``name``, as Linen's ``name=``."""
+    return _Named(module, name)
+
+
+def set_submodules(owner: nnx.Module, attribute: str, value: Any) -> None:
+    """``self.<attribute> = value`` of Linen's ``setup`` for a value that holds submodules.
+
+    Every submodule becomes an attribute of its own, named as Linen names it: ``layers_0`` in a
+    list, ``layers_key`` in a dict, ``layers_0_1`` nested. One that ``owner`` holds already keeps its
+    attribute. Read the value back with :func:`get_submodules`.
+    """
+    held = {id(one): key for key, one in vars(owner).items() if isinstance(one, nnx.Module)}
+    setattr(owner, f"_{attribute}_structure", _store(owner, attribute, value, held))
+
+
+def _store(owner: nnx.Module, name: str, value: Any, held: dict[int, str]) -> Any:
+    if isinstance(value, _Named):
+        name, value = value.name, value.module
+    if isinstance(value, nnx.Module):
+        known = held.get(id(value))
+        if known is None:
+            setattr(owner, name, value)
+            held[id(value)] = known = name
+        return _Child(known)
+    if isinstance(value, (list, tuple)):
+        parts = enumerate(value)
+        return tuple(_store(owner, f"{name}_{index}", one, held) for index, one in parts)
+    if isinstance(value, Mapping):
+        return FrozenDict(
+            {key: _store(owner, f"{name}_{key}", one, held) for key, one in value.items()}
+        )
+    return value
+
+
+def get_submodules(owner: nnx.Module, attribute: str) -> Any:
+    """What :func:`set_submodules` stored: lists come back as tuples, dicts as FrozenDicts."""
+    return _load(owner, getattr(owner, f"_{attribute}_structure"))
+
+
+def _load(owner: nnx.Module, value: Any) -> Any:
+    if isinstance(value, _Child):
+        return getattr(owner, value.name)
+    if isinstance(value, tuple):
+        return tuple(_load(owner, one) for one in value)
+    if isinstance(value, Mapping):
+        return FrozenDict({key: _load(owner, one) for key, one in value.items()})
+    return value
+
+
+def has_variable(module: nnx.Module, collection: str, name: str) -> bool:
+    """``self.has_variable(collection, name)``: whether the module holds that variable."""
+    found = getattr(module, name, None)
+    return type(found) is variable_type(collection)
+
+
+def lazy_variable(
+    module: nnx.Module, collection: str, name: str, init: Callable[..., Any] | None, *args: Any
+) -> nnx.Variable[Any]:
+    """``self.variable(collection, name, init, *args)`` whose value only a call can give.
+
+    The first call creates it. Under ``jax.jit`` the caller must return the new state, and inside
+    ``nnx`` transforms it must exist already: call the module once before.
+
+    Raises:
+      ValueError: the attribute is taken, or the variable is missing and there is no ``init``.
+    """
+    if has_variable(module, collection, name):
+        found = getattr(module, name)
+        assert isinstance(found, nnx.Variable)
+        return found
+    if hasattr(module, name):
+        raise ValueError(
+            f"expected {type(module).__name__}.{name} to be a variable of '{collection}', "
+            f"found {type(getattr(module, name)).__name__}"
+        )
+    if init is None:
+        raise ValueError(
+            f"{type(module).__name__} has no variable '{name}' in collection '{collection}'"
+        )
+    made = variable(collection, init(*args))
+    setattr(module, name, made)
+    return made
+
+
+def sow(module: nnx.Module, collection: str, name: str, value: Any, **options: Any) -> bool:
+    """``self.sow(...)``: stores only under ``nnx.capture``, as Linen's only where mutable."""
+    if not hasattr(module, "__captures__"):
+        return False
+    return bool(module.sow(variable_type(collection), name, value, **options))
+
+
+def with_params(build: Callable[[nnx.Rngs], T], params: Mapping[str, Any]) -> T:
+    """A layer with the given parameters (``layer.apply({"params": params}, ...)`` of Linen).
+
+    ``build`` runs abstractly, so nothing is initialised. ``params`` is nested like the layer's
+    attributes.
+
+    Raises:
+      ValueError: a parameter of the layer is not given, or one is given that it does not have.
+    """
+    layer = nnx.eval_shape(lambda: build(nnx.Rngs(0)))
+    graph, state = nnx.split(layer)
+    given = _flat(params)
+    flat = dict(nnx.to_flat_state(state))
+    wanted = {path for path, one in flat.items() if isinstance(one, nnx.Param)}
+    if wanted != set(given):
+        raise ValueError(
+            f"expected parameters {sorted('/'.join(map(str, p)) for p in wanted)}, "
+            f"found {sorted('/'.join(map(str, p)) for p in given)}"
+        )
+    for path, one in flat.items():
+        if path in given:
+            flat[path] = one.replace(given[path])
+    return nnx.merge(graph, nnx.from_flat_state(flat))  # type: ignore[no-any-return]
+
+
+def _flat(params: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
+    for key, value in params.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, (*prefix, key))
+        else:
+            found[(*prefix, key)] = value.get_value() if isinstance(value, nnx.Variable) else value
+    return found
+
+
+def pure_params(module: nnx.Module) -> dict[str, jax.Array]:
+    """The parameters of ``module`` as nested dicts of arrays (``module.variables["params"]``)."""
+    return nnx.to_pure_dict(nnx.state(module, nnx.Param))

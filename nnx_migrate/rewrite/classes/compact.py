@@ -1,0 +1,289 @@
+"""One ``@nn.compact`` method: what moves to ``__init__`` and what the call becomes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.classes.construct import Builder, is_inline, operands_of
+from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.emit import Emitter, needs_counter, reference
+from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names
+from nnx_migrate.rewrite.classes.flow import Branch, Build, Loop, Step, Unclear, builds, flow_of
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
+from nnx_migrate.rewrite.classes.layout import Layout
+from nnx_migrate.rewrite.classes.moved import Moves, moves_of, with_keywords, without_keywords
+from nnx_migrate.rewrite.classes.naming import COUNTER, Name, names_of
+from nnx_migrate.rewrite.classes.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.slicing import Slicer
+from nnx_migrate.rewrite.classes.taint import Replaced, Taint, taint_of
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+RULE = "compact"
+
+
+@dataclass(frozen=True)
+class CompactPart:
+    """What a compact method contributes.
+
+    Attributes:
+      lines: statements for ``__init__``.
+      edits: edits of the method itself.
+      header: lines at the start of the method (the name counter).
+      attributes: fixed attribute names that are built.
+      lazy: variables that only the call can create, by id of their call.
+    """
+
+    lines: tuple[str, ...]
+    edits: Edits
+    header: tuple[str, ...]
+    attributes: tuple[str, ...]
+    lazy: Mapping[int, Item]
+    reads: frozenset[str] = frozenset()  # global names that the lines read
+
+
+@dataclass
+class CompactConverter:
+    """Converts one method.
+
+    Args:
+      static: calls with another text in ``__init__`` (``self.is_initializing()``), by id.
+      common: edits valid in ``__init__`` and in the call (Linen names, parameter reads).
+    """
+
+    project: Project
+    cls: ClassInfo
+    method: ast.FunctionDef
+    items: Mapping[int, Item]
+    sizes: ClassSizes
+    context: ConversionContext
+    layout: Layout
+    remarks: Remarks
+    common: Edits
+    static: Mapping[int, str]
+    replaced: dict[int, frozenset[str]] = field(default_factory=dict)
+
+    def convert(self) -> CompactPart:
+        """Split the method.
+
+        Raises:
+          Refused: what is built depends on what only the call knows.
+        """
+        receiver = receiver_of(self.method)
+        for one in self._static_texts().items():
+            self.replaced[one[0]] = _names_in(one[1])
+        items = {k: item for k, item in self.items.items() if not is_inline(item)}
+        lazy = self._lazy(items)
+        items = {k: item for k, item in items.items() if k not in lazy}
+        steps = flow_of(self.method.body, items)
+        inside = {id(item.call) for item in builds(steps)}
+        self.replaced |= {key: frozenset() for key in items}
+        taint = self._taint(steps)
+        scope = self.cls.scope.enter(self.method)
+        moves = moves_of(self.project, scope, self.method, items, taint, self.replaced)
+        self.replaced |= {key: frozenset() for key in moves.values}
+        taint = self._taint(steps)
+        names = names_of(steps, frozenset(taint.steps))
+        operands = {key: operands_of(items[key], moves.values) for key in inside}
+        slicer = Slicer(
+            frozenset(_parameters(self.method)), self.replaced, operands, taint
+        )
+        kept = slicer.run(steps)
+        lines, reads = self._lines(kept, items, names, moves, slicer.values, receiver)
+        edits = self._call_edits(items, names, moves, receiver)
+        edits |= self._inline_edits(moves)
+        counted = needs_counter(steps, names)
+        header = (f"{COUNTER} = nnm.LinenNames()",) if counted else ()
+        if counted:
+            self.remarks.imports.add("nnm")
+            lines = (f"{self.layout.body}{COUNTER} = nnm.LinenNames()", *lines)
+        fixed = tuple(
+            name.literal for key, name in names.items() if key in inside and name.literal
+        )
+        return CompactPart(lines, edits, header, fixed, lazy, reads)
+
+    def _taint(self, steps: tuple[Step, ...]) -> Taint:
+        return taint_of(steps, _parameters(self.method), self.replaced)
+
+    def _static_texts(self) -> dict[int, str]:
+        inside = {id(node) for node in ast.walk(self.method)}
+        texts = {key: text for key, text in self.sizes.dims.items() if key in inside}
+        return texts | {key: text for key, text in self.static.items() if key in inside}
+
+    def _lazy(self, items: Mapping[int, Item]) -> dict[int, Item]:
+        """Variables whose initial value or existence only the call decides."""
+        variables = {k: one for k, one in items.items() if one.kind is ItemKind.VARIABLE}
+        if not variables:
+            return {}
+        steps = flow_of(self.method.body, items)
+        replaced = self.replaced | {key: frozenset() for key in items}
+        taint = taint_of(steps, _parameters(self.method), replaced)
+        guarded = _guarded(steps, taint)
+        found = {}
+        for key, item in variables.items():
+            tainted = taint.at.get(key)
+            unknown = tainted is None or any(
+                free_names(one, replaced) & tainted for one in operands_of(item, ())
+            )
+            if unknown or key in guarded or item.init is None:
+                found[key] = item
+        return found
+
+    def _lines(
+        self,
+        kept: tuple[Step, ...],
+        items: Mapping[int, Item],
+        names: Mapping[int, Name],
+        moves: Moves,
+        values: set[int],
+        receiver: str,
+    ) -> tuple[tuple[str, ...], frozenset[str]]:
+        base = Renderer(self.project, self.cls.module, self.common)
+        edits: Edits = dict(self._static_texts())
+        for key, call in moves.partials.items():
+            edits[key] = without_keywords(call, moves.values)
+        temporaries: dict[int, str] = {}
+        for key, item in items.items():
+            name = names.get(key)
+            if name is None:
+                continue
+            if name.counted is not None and (key in values or _wants_width(item)):
+                temporaries[key] = _temporary(item, len(temporaries), self.method)
+            edits[key] = self._reference_edit(item, name, temporaries.get(key), receiver)
+        if receiver != "self":
+            raise Refused(
+                self.method, "the module is not called 'self'", "rename it to self", RULE
+            )
+        scope = self.cls.scope.enter(self.method)
+        builder = Builder(self.project, scope, self.context, self.remarks, moves.values)
+        emitter = Emitter(
+            base.with_edits(edits),
+            self.layout,
+            names,
+            builder,
+            self.sizes.carried,
+            receiver,
+            temporaries,
+            self._origin,
+        )
+        if any(item.site and item.site.out_variable for item in builds(kept)):
+            self.remarks.imports.add("nnm")
+        lines = tuple(emitter.lines(kept, self.layout.body))
+        return lines, global_reads(lines)
+
+    def _origin(self, node: ast.AST) -> str:
+        """Indentation of the line on which ``node`` starts."""
+        start = self.cls.module.lines.starts[node.lineno - 1]  # type: ignore[attr-defined]
+        text = self.cls.module.text[start : start + 200]
+        return text[: len(text) - len(text.lstrip(" \t"))]
+
+    def _reference_edit(self, item: Item, name: Name, temporary: str | None, receiver: str):  # type: ignore[no-untyped-def]
+        def text(renderer: Renderer) -> str:
+            if temporary is not None:
+                return temporary
+            if name.counted is not None:
+                raise Refused(item.call, "its name is only counted at run time", "name it", RULE)
+            found = reference(name, receiver, renderer.render)
+            return f"{found}[...]" if item.kind is ItemKind.PARAM else found
+
+        return text
+
+    def _call_edits(
+        self,
+        items: Mapping[int, Item],
+        names: Mapping[int, Name],
+        moves: Moves,
+        receiver: str,
+    ) -> Edits:
+        edits: Edits = {}
+        for key, item in items.items():
+            if key in names:
+                edits[key] = self._used(item, names[key], moves.views.get(key), receiver)
+        nodes = {id(node): node for node in ast.walk(self.method)}
+        for key, keywords in moves.calls.items():
+            call = nodes[key]
+            assert isinstance(call, ast.Call)
+            edits[key] = with_keywords(call, keywords)
+        return edits
+
+    def _used(  # type: ignore[no-untyped-def]
+        self, item: Item, name: Name, view: list[ast.keyword] | None, receiver: str
+    ):
+        def text(renderer: Renderer) -> str:
+            found = reference(name, receiver, renderer.render)
+            if item.kind is ItemKind.PARAM:
+                return f"{found}[...]"
+            if view is None:
+                return found
+            self.remarks.imports.add("nnx")
+            given = {one.arg: renderer.render(one.value) for one in view}
+            settings = ", ".join(f"{key}={value}" for key, value in given.items())
+            return f"nnx.view({found}, raise_if_not_found=False, {settings})"
+
+        return text
+
+    def _inline_edits(self, moves: Moves) -> Edits:
+        """Wrappers without variables are built in the call itself."""
+        scope = self.cls.scope.enter(self.method)
+        builder = Builder(self.project, scope, self.context, self.remarks, moves.values)
+        edits: Edits = {}
+        for key, item in self.items.items():
+            if is_inline(item):
+                edits[key] = lambda renderer, one=item: builder(one, renderer)  # type: ignore[misc]
+        return edits
+
+
+def _parameters(method: ast.FunctionDef) -> list[str]:
+    arguments = method.args
+    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    names = [one.arg for one in plain][1:]
+    return names + [one.arg for one in (arguments.vararg, arguments.kwarg) if one is not None]
+
+
+def _guarded(steps: tuple[Step, ...], taint: Taint) -> set[int]:
+    """Items under a condition that only the call decides, or in a construct not followed."""
+    found: set[int] = set()
+    for step in steps:
+        match step:
+            case Branch(body=body, orelse=orelse):
+                if id(step) in taint.steps:
+                    found |= {id(item.call) for item in builds((*body, *orelse))}
+                found |= _guarded(body, taint) | _guarded(orelse, taint)
+            case Loop(body=body):
+                if id(step) in taint.steps:
+                    found |= {id(item.call) for item in builds(body)}
+                found |= _guarded(body, taint)
+            case Build() | Unclear():
+                continue
+    return found
+
+
+def _wants_width(item: Item) -> bool:
+    return item.site is not None and item.site.out_variable is not None
+
+
+def _temporary(item: Item, number: int, method: ast.FunctionDef) -> str:
+    taken = {node.id for node in ast.walk(method) if isinstance(node, ast.Name)}
+    kind = (item.site.class_name if item.site else None) or "layer"
+    stem = f"{kind.lower()}_{number}"
+    while stem in taken:
+        stem += "_"
+    return stem
+
+
+def _names_in(text: str) -> frozenset[str]:
+    return frozenset(free_names(ast.parse(text, mode="eval")))
+
+
+def global_reads(lines: tuple[str, ...]) -> frozenset[str]:
+    """Names that the lines read and do not bind."""
+    if not lines:
+        return frozenset()
+    body = "\n".join(line.replace("\r\n", "\n") for line in lines)
+    tree = ast.parse("if True:\n" + body)
+    read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return frozenset(read - own_bound_names(tree))

@@ -1,0 +1,140 @@
+"""Text that builds one item in ``__init__``."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.references import Remarks
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.rules import convert_call, convert_factory, is_linen
+from nnx_migrate.rewrite.rules.base import PLACEMENT, LayerCall, same_call
+from nnx_migrate.sizes.result import Site, SiteKind
+from nnx_migrate.source.project import Project, Scope
+
+RULE = "submodule"
+
+# Layers without variables of their own: built where they are used, around attributes.
+INLINE = frozenset(
+    f"flax.linen.{name}" for name in ("RNN", "Bidirectional", "Sequential", "BatchApply")
+)
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Builds items of one class.
+
+    Args:
+      moved: ids of keyword values that move from the constructor to the call.
+      rngs: text of the random streams in ``__init__``.
+    """
+
+    project: Project
+    scope: Scope
+    context: ConversionContext
+    remarks: Remarks
+    moved: Collection[int] = ()
+    rngs: str = "rngs"
+
+    def __call__(self, item: Item, renderer: Renderer) -> str:
+        """The constructor expression of ``item``."""
+        match item.kind:
+            case ItemKind.PARAM:
+                self.remarks.imports.add("nnx")
+                return f"nnx.Param({self._initial(item, renderer, key=True)})"
+            case ItemKind.VARIABLE:
+                self.remarks.imports.add("nnm")
+                value = self._initial(item, renderer, key=False) if item.init else "None"
+                return f"nnm.variable({item.collection!r}, {value})"
+            case _:
+                assert item.site is not None
+                return self.site(item.site, renderer)
+
+    def _initial(self, item: Item, renderer: Renderer, *, key: bool) -> str:
+        assert item.init is not None
+        function = renderer.render(item.init)
+        if not isinstance(item.init, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+            function = f"({function})"
+        arguments = [f"{self.rngs}.params()"] if key else []
+        arguments += [renderer.render(one) for one in item.arguments]
+        for keyword in item.keywords:
+            prefix = "**" if keyword.arg is None else f"{keyword.arg}="
+            arguments.append(prefix + renderer.render(keyword.value))
+        return f"{function}({', '.join(arguments)})"
+
+    def site(self, site: Site, renderer: Renderer) -> str:
+        """The constructor expression of a submodule."""
+        call = self._plain(site.call)
+        if site.kind is SiteKind.LAYER:
+            found = convert_call(
+                LayerCall(
+                    site.symbol,
+                    call,
+                    renderer.render,
+                    site.sizes,
+                    self.rngs,
+                    lambda node: self.project.resolve(node, self.scope),
+                )
+            )
+            return self.remarks.take(found, site.call)
+        if site.kind is SiteKind.FACTORY:
+            found = convert_factory(call, renderer.render, site.sizes, self.rngs)
+            return self.remarks.take(found, site.call)
+        return self._project_class(site, call, renderer)
+
+    def _project_class(self, site: Site, call: ast.Call, renderer: Renderer) -> str:
+        function = renderer.render(call.func)
+        if site.symbol in self.context.converted:
+            extra = [f"{name}={text}" for name, text in site.sizes.items()]
+            return same_call(function, call, renderer.render, [*extra, f"rngs={self.rngs}"])
+        self.remarks.imports.add("nnx")
+        linen = same_call(function, call, renderer.render, [])
+        return f"nnx.bridge.ToNNX({linen}, rngs={self.rngs})"
+
+    def _plain(self, call: ast.Call) -> ast.Call:
+        """The call without the keywords that move to where the layer is called."""
+        for keyword in call.keywords:
+            if keyword.arg == "parent" and not _is_none(keyword.value):
+                raise Refused(
+                    call,
+                    "an explicit parent= decides where the submodule hangs",
+                    "build it in the class that owns it",
+                    RULE,
+                )
+        kept = [one for one in call.keywords if id(one.value) not in self.moved]
+        if len(kept) == len(call.keywords):
+            return call
+        plain = copy.copy(call)
+        plain.keywords = kept
+        return plain
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:
+    """The expressions that building ``item`` reads."""
+    read: list[ast.AST] = [] if item.name is None else [item.name]
+    if item.site is None:
+        return [*read, *([item.init] if item.init else []), *item.arguments, *item.keywords]
+    if item.site.kind is SiteKind.FACTORY:
+        read.append(item.call.func)
+    read += item.call.args
+    for keyword in item.call.keywords:
+        if keyword.arg not in PLACEMENT and id(keyword.value) not in moved:
+            read.append(keyword.value)
+    return read
+
+
+def is_inline(item: Item) -> bool:
+    """Whether the wrapper is built in the call, around attributes."""
+    return item.site is not None and item.site.symbol in INLINE
+
+
+Constructor = Callable[[Item, Renderer], str]
+__all__ = ["INLINE", "Builder", "Constructor", "is_inline", "is_linen", "operands_of"]

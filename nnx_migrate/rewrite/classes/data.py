@@ -1,0 +1,60 @@
+"""What converting one class needs to know and what it gives back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.model import ClassMap, Confidence, SizeArgument
+from nnx_migrate.rewrite.render import Renderer
+
+Replacement = str | Callable[[Renderer], str]
+
+
+@dataclass(frozen=True)
+class ConversionContext:
+    """What is decided about the other classes of the project.
+
+    Attributes:
+      converted: qualified names of the Linen classes that become NNX classes; a project class that
+        is not among them stays Linen, and building it goes through ``nnx.bridge.ToNNX``.
+      new_arguments: the size arguments that each converted class gains.
+      factories: qualified names of classes that are used as values of fields or in partials; their
+        width is asked at run time, so they get an ``out_features`` attribute.
+    """
+
+    converted: frozenset[str] = frozenset()
+    new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
+    factories: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class ConvertedClass:
+    """A converted class: the edit of its class statement, for a renderer of the module."""
+
+    edits: Mapping[int, Replacement]
+    imports: frozenset[str]  # "nnx", "nnm", "jax", ...: names the new text needs imported
+    class_map: ClassMap
+    new_arguments: tuple[SizeArgument, ...] = ()
+    confidence: Confidence = Confidence.EXACT
+    review: tuple[tuple[ast.AST, str], ...] = ()  # why a person should look, and where
+    notes: tuple[tuple[ast.AST, str], ...] = ()  # remarks of rules, and where
+
+
+@dataclass(frozen=True)
+class ClassRefusal:
+    """Why a class is left as it is."""
+
+    node: ast.AST
+    reason: str
+    recipe: str
+    rule: str
+
+
+class Refused(Exception):  # noqa: N818 - not an error: the expected way out of a conversion
+    """Raised inside a conversion to leave the whole class untouched."""
+
+    def __init__(self, node: ast.AST, reason: str, recipe: str, rule: str) -> None:
+        super().__init__(reason)
+        self.refusal = ClassRefusal(node, reason, recipe, rule)

@@ -1,0 +1,158 @@
+"""The kept steps of a compact method as lines of ``__init__``."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.layout import Layout, shifted
+from nnx_migrate.rewrite.classes.naming import COUNTER, Name
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.sizes.result import Carried
+
+
+def is_attribute_name(name: str) -> bool:
+    """Whether ``self.<name>`` can be written."""
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def reference(name: Name, receiver: str, render: Callable[[ast.AST], str]) -> str:
+    """The attribute of an item, as an expression."""
+    if name.literal is not None:
+        if is_attribute_name(name.literal):
+            return f"{receiver}.{name.literal}"
+        return f"getattr({receiver}, {name.literal!r})"
+    return f"getattr({receiver}, {name_text(name, render)})"
+
+
+def name_text(name: Name, render: Callable[[ast.AST], str]) -> str:
+    """The attribute name of an item, as an expression."""
+    if name.literal is not None:
+        return repr(name.literal)
+    if name.text is not None:
+        return name.text
+    if name.explicit is not None:
+        return render(name.explicit)
+    counted = name.counted if isinstance(name.counted, str) else render(name.counted)  # type: ignore[arg-type]
+    return f"{COUNTER}({counted})"
+
+
+def assignment(name: Name, value: str, receiver: str, render: Callable[[ast.AST], str]) -> str:
+    """The statement that stores ``value`` under the item's name."""
+    if name.literal is not None and is_attribute_name(name.literal):
+        return f"{receiver}.{name.literal} = {value}"
+    return f"setattr({receiver}, {name_text(name, render)}, {value})"
+
+
+@dataclass
+class Emitter:
+    """Prints steps.
+
+    Args:
+      renderer: edits valid in ``__init__``; of a built item, its reference.
+      construct: text that builds an item.
+      temporaries: local variable that holds an item whose name the run-time counter gives.
+    """
+
+    renderer: Renderer
+    layout: Layout
+    names: Mapping[int, Name]
+    construct: Callable[[Item, Renderer], str]
+    carried: Mapping[int, tuple[Carried, ...]]
+    receiver: str
+    temporaries: Mapping[int, str] = field(default_factory=dict)
+    origin: Callable[[ast.AST], str] = lambda _: ""
+
+    def lines(self, steps: Sequence[Step], indent: str) -> list[str]:
+        """Lines (without line ends) for ``steps`` at ``indent``."""
+        return [line for step in steps for line in self._step(step, indent)]
+
+    def _step(self, step: Step, indent: str) -> list[str]:
+        match step:
+            case Build(item=item):
+                return self._build(item, indent)
+            case Bind(node=ast.NamedExpr(target=target, value=value)):
+                text = f"{self.renderer.render(target)} = {self.renderer.value(value)}"
+                return [self._moved(step.node, text, indent)]
+            case Bind(node=node):
+                return [self._moved(node, self.renderer.render(node), indent)]
+            case Exit(node=node):
+                word = "return" if isinstance(node, ast.Return) else type(node).__name__.lower()
+                return [indent + word]
+            case Branch():
+                return self._branch(step, indent, "if")
+            case Loop():
+                return self._loop(step, indent)
+        return []
+
+    def _moved(self, node: ast.AST, text: str, indent: str) -> str:
+        return indent + shifted(text, self.origin(node), indent, self.layout.newline)
+
+    def _build(self, item: Item, indent: str) -> list[str]:
+        value = self.construct(item, self.renderer)
+        value = shifted(value, self.origin(item.call), indent, self.layout.newline)
+        name = self.names[id(item.call)]
+        render = self.renderer.render
+        temporary = self.temporaries.get(id(item.call))
+        lines = []
+        if temporary is not None:
+            lines.append(f"{indent}{temporary} = {value}")
+            value = temporary
+        lines.append(indent + assignment(name, value, self.receiver, render))
+        site = item.site
+        if site is not None and site.out_variable is not None:
+            built = temporary or reference(name, self.receiver, render)
+            width = f"nnm.out_features({built}, {site.sizes['in_features']})"
+            lines.append(f"{indent}{site.out_variable} = {width}")
+        if site is not None and site.reached == "False":
+            return []
+        if site is not None and site.reached is not None:
+            unit = self.layout.unit
+            return [f"{indent}if {site.reached}:", *(unit + line for line in lines)]
+        return lines
+
+    def _branch(self, step: Branch, indent: str, word: str) -> list[str]:
+        inner = indent + self.layout.unit
+        test = self.renderer.value(step.test)
+        body = self.lines(step.body, inner)
+        orelse = self.lines(step.orelse, inner)
+        if not body and not orelse:
+            return []
+        if not body:
+            return [f"{indent}{word} not {_operand(test)}:", *orelse]
+        lines = [f"{indent}{word} {test}:", *body]
+        match step.orelse:
+            case (Branch(node=ast.If()) as nested,):
+                return [*lines, *self._branch(nested, indent, "elif")]
+        return [*lines, f"{indent}else:", *orelse] if orelse else lines
+
+    def _loop(self, step: Loop, indent: str) -> list[str]:
+        inner = indent + self.layout.unit
+        carried = self.carried.get(id(step.node), ())
+        lines = [f"{indent}{one.name} = {one.before}" for one in carried]
+        target = self.renderer.render(step.target)
+        lines.append(f"{indent}for {target} in {self.renderer.value(step.iterable)}:")
+        for one in step.conditions:
+            lines.append(f"{inner}if {self.renderer.value(one)}:")
+            inner += self.layout.unit
+        lines += self.lines(step.body, inner)
+        inner = indent + self.layout.unit
+        return [*lines, *(f"{inner}{one.name} = {one.after}" for one in carried)]
+
+
+def _operand(test: str) -> str:
+    tree = ast.parse(test, mode="eval").body
+    simple = isinstance(tree, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
+    return test if simple else f"({test})"
+
+
+def needs_counter(steps: Sequence[Step], names: Mapping[int, Name]) -> bool:
+    """Whether any built item is named by the run-time counter."""
+    return any(
+        item.kind is ItemKind.SITE and names[id(item.call)].counted is not None
+        for item in builds(steps)
+    )

@@ -1,0 +1,157 @@
+"""Python's own order of evaluation, and which names an expression reads.
+
+Linen numbers submodules in the order their constructors run, so the order matters.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def operands(node: ast.AST) -> list[ast.AST]:
+    """Child expressions of ``node`` in the order Python evaluates them (not inside functions)."""
+    match node:
+        case ast.Dict(keys=keys, values=values):
+            pairs = [part for pair in zip(keys, values, strict=True) for part in pair]
+            return [part for part in pairs if part is not None]
+        case ast.Assign(targets=targets, value=value):
+            return [value, *targets]
+        case ast.AnnAssign(target=target, value=value):
+            return [value, target] if value is not None else []
+        case ast.NamedExpr(target=target, value=value):
+            return [value, target]
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return [test, body, orelse]
+        case ast.comprehension(target=target, iter=iterable, ifs=conditions):
+            return [iterable, target, *conditions]
+        case ast.DictComp(key=key, value=value, generators=generators):
+            return [*generators, key, value]
+        case ast.ListComp(elt=element, generators=generators):
+            return [*generators, element]
+        case ast.SetComp(elt=element, generators=generators):
+            return [*generators, element]
+        case ast.GeneratorExp(elt=element, generators=generators):
+            return [*generators, element]
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda() | ast.ClassDef():
+            return []
+        case _:
+            return list(ast.iter_child_nodes(node))
+
+
+def free_names(
+    node: ast.AST, replaced: Mapping[int, frozenset[str]] | None = None
+) -> frozenset[str]:
+    """Names that evaluating ``node`` reads from around it.
+
+    Args:
+      replaced: nodes (by id) whose text is replaced, with the names the new text reads.
+    """
+    return frozenset(_free(node, replaced or {}))
+
+
+def _free(node: ast.AST, replaced: Mapping[int, frozenset[str]]) -> Iterator[str]:
+    if id(node) in replaced:
+        yield from replaced[id(node)]
+        return
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()):
+            yield name
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            bound = {name for gen in node.generators for name in target_names(gen.target)}
+            for child in ast.iter_child_nodes(node):
+                yield from (name for name in _free(child, replaced) if name not in bound)
+        case ast.Lambda(args=arguments, body=body):
+            yield from _defaults(arguments, replaced)
+            bound = set(_parameters(arguments))
+            yield from (name for name in _free(body, replaced) if name not in bound)
+        case (
+            ast.FunctionDef(args=arguments, body=body)
+            | ast.AsyncFunctionDef(args=arguments, body=body)
+        ):
+            yield from _defaults(arguments, replaced)
+            for decorator in node.decorator_list:
+                yield from _free(decorator, replaced)
+            bound = set(_parameters(arguments)) | {
+                name for statement in body for name in bound_names(statement)
+            }
+            for statement in body:
+                yield from (name for name in _free(statement, replaced) if name not in bound)
+        case ast.AugAssign(target=ast.Name(id=name)):
+            yield name
+            yield from _free(node.value, replaced)
+        case ast.AnnAssign():
+            for child in (node.value, node.target):
+                if child is not None:
+                    yield from _free(child, replaced)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _free(child, replaced)
+
+
+def _defaults(arguments: ast.arguments, replaced: Mapping[int, frozenset[str]]) -> Iterator[str]:
+    for default in (*arguments.defaults, *arguments.kw_defaults):
+        if default is not None:
+            yield from _free(default, replaced)
+
+
+def _parameters(arguments: ast.arguments) -> Iterator[str]:
+    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    for one in (*plain, arguments.vararg, arguments.kwarg):
+        if one is not None:
+            yield one.arg
+
+
+def parameter_names(function: ast.FunctionDef) -> tuple[str, ...]:
+    """Every parameter of ``function`` but its first."""
+    return tuple(_parameters(function.args))[1:]
+
+
+def target_names(target: ast.AST) -> Iterator[str]:
+    """Names that assigning to ``target`` binds."""
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            yield node.id
+
+
+def bound_names(statement: ast.AST) -> Iterator[str]:
+    """Names that ``statement`` binds in its own scope (nested blocks included)."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+            return
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            for alias in names:
+                yield alias.asname or alias.name.split(".")[0]
+            return
+        case ast.Lambda():
+            return
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+            return
+        case ast.ExceptHandler(name=str() as name):
+            yield name
+    for child in ast.iter_child_nodes(statement):
+        yield from bound_names(child)
+
+
+def contains(node: ast.AST, ids: Mapping[int, object]) -> bool:
+    """Whether any node of the subtree (functions inside included) is keyed in ``ids``."""
+    return any(id(one) in ids for one in ast.walk(node))
+
+
+def own_bound_names(tree: ast.AST) -> frozenset[str]:
+    """Every name that is assigned anywhere below ``tree``, parameters of functions included."""
+    names = {
+        node.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    }
+    names |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    return frozenset(names | {node.name for node in ast.walk(tree) if isinstance(node, functions)})

@@ -1,0 +1,210 @@
+"""Dataclass fields as constructor parameters: same order, defaults and keyword-only marks."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.evaluation import free_names
+from nnx_migrate.rewrite.classes.references import Remarks
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.classes import ClassInfo, Field
+from nnx_migrate.source.project import Project
+
+RULE = "fields"
+_FIELD_FUNCTIONS = frozenset(
+    {"dataclasses.field", "flax.struct.field", "flax.linen.kw_only_dataclasses.field"}
+)
+_PLACEMENT = frozenset({"name", "parent"})
+_FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One constructor parameter."""
+
+    name: str
+    annotation: str | None
+    default: str | None
+    value: str | None  # what ``__init__`` assigns to the attribute; None: not assigned here
+    keyword_only: bool = False
+    structure: bool = False  # a container of submodules
+
+    @property
+    def text(self) -> str:
+        """As it stands in the signature."""
+        head = self.name if self.annotation is None else f"{self.name}: {self.annotation}"
+        if self.default is None:
+            return head
+        return f"{head} = {self.default}" if self.annotation else f"{head}={self.default}"
+
+
+def parameters_of(
+    project: Project, cls: ClassInfo, renderer: Renderer, remarks: Remarks
+) -> tuple[Parameter, ...]:
+    """Parameters for all fields of ``cls``, inherited ones included.
+
+    Raises:
+      Refused: a field that no constructor parameter can stand for.
+    """
+    everywhere_keyword = _class_keyword_only(cls)
+    found = []
+    for one in cls.fields:
+        if one.name in _PLACEMENT:
+            raise Refused(
+                one.node,
+                f"a field named {one.name!r} shadows Linen's own",
+                "rename the field",
+                RULE,
+            )
+        parameter = _parameter(project, cls, one, renderer, remarks, everywhere_keyword)
+        if parameter is not None:
+            found.append(parameter)
+    return tuple(found)
+
+
+def _class_keyword_only(cls: ClassInfo) -> bool:
+    return any(
+        keyword.arg == "kw_only"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is True
+        for keyword in cls.node.keywords
+    )
+
+
+def _parameter(
+    project: Project,
+    cls: ClassInfo,
+    one: Field,
+    renderer: Renderer,
+    remarks: Remarks,
+    keyword_only: bool,
+) -> Parameter | None:
+    here = one.owner is cls
+    keyword_only = one.keyword_only or (keyword_only and here) or _class_keyword_only(one.owner)
+    annotation = renderer.render(one.annotation) if here else None
+    default = one.default
+    frozen = _is_container(one.annotation)
+    value = f"nnm.freeze({one.name})" if frozen else one.name
+    options = _field_options(project, one)
+    if options is not None:
+        if _is_false(options.get("init")):
+            return None
+        keyword_only = keyword_only or _is_true(options.get("kw_only"))
+        factory = options.get("default_factory")
+        if factory is not None:
+            text = _factory_text(project, cls, one, factory, renderer)
+            value = f"{text} if {one.name} is None else {value}"
+            remarks.imports |= {"nnm"} if frozen else set()
+            return Parameter(one.name, annotation, "None", value, keyword_only)
+        default = options.get("default")
+    text_default = None if default is None else _default_text(project, cls, one, default, renderer)
+    if frozen:
+        remarks.imports.add("nnm")
+    return Parameter(one.name, annotation, text_default, value, keyword_only)
+
+
+def _is_container(annotation: ast.expr) -> bool:
+    """Whether Linen may freeze the value: lists become tuples, dicts FrozenDicts."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return False
+    match annotation:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _is_container(left) or _is_container(right)
+        case ast.Subscript(value=head, slice=inside):
+            name = ast.unparse(head).rpartition(".")[2]
+            if name in ("Optional", "Union"):
+                parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+                return any(_is_container(part) for part in parts)
+            return name in _FROZEN
+        case ast.Name() | ast.Attribute():
+            return ast.unparse(annotation).rpartition(".")[2] in _FROZEN
+        case _:
+            return False
+
+
+def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
+    """Keyword arguments of ``field(...)`` when the default is one."""
+    call = one.default
+    if not isinstance(call, ast.Call):
+        return None
+    if project.resolve(call.func, one.owner.scope) not in _FIELD_FUNCTIONS:
+        return None
+    if call.args or any(keyword.arg is None for keyword in call.keywords):
+        raise Refused(call, "field(...) with unpacked arguments", "write them out", RULE)
+    return {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+
+
+def _is_false(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def _is_true(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value is True
+
+
+def _factory_text(
+    project: Project, cls: ClassInfo, one: Field, factory: ast.expr, renderer: Renderer
+) -> str:
+    if isinstance(factory, ast.Lambda) and not factory.args.args:
+        return _default_text(project, cls, one, factory.body, renderer)
+    return f"{_default_text(project, cls, one, factory, renderer)}()"
+
+
+def _default_text(
+    project: Project, cls: ClassInfo, one: Field, default: ast.expr, renderer: Renderer
+) -> str:
+    names = free_names(default)
+    clash = names & {other.name for other in one.owner.fields}
+    if clash:
+        raise Refused(
+            default,
+            f"the default reads the field {min(clash)!r} as a class attribute",
+            "write the value out",
+            RULE,
+        )
+    if one.owner is cls or one.owner.module is cls.module:
+        return renderer.value(default)
+    for name in names:
+        node = ast.Name(name, ast.Load())
+        theirs = project.resolve(node, one.owner.scope)
+        if theirs is None and one.owner.scope.lookup(name) is None:
+            continue  # a builtin
+        if theirs is None or project.resolve(node, cls.scope) != theirs:
+            raise Refused(
+                cls.node,
+                f"the inherited default of {one.name!r} reads {name!r}, unknown in this file",
+                f"import {name!r} here, or give the field again with its default",
+                RULE,
+            )
+    return Renderer(project, one.owner.module).value(default)
+
+
+def signature(
+    parameters: tuple[Parameter, ...],
+    sizes: tuple[SizeArgument, ...],
+    indent: str,
+    unit: str,
+    newline: str,
+    width: int,
+) -> str:
+    """``def __init__(self, ...):`` in one line where it fits, else one parameter per line."""
+    plain = [one for one in parameters if not one.keyword_only]
+    keyword = [one for one in parameters if one.keyword_only]
+    texts = ["self", *(one.text for one in plain), "*", *(one.text for one in keyword)]
+    texts += [*(f"{one.name}{_size_annotation(one)}" for one in sizes), "rngs: nnx.Rngs"]
+    line = f"{indent}def __init__({', '.join(texts)}):"
+    if len(line) <= width and "\n" not in line:
+        return line
+    inner = indent + unit * 2
+    lines = [f"{inner}{text}," for text in texts]
+    return newline.join([f"{indent}def __init__(", *lines, f"{indent}):"])
+
+
+def _size_annotation(one: SizeArgument) -> str:
+    return ": int" if one.name.endswith("features") else ""

@@ -1,0 +1,141 @@
+"""What a class takes over from the Linen classes it inherits from."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes.attributes import Attribute, setup_attributes
+from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+RULE = "inheritance"
+
+
+@dataclass(frozen=True)
+class Inherited:
+    """What the base classes bring.
+
+    Attributes:
+      delegates: ``__init__`` calls ``super().__init__`` because a base builds something.
+      base_fields: fields that it passes on.
+      needs_init: the class needs an ``__init__`` of its own.
+      super_setup: ``super().setup()`` statements, which go.
+    """
+
+    delegates: bool = False
+    needs_init: bool = True
+    base_fields: frozenset[str] = frozenset()
+    size_arguments: tuple[SizeArgument, ...] = ()
+    attributes: tuple[Attribute, ...] = ()
+    super_setup: tuple[ast.stmt, ...] = ()
+
+
+def inherited_by(project: Project, cls: ClassInfo, context: ConversionContext) -> Inherited:
+    """Work out the base classes.
+
+    Raises:
+      Refused: a base stays Linen, or what the bases build is only partly overridden.
+    """
+    parents = [one for one in cls.parents if one.linen]
+    setup = cls.methods.get("setup")
+    calls = _super_setup(setup) if setup else ()
+    if not parents:
+        return Inherited()
+    for parent in parents:
+        if parent.name not in context.converted:
+            raise Refused(cls.node, f"its base {parent.name} stays Linen", "convert it too", RULE)
+    builders = [one for one in cls.mro[1:] if one.linen and _builds(project, one)]
+    active = [one for one in builders if not _overridden(project, cls, one, bool(calls))]
+    if not active:
+        return Inherited(attributes=_attributes(project, cls, context), super_setup=calls)
+    if len(active) != len(builders) or len(parents) > 1:
+        raise Refused(
+            cls.node,
+            "it overrides a part of what its bases build, and keeps the rest",
+            "override setup or the compact method whole, and call no other",
+            RULE,
+        )
+    own_build = _builds(project, cls)
+    own_fields = any(one.owner is cls for one in cls.fields)
+    base = parents[0]
+    return Inherited(
+        delegates=True,
+        needs_init=own_build or own_fields,
+        base_fields=frozenset(one.name for one in base.fields),
+        size_arguments=context.new_arguments.get(base.name, ()),
+        attributes=_attributes(project, cls, context),
+        super_setup=calls,
+    )
+
+
+def _attributes(
+    project: Project, cls: ClassInfo, context: ConversionContext
+) -> tuple[Attribute, ...]:
+    """Attributes that the bases' ``setup`` assigns (what is a Param there is one here)."""
+    found: list[Attribute] = []
+    for one in cls.mro[1:]:
+        method = one.methods.get("setup")
+        if method is not None and one.linen:
+            found += setup_attributes(one, method, _plain_items(one, method))
+    return tuple(found)
+
+
+def _plain_items(cls: ClassInfo, method: ast.FunctionDef) -> dict[int, Item]:
+    receiver = receiver_of(method)
+    kinds = {"param": ItemKind.PARAM, "variable": ItemKind.VARIABLE}
+    found: dict[int, Item] = {}
+    for node in own_nodes(method):
+        name = self_call(node, receiver)
+        if name in kinds and isinstance(node, ast.Call) and node.args:
+            index = 0 if name == "param" else 1
+            found[id(node)] = Item(kinds[name], node, name=node.args[index])
+    return found
+
+
+def _builds(project: Project, cls: ClassInfo) -> bool:
+    """Whether the class itself has a ``setup`` or a compact method."""
+    return "setup" in cls.methods or any(
+        project.is_compact(cls, one) for one in cls.methods.values()
+    )
+
+
+def _overridden(project: Project, cls: ClassInfo, base: ClassInfo, calls_super: bool) -> bool:
+    """Whether ``cls`` replaces everything that ``base`` builds."""
+    for name, method in base.methods.items():
+        if name == "setup" or project.is_compact(base, method):
+            found = cls.find(name)
+            replaced = found is not None and found[0] is not base
+            if not replaced or (name == "setup" and calls_super) or _calls_super(cls, name):
+                return False
+    return True
+
+
+def _calls_super(cls: ClassInfo, name: str) -> bool:
+    method = cls.methods.get(name)
+    if method is None:
+        return False
+    return any(
+        isinstance(node, ast.Attribute)
+        and node.attr == name
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "super"
+        for node in ast.walk(method)
+    )
+
+
+def _super_setup(method: ast.FunctionDef) -> tuple[ast.stmt, ...]:
+    found: list[ast.stmt] = []
+    for statement in method.body:
+        match statement:
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="setup")
+                )
+            ):
+                found.append(statement)
+    return tuple(found)

@@ -1,0 +1,155 @@
+"""The things a class builds: submodules, parameters, variables, random streams."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.sizes.result import ClassSizes, Site
+from nnx_migrate.source.classes import ClassInfo
+
+RULE = "class"
+
+
+class ItemKind(StrEnum):
+    """What a call in a method builds."""
+
+    SITE = "site"  # a submodule
+    PARAM = "param"  # self.param(...)
+    VARIABLE = "variable"  # self.variable(...)
+    STREAM = "stream"  # self.make_rng(...)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One call that builds something ``__init__`` must own."""
+
+    kind: ItemKind
+    call: ast.Call
+    site: Site | None = None
+    name: ast.expr | None = None  # explicit name, as an expression
+    collection: str | None = None  # of a variable
+    init: ast.expr | None = None  # initialiser of a parameter or variable
+    arguments: tuple[ast.expr, ...] = ()
+    keywords: tuple[ast.keyword, ...] = ()
+
+    @property
+    def free_of_variables(self) -> bool:
+        """Whether Linen creates no variable for it, so that building it early changes nothing."""
+        if self.kind is ItemKind.STREAM:
+            return True
+        return self.site is not None and self.site.symbol == "flax.linen.Dropout"
+
+
+_BUILDERS = {
+    "param": ItemKind.PARAM,
+    "variable": ItemKind.VARIABLE,
+    "make_rng": ItemKind.STREAM,
+}
+
+
+def self_call(node: ast.AST, receiver: str) -> str | None:
+    """Name of the method when ``node`` is ``self.<method>(...)``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if name == receiver:
+            return attr
+        case _:
+            return None
+
+
+def receiver_of(method: ast.FunctionDef) -> str:
+    """The name that ``method`` gives to the module (``self``); empty for a static method."""
+    arguments = (*method.args.posonlyargs, *method.args.args)
+    return arguments[0].arg if arguments else ""
+
+
+def defined_names(cls: ClassInfo) -> frozenset[str]:
+    """Methods that the class or its project bases define."""
+    return frozenset(name for one in cls.mro for name in one.methods)
+
+
+def find_items(cls: ClassInfo, sizes: ClassSizes) -> dict[int, Item]:
+    """Every item of the class' own methods by ``id`` of its call."""
+    own = defined_names(cls)
+    found: dict[int, Item] = {}
+    for method in cls.methods.values():
+        receiver = receiver_of(method)
+        for node in own_nodes(method):
+            if not isinstance(node, ast.Call):
+                continue
+            site = sizes.sites.get(id(node))
+            name = self_call(node, receiver)
+            if site is not None:
+                found[id(node)] = Item(ItemKind.SITE, node, site, explicit_name(node))
+            elif name in _BUILDERS and name not in own:
+                found[id(node)] = _built_here(_BUILDERS[name], node)
+    return found
+
+
+def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
+    """Nodes below ``node`` that do not belong to a class nested in it."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.ClassDef):
+            yield child
+            yield from own_nodes(child)
+
+
+def explicit_name(call: ast.Call) -> ast.expr | None:
+    """The value of ``name=``; None when absent or ``None``."""
+    for keyword in call.keywords:
+        if keyword.arg == "name":
+            absent = isinstance(keyword.value, ast.Constant) and keyword.value.value is None
+            return None if absent else keyword.value
+    return None
+
+
+def _built_here(kind: ItemKind, call: ast.Call) -> Item:
+    parameters = {
+        ItemKind.PARAM: ("name", "init_fn"),
+        ItemKind.VARIABLE: ("col", "name", "init_fn"),
+        ItemKind.STREAM: ("name",),
+    }[kind]
+    if any(isinstance(one, ast.Starred) for one in call.args[: len(parameters)]):
+        raise Refused(call, "arguments are unpacked, so their names are not known", _PLAIN, RULE)
+    given: dict[str, ast.expr] = dict(zip(parameters, call.args, strict=False))
+    keywords = []
+    for keyword in call.keywords:
+        if keyword.arg in parameters:
+            given[keyword.arg] = keyword.value
+        elif keyword.arg == "unbox":
+            raise Refused(call, "'unbox' has no NNX counterpart", _PLAIN, RULE)
+        else:
+            keywords.append(keyword)
+    collection = None
+    if kind is ItemKind.VARIABLE:
+        collection = _constant(given.get("col"), call)
+    if kind is ItemKind.STREAM:
+        return Item(kind, call, name=given.get("name") or ast.Constant("params"))
+    if "name" not in given or (kind is ItemKind.PARAM and "init_fn" not in given):
+        raise Refused(call, "the name or the initialiser is not given", _PLAIN, RULE)
+    return Item(
+        kind,
+        call,
+        name=given["name"],
+        collection=collection,
+        init=given.get("init_fn"),
+        arguments=tuple(call.args[len(parameters) :]),
+        keywords=tuple(keywords),
+    )
+
+
+_PLAIN = "write the name and the initialiser as plain arguments"
+
+
+def _constant(node: ast.expr | None, call: ast.Call) -> str:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    raise Refused(call, "the collection is no literal string", "write it as a string", RULE)
+
+
+def ids(items: Mapping[int, Item]) -> Mapping[int, object]:
+    """The items as a plain id mapping."""
+    return items

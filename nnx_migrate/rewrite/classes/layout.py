@@ -1,0 +1,101 @@
+"""Indentation, line ends and gaps of the file, so that new lines look like the old ones."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.classes import ClassInfo
+
+WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How the class' module is laid out.
+
+    Attributes:
+      newline: the end-of-line in use.
+      indent: indentation of the class body.
+      unit: one more level.
+    """
+
+    newline: str
+    indent: str
+    unit: str
+
+    @property
+    def body(self) -> str:
+        """Indentation of a method body."""
+        return self.indent + self.unit
+
+
+def layout_of(cls: ClassInfo) -> Layout:
+    """Layout of a class statement."""
+    lines = cls.module.lines
+    outer = _leading(cls, cls.node.lineno)
+    first = cls.node.body[0]
+    own_line = first.lineno != cls.node.lineno
+    inner = _leading(cls, _first_line(first)) if own_line else outer + "    "
+    unit = inner[len(outer) :] or "    "
+    return Layout(lines.newline, inner, unit)
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
+
+
+def _leading(cls: ClassInfo, line: int) -> str:
+    start = cls.module.lines.starts[line - 1]
+    text = cls.module.text[start:]
+    return text[: len(text) - len(text.lstrip(" \t\f"))]
+
+
+def shifted(text: str, before: str, after: str, newline: str) -> str:
+    """Move the continuation lines of ``text`` from indentation ``before`` to ``after``.
+
+    Text with triple-quoted strings stays as it is: moving it would change the strings.
+    """
+    if before == after or "\n" not in text or '"""' in text or "'''" in text:
+        return text
+    first, *rest = text.split(newline)
+    moved = [after + line[len(before) :] if line.startswith(before) else line for line in rest]
+    return newline.join([first, *moved])
+
+
+def statement_end(cls: ClassInfo, node: ast.AST, renderer: Renderer) -> int:
+    """Offset after ``node`` and a comment on its last line."""
+    end = renderer.span(node).end
+    text = cls.module.text
+    stop = end
+    while stop < len(text) and text[stop] not in "\r\n":
+        stop += 1
+    rest = text[end:stop].strip()
+    return stop if rest.startswith("#") else end
+
+
+def block_text(cls: ClassInfo, body: Sequence[ast.stmt], renderer: Renderer) -> str:
+    """Text of consecutive statements, gaps and comments between them kept."""
+    parts: list[str] = []
+    position = None
+    for node in body:
+        span = renderer.span(node)
+        if position is not None:
+            parts.append(cls.module.text[position : span.start])
+        parts.append(renderer.render(node))
+        position = span.end
+    if body:
+        parts.append(cls.module.text[span.end : statement_end(cls, body[-1], renderer)])
+    return "".join(parts)
+
+
+def docstring_of(body: Sequence[ast.stmt]) -> ast.Expr | None:
+    """The docstring statement that ``body`` begins with."""
+    match body:
+        case [ast.Expr(value=ast.Constant(value=str())) as first, *_]:
+            return first
+        case _:
+            return None

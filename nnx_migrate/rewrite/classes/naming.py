@@ -1,0 +1,228 @@
+"""Linen's automatic submodule names, decided without running the code.
+
+Linen counts per class name, in construction order, over the whole compact method. A name is fixed
+when the count is known (``Dense_0``), an f-string when it grows evenly with a loop index
+(``Dense_{i}``), and else left to ``nnm.LinenNames`` at run time, which counts as Linen does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+
+COUNTER = "names"  # the local variable that holds the run-time counter
+
+
+@dataclass(frozen=True)
+class Name:
+    """The attribute of an item, as an expression in ``__init__`` and in the call.
+
+    Exactly one is set: ``literal``; ``text`` (an f-string over loop variables); ``explicit`` (the
+    user's own expression); ``counted`` (argument of the run-time counter: a quoted class name, or
+    the expression that is called).
+    """
+
+    literal: str | None = None
+    text: str | None = None
+    explicit: ast.expr | None = None
+    counted: ast.expr | str | None = None
+
+
+@dataclass(frozen=True)
+class _Count:
+    """``start`` plus ``factor * variable`` for enclosing loops."""
+
+    start: int
+    terms: tuple[tuple[int, str], ...] = ()
+
+    def plus(self, number: int) -> _Count:
+        return _Count(self.start + number, self.terms)
+
+    def text(self) -> str:
+        parts = [name if factor == 1 else f"{factor} * {name}" for factor, name in self.terms]
+        if self.start or not parts:
+            parts.append(str(self.start))
+        return " + ".join(parts)
+
+
+_Counts = dict[str, _Count | None]
+
+
+def names_of(steps: Sequence[Step], dynamic: frozenset[int]) -> dict[int, Name]:
+    """The attribute name of every submodule, parameter and variable in ``steps``, by id of call.
+
+    Args:
+      steps: the whole compact method.
+      dynamic: ids of branches whose condition is only known in the call.
+    """
+    found = _Numbering(dynamic)
+    found.run(steps, {})
+    unnamed = [item for item in builds(steps) if item.kind is ItemKind.SITE and item.name is None]
+    open_classes = any(item.site is not None and item.site.class_name is None for item in unnamed)
+    result: dict[int, Name] = {}
+    uncertain = {
+        _class(item) for item in unnamed if found.names.get(id(item.call)) is None
+    }
+    lexical: dict[str, int] = {}
+    for item in builds(steps):
+        if item.kind is not ItemKind.SITE or item.name is not None:
+            if item.name is not None:
+                result[id(item.call)] = explicit(item.name)
+            continue
+        kind = _class(item)
+        number = lexical.get(kind, 0)
+        lexical[kind] = number + 1
+        if kind in found.conditional and item.free_of_variables:
+            result[id(item.call)] = Name(literal=f"{kind}_{number}")
+        elif open_classes or kind in uncertain:
+            counted = item.call.func if item.site.class_name is None else f"{kind!r}"  # type: ignore[union-attr]
+            result[id(item.call)] = Name(counted=counted)
+        else:
+            result[id(item.call)] = found.names[id(item.call)]
+    return result
+
+
+def _class(item: Item) -> str:
+    assert item.site is not None
+    return item.site.class_name or ""
+
+
+def explicit(name: ast.expr) -> Name:
+    """The user's own name: a literal string, or an expression."""
+    if isinstance(name, ast.Constant) and isinstance(name.value, str):
+        return Name(literal=name.value)
+    return Name(explicit=name)
+
+
+class _Numbering:
+    """One pass over the steps in evaluation order."""
+
+    def __init__(self, dynamic: frozenset[int]) -> None:
+        self.dynamic = dynamic
+        self.names: dict[int, Name] = {}
+        self.conditional: set[str] = set()  # classes built under a condition on the call
+
+    def run(self, steps: Sequence[Step], counts: _Counts) -> tuple[_Counts, bool]:
+        """Counts after ``steps`` and whether the end is reached."""
+        for step in steps:
+            match step:
+                case Build(item=item):
+                    self._build(item, counts)
+                case Exit():
+                    return counts, False
+                case Branch():
+                    counts, reached = self._branch(step, counts)
+                    if not reached:
+                        return counts, False
+                case Loop():
+                    counts = self._loop(step, counts)
+        return counts, True
+
+    def _build(self, item: Item, counts: _Counts) -> None:
+        if item.kind is not ItemKind.SITE or item.name is not None:
+            return
+        kind = _class(item)
+        count = counts.get(kind, _Count(0))
+        if count is None:
+            self.names.pop(id(item.call), None)
+            return
+        if count.terms:
+            name = Name(text=f'f"{kind}_{{{count.text()}}}"')
+        else:
+            name = Name(literal=f"{kind}_{count.start}")
+        self.names[id(item.call)] = name
+        counts[kind] = count.plus(1)
+
+    def _branch(self, step: Branch, counts: _Counts) -> tuple[_Counts, bool]:
+        first, one = self.run(step.body, dict(counts))
+        second, other = self.run(step.orelse, dict(counts))
+        if id(step) in self.dynamic:
+            self.conditional |= {_class(i) for i in _unnamed((*step.body, *step.orelse))}
+        if not (one and other):
+            return (first, True) if one else (second, other)
+        return {kind: _join(first, second, kind) for kind in first | second}, True
+
+    def _loop(self, step: Loop, counts: _Counts) -> _Counts:
+        trial, _ = self.run(step.body, dict(counts))
+        index = None if step.conditions or _jumps(step.body) else index_of(step)
+        if index and _rebinds(step.body, index[0]):
+            index = None
+        start: _Counts = dict(counts)
+        after: _Counts = dict(counts)
+        for kind in trial:
+            before, end = counts.get(kind, _Count(0)), trial[kind]
+            if before == end:
+                continue
+            even = before is not None and end is not None and before.terms == end.terms
+            if not even or index is None:
+                start[kind] = after[kind] = None
+                continue
+            assert before is not None and end is not None
+            growth = end.start - before.start
+            start[kind] = _Count(before.start, (*before.terms, (growth, index[0])))
+            rounds = index[1]
+            after[kind] = None if rounds is None else before.plus(growth * rounds)
+        self.run(step.body, start)
+        return after
+
+
+def _join(first: _Counts, second: _Counts, kind: str) -> _Count | None:
+    one, other = first.get(kind, _Count(0)), second.get(kind, _Count(0))
+    return one if one == other else None
+
+
+def _unnamed(steps: Sequence[Step]) -> list[Item]:
+    return [item for item in builds(steps) if item.kind is ItemKind.SITE and item.name is None]
+
+
+def index_of(loop: Loop) -> tuple[str, int | None] | None:
+    """The variable that counts the rounds from 0, and the number of rounds when it is literal."""
+    match loop.iterable, loop.target:
+        case ast.Call(func=ast.Name(id="range"), args=[count], keywords=[]), ast.Name(id=name):
+            known = count.value if isinstance(count, ast.Constant) else None
+            return name, known if isinstance(known, int) else None
+        case (
+            ast.Call(func=ast.Name(id="enumerate"), args=[_], keywords=[]),
+            ast.Tuple(elts=[ast.Name(id=name), _]),
+        ):
+            return name, None
+        case _:
+            return None
+
+
+def _jumps(steps: Sequence[Step]) -> bool:
+    for step in steps:
+        match step:
+            case Exit(node=ast.Break() | ast.Continue() | ast.Return()):
+                return True
+            case Branch(body=body, orelse=orelse):
+                if _jumps(body) or _jumps(orelse):
+                    return True
+    return False
+
+
+def _rebinds(steps: Sequence[Step], name: str) -> bool:
+    for step in steps:
+        match step:
+            case Bind(defines=defines, mutates=mutates):
+                if name in defines | mutates:
+                    return True
+            case Branch(body=body, orelse=orelse):
+                if _rebinds(body, name) or _rebinds(orelse, name):
+                    return True
+            case Loop(target=target, body=body):
+                shadows = any(
+                    isinstance(one, ast.Name) and one.id == name for one in ast.walk(target)
+                )
+                if shadows or _rebinds(body, name):
+                    return True
+    return False
+
+
+def is_counted(names: Mapping[int, Name]) -> bool:
+    """Whether any name needs the run-time counter."""
+    return any(name.counted is not None for name in names.values())

@@ -1,0 +1,247 @@
+"""How methods read what the module holds: parameters, variables, ``self.<Linen method>()``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.emit import is_attribute_name
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
+from nnx_migrate.rewrite.classes.references import Edits, Remarks
+from nnx_migrate.rewrite.render import Renderer
+
+RULE = "module-api"
+
+# Methods and attributes of linen.Module without an NNX counterpart, with what to do instead.
+_REFUSED: Mapping[str, str] = {
+    "apply": "call the module, or give it its parameters with nnx.merge",
+    "bind": "NNX modules hold their state: use the module itself",
+    "unbind": "use nnx.split",
+    "clone": "use nnx.clone, or build a second module in __init__",
+    "copy": "use nnx.clone, or build a second module in __init__",
+    "init": "construct the module",
+    "init_with_output": "construct the module and call it",
+    "lazy_init": "construct the module",
+    "tabulate": "use nnx.tabulate",
+    "module_paths": "use nnx.iter_modules",
+    "get_variable": "read the variable's attribute",
+    "put_variable": "assign to the variable's attribute",
+    "perturb": "use nnx.Module.perturb under nnx.capture",
+    "scope": "NNX has no scopes: hold the submodule as an attribute",
+    "path": "NNX modules do not know their path: pass it as a field",
+    "parent": "NNX modules do not know their parent: pass what is needed",
+    "name": "NNX modules do not know their name: pass it as a field",
+    "variables": "use nnx.state(self)",
+    "share_scope": "hold the submodule as an attribute",
+}
+
+
+@dataclass
+class Reads:
+    """Edits of the reads in all methods of one class.
+
+    Attributes:
+      call: edits for the methods.
+      static: what some of them are in ``__init__``, by id.
+      streams: names of random streams that calls draw from.
+    """
+
+    call: Edits = field(default_factory=dict)
+    static: dict[int, str] = field(default_factory=dict)
+    streams: list[str] = field(default_factory=list)
+    handled: set[int] = field(default_factory=set)
+
+
+@dataclass
+class Reader:
+    """Finds the reads.
+
+    Args:
+      params: attributes that hold a Param, and the attribute each is stored under.
+      variables: the same for other variables.
+      own: names that the class defines itself (fields, methods), which shadow Linen's.
+      tied: text that builds an attribute's layer from ``rngs``, by attribute.
+    """
+
+    items: Mapping[int, Item]
+    params: Mapping[str, str]
+    variables: Mapping[str, str]
+    own: frozenset[str]
+    remarks: Remarks
+    tied: Callable[[str, ast.AST, Renderer], str]
+    found: Reads = field(default_factory=Reads)
+
+    def read(self, method: ast.FunctionDef) -> None:
+        """Add the edits of one method."""
+        receiver = receiver_of(method)
+        local = self._local_variables(method)
+        chains: set[int] = set()
+        for node in own_nodes(method):
+            if isinstance(node, ast.Subscript) and id(node) not in chains:
+                self._chain(node, receiver, chains)
+        for node in own_nodes(method):
+            if isinstance(node, ast.Call):
+                self._call(node, receiver)
+        for node in own_nodes(method):
+            if isinstance(node, ast.Attribute) and id(node) not in chains:
+                self._attribute(node, receiver, local)
+
+    def _local_variables(self, method: ast.FunctionDef) -> frozenset[str]:
+        names: set[str] = set()
+        for node in own_nodes(method):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    item = self.items.get(id(value))
+                    if item is not None and item.kind is ItemKind.VARIABLE:
+                        names.add(name)
+        return frozenset(names)
+
+    def _attribute(self, node: ast.Attribute, receiver: str, local: frozenset[str]) -> None:
+        if node.attr == "value" and self._is_variable(node.value, receiver, local):
+            self.found.call[id(node)] = lambda renderer: f"{renderer.render(node.value)}[...]"
+            return
+        if not (isinstance(node.value, ast.Name) and node.value.id == receiver):
+            return
+        name = node.attr
+        if isinstance(node.ctx, ast.Load) and name in self.params:
+            stored = self.params[name]
+            held = f"self.{stored}" if is_attribute_name(stored) else f"getattr(self, {stored!r})"
+            self.found.call[id(node)] = f"{held}[...]"
+        elif isinstance(node.ctx, ast.Load) and self.variables.get(name, name) != name:
+            self.found.call[id(node)] = f"self.{self.variables[name]}"
+        elif name in _REFUSED and name not in self.own and id(node) not in self.found.handled:
+            raise Refused(node, f"self.{name} has no NNX counterpart", _REFUSED[name], RULE)
+
+    def _is_variable(self, node: ast.expr, receiver: str, local: frozenset[str]) -> bool:
+        match node:
+            case ast.Name(id=name):
+                return name in local
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
+                return attr in self.variables
+            case ast.Call():
+                item = self.items.get(id(node))
+                return item is not None and item.kind is ItemKind.VARIABLE
+            case _:
+                return False
+
+    def _call(self, node: ast.Call, receiver: str) -> None:
+        self._tied_call(node, receiver)
+        name = self_call(node, receiver)
+        if name is None or name in self.own:
+            return
+        match name:
+            case "has_variable":
+                self.remarks.imports.add("nnm")
+                self.found.call[id(node)] = _helper("nnm.has_variable", node)
+                self.found.static[id(node)] = "False"
+            case "is_initializing":
+                self.found.call[id(node)] = "False"
+                self.found.static[id(node)] = "True"
+            case "is_mutable_collection":
+                match node.args:
+                    case [ast.Constant(value="params")]:
+                        self.found.call[id(node)] = "False"
+                        self.found.static[id(node)] = "True"
+                    case _:
+                        raise Refused(
+                            node,
+                            "whether a collection is mutable is not known in NNX",
+                            "pass a flag in the call",
+                            RULE,
+                        )
+            case "sow":
+                self.remarks.imports.add("nnm")
+                self.found.call[id(node)] = _helper("nnm.sow", node)
+            case "make_rng":
+                self._stream(node)
+
+    def _stream(self, node: ast.Call) -> None:
+        values = [*node.args, *(one.value for one in node.keywords)]
+        name = "params" if not values else None
+        if values and isinstance(values[0], ast.Constant) and isinstance(values[0].value, str):
+            name = values[0].value
+        if name is None or not is_attribute_name(name):
+            raise Refused(node, "the name of the random stream is computed", "write it out", RULE)
+        if name not in self.found.streams:
+            self.found.streams.append(name)
+        self.found.call[id(node)] = f"self.{stream_attribute(name, self.own)}()"
+        self.found.static[id(node)] = f"nnm.make_rng(rngs, {name!r})"
+        self.remarks.imports.add("nnm")
+
+    def _chain(self, node: ast.Subscript, receiver: str, chains: set[int]) -> None:
+        """``self.child.variables["params"]["a"]["kernel"]`` -> ``self.child.a.kernel[...]``."""
+        keys: list[str] = []
+        inner: ast.expr = node
+        seen = []
+        while isinstance(inner, ast.Subscript):
+            if not (isinstance(inner.slice, ast.Constant) and isinstance(inner.slice.value, str)):
+                return
+            keys.insert(0, inner.slice.value)
+            seen.append(id(inner))
+            inner = inner.value
+        if not (isinstance(inner, ast.Attribute) and inner.attr == "variables" and len(keys) > 1):
+            return
+        owner = _path(inner.value)
+        if owner is None or owner[0] != receiver or not all(map(is_attribute_name, keys)):
+            return
+        chains |= {*seen, id(inner)}
+        self.found.call[id(node)] = ".".join(["self", *owner[1:], *keys[1:]]) + "[...]"
+
+    def _tied_call(self, node: ast.Call, receiver: str) -> None:
+        """``self.head.apply({"params": {"kernel": e.T}}, h)`` of a layer of ``setup``."""
+        match node.func:
+            case ast.Attribute(
+                value=ast.Attribute(value=ast.Name(id=name), attr=child), attr="apply"
+            ) if name == receiver:
+                pass
+            case _:
+                return
+        match node.args:
+            case [ast.Dict(keys=[ast.Constant(value="params")], values=[params]), *rest]:
+                pass
+            case _:
+                raise Refused(
+                    node,
+                    "the variables given to a submodule are not spelled out",
+                    'pass {"params": {...}}, or call the submodule',
+                    RULE,
+                )
+        self.remarks.imports.add("nnm")
+
+        def text(renderer: Renderer) -> str:
+            build = self.tied(child, node, renderer)
+            given = [renderer.render(one) for one in rest]
+            given += [f"{one.arg}={renderer.render(one.value)}" for one in node.keywords]
+            layer = f"nnm.with_params(lambda rngs: {build}, {renderer.render(params)})"
+            return f"{layer}({', '.join(given)})"
+
+        self.found.call[id(node)] = text
+
+
+def _helper(function: str, node: ast.Call) -> Callable[[Renderer], str]:
+    def text(renderer: Renderer) -> str:
+        parts = ["self", *(renderer.render(one) for one in node.args)]
+        for one in node.keywords:
+            prefix = "**" if one.arg is None else f"{one.arg}="
+            parts.append(prefix + renderer.render(one.value))
+        return f"{function}({', '.join(parts)})"
+
+    return text
+
+
+def _path(node: ast.expr) -> tuple[str, ...] | None:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    return (node.id, *parts) if isinstance(node, ast.Name) else None
+
+
+def stream_attribute(name: str, taken: frozenset[str]) -> str:
+    """The attribute that owns the stream ``name``."""
+    attribute = f"{name}_rng"
+    while attribute in taken:
+        attribute = f"_{attribute}"
+    return attribute

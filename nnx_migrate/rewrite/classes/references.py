@@ -1,0 +1,180 @@
+"""Edits of every Linen name and Linen function call inside one class (layer sites excluded)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+
+from nnx_migrate.model import Confidence
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.rules import convert_call, is_layer, is_linen, name_rule
+from nnx_migrate.rewrite.rules.base import Code, Context, LayerCall, Refusal
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import dotted, table_of
+from nnx_migrate.source.project import Project, Scope
+
+RULE = "class"
+Edits = dict[int, str | Callable[[Renderer], str]]
+
+
+@dataclass
+class Remarks:
+    """What the pieces of a conversion leave behind: imports, remarks, reasons to look."""
+
+    imports: set[str] = field(default_factory=set)
+    notes: list[tuple[ast.AST, str]] = field(default_factory=list)
+    review: list[tuple[ast.AST, str]] = field(default_factory=list)
+
+    def take(self, code: Code | Refusal, node: ast.AST) -> str:
+        """The text of ``code``.
+
+        Raises:
+          Refused: it is a refusal.
+        """
+        if isinstance(code, Refusal):
+            raise Refused(code.node or node, code.reason, code.recipe, RULE)
+        self.imports |= code.imports
+        self.notes += [(node, note) for note in code.findings]
+        if code.confidence is Confidence.REVIEW:
+            self.review += [(node, note) for note in code.findings or ("look at this",)]
+        return code.text
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The longest dotted expression that resolves to a symbol, and where it stands."""
+
+    node: ast.expr
+    symbol: str
+    context: Context
+    call: ast.Call | None = None  # the call whose function it is
+
+
+def references(project: Project, cls: ClassInfo) -> Iterator[Reference]:
+    """Every resolved dotted expression in the class statement, nested Linen classes left out."""
+    node = cls.node
+    for decorator in node.decorator_list:
+        yield from _walk(project, decorator, cls.scope, Context.DECORATOR)
+    for base in node.bases:
+        yield from _walk(project, base, cls.scope, Context.BASE)
+    table, _ = table_of(node.body, cls.module.package)
+    inside = Scope(cls.scope.module, (table, *cls.scope.tables))
+    for statement in node.body:
+        yield from _statement(project, statement, inside, cls.scope)
+
+
+def _statement(
+    project: Project, node: ast.AST, scope: Scope, outer: Scope
+) -> Iterator[Reference]:
+    """A class-body statement; functions see ``outer``, not the class' own names."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        yield from _function(project, node, scope, outer)
+    else:
+        yield from _walk(project, node, scope, Context.VALUE)
+
+
+def _function(
+    project: Project, node: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, outer: Scope
+) -> Iterator[Reference]:
+    for decorator in node.decorator_list:
+        yield from _walk(project, decorator, scope, Context.DECORATOR)
+    if node.returns is not None:
+        yield from _walk(project, node.returns, scope, Context.ANNOTATION)
+    yield from _walk(project, node.args, scope, Context.VALUE)
+    inside = outer.enter(node)
+    for statement in node.body:
+        yield from _walk(project, statement, inside, Context.VALUE)
+
+
+def _walk(project: Project, node: ast.AST, scope: Scope, context: Context) -> Iterator[Reference]:
+    match node:
+        case ast.Name() | ast.Attribute():
+            symbol = project.resolve(node, scope) if isinstance(node.ctx, ast.Load) else None
+            if symbol is not None:
+                yield Reference(node, symbol, context)
+            elif isinstance(node, ast.Attribute):
+                yield from _walk(project, node.value, scope, Context.VALUE)
+            return
+        case ast.Call(func=function):
+            found = list(_walk(project, function, scope, Context.CALL))
+            if len(found) == 1 and found[0].node is function:
+                yield Reference(function, found[0].symbol, Context.CALL, node)
+            else:
+                yield from found
+            for child in (*node.args, *node.keywords):
+                yield from _walk(project, child, scope, Context.VALUE)
+            return
+        case ast.AnnAssign(annotation=annotation):
+            yield from _walk(project, annotation, scope, Context.ANNOTATION)
+            for child in (node.target, node.value):
+                if child is not None:
+                    yield from _walk(project, child, scope, context)
+            return
+        case ast.arg(annotation=ast.expr() as annotation):
+            yield from _walk(project, annotation, scope, Context.ANNOTATION)
+            return
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield from _function(project, node, scope, scope)
+            return
+        case ast.Lambda():
+            yield from _walk(project, node.args, scope, Context.VALUE)
+            yield from _walk(project, node.body, scope.enter(node), Context.VALUE)
+            return
+        case ast.ClassDef():
+            if any(one.node is node and one.linen for one in project.classes.values()):
+                return
+    kept = context if context in (Context.ANNOTATION, Context.DECORATOR) else Context.VALUE
+    for child in ast.iter_child_nodes(node):
+        yield from _walk(project, child, scope, kept)
+
+
+def in_annotation_string(node: ast.AST) -> bool:
+    """Whether an annotation is written as a string (left alone: the ledger does not count it)."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+def name_edits(
+    project: Project,
+    cls: ClassInfo,
+    handled: Collection[int],
+    remarks: Remarks,
+) -> Edits:
+    """Edits of the Linen names in the class.
+
+    Args:
+      handled: ids of nodes that someone else replaces (sites, removed decorators, bases).
+      remarks: takes the imports and remarks of the rules.
+    """
+    edits: Edits = {}
+    for reference in references(project, cls):
+        if not is_linen(reference.symbol):
+            continue
+        call = reference.call
+        if id(reference.node) in handled or (call is not None and id(call) in handled):
+            continue
+        if call is None:
+            found = name_rule(reference.symbol, reference.context)
+            edits[id(reference.node)] = remarks.take(found, reference.node)
+            continue
+        if is_layer(reference.symbol):
+            raise Refused(
+                call,
+                f"{reference.symbol.rpartition('.')[2]} is built where NNX cannot build it",
+                "build it in setup or in a compact method",
+                RULE,
+            )
+        edits[id(call)] = _call_edit(call, reference.symbol, remarks)
+    return edits
+
+
+def _call_edit(call: ast.Call, symbol: str, remarks: Remarks) -> Callable[[Renderer], str]:
+    def text(renderer: Renderer) -> str:
+        found = convert_call(LayerCall(symbol, call, renderer.render))
+        return remarks.take(found, call)
+
+    return text
+
+
+__all__ = ["Edits", "Reference", "Remarks", "dotted", "name_edits", "references"]

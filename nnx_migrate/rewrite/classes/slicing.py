@@ -1,0 +1,189 @@
+"""Backward slice of a compact method: the steps that ``__init__`` needs.
+
+Kept are all constructions, the control structure around them, and the plain statements that their
+arguments, conditions and loop headers read. Expressions that sizes replace read no array.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.evaluation import free_names, target_names
+from nnx_migrate.rewrite.classes.flow import (
+    Bind,
+    Branch,
+    Build,
+    Exit,
+    Loop,
+    Step,
+    Unclear,
+    builds,
+)
+from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.taint import Replaced, Taint
+
+RULE = "compact"
+Live = dict[str, ast.AST]  # name -> the construction that needs it
+
+
+@dataclass
+class Slicer:
+    """Prunes the steps of one method.
+
+    Args:
+      parameters: names only known in the call.
+      replaced: nodes with another text in ``__init__``, with the names that text reads.
+      operands: the expressions that each item's construction reads, by id of its call.
+    """
+
+    parameters: frozenset[str]
+    replaced: Replaced
+    operands: Mapping[int, Sequence[ast.AST]]
+    taint: Taint
+    values: set[int] = field(default_factory=set)  # items whose value __init__ reads again
+
+    def run(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """The kept steps.
+
+        Raises:
+          Refused: a construction depends on what only the call knows.
+        """
+        live: Live = {}
+        kept = self._block(steps, live, later=False)
+        for name in sorted(self.parameters & live.keys()):
+            raise Refused(
+                live[name],
+                f"what is built here depends on {name!r}, which is only known in the call",
+                f"make {name!r} a field, or build from fields only",
+                RULE,
+            )
+        return kept
+
+    def _block(self, steps: Sequence[Step], live: Live, *, later: bool) -> tuple[Step, ...]:
+        kept: list[Step] = []
+        for step in reversed(steps):
+            found = self._step(step, live, later=later or bool(kept))
+            kept[:0] = found
+        return tuple(kept)
+
+    def _step(self, step: Step, live: Live, *, later: bool) -> Sequence[Step]:
+        match step:
+            case Build(item=item):
+                for one in self.operands[id(item.call)]:
+                    self._need(one, item.call, live)
+                return [step]
+            case Bind():
+                return self._bind(step, live)
+            case Exit(node=node):
+                if isinstance(node, ast.Raise) or not later:
+                    return []
+                return [step]
+            case Branch():
+                return self._branch(step, live, later=later)
+            case Loop():
+                return self._loop(step, live)
+            case Unclear(node=node, reason=reason):
+                raise Refused(node, reason, "move the construction out of it", RULE)
+
+    def _need(self, node: ast.AST, why: ast.AST, live: Live) -> None:
+        for name in free_names(node, self.replaced):
+            live.setdefault(name, why)
+        self.values |= {id(one) for one in ast.walk(node)} & self.operands.keys()
+
+    def _bind(self, step: Bind, live: Live) -> Sequence[Step]:
+        wanted = [name for name in (*step.defines, *step.mutates) if name in live]
+        if not wanted:
+            return []
+        why = live[wanted[0]]
+        for name in step.defines - step.mutates:
+            live.pop(name, None)
+        self._need(step.node, why, live)
+        return [step]
+
+    def _branch(self, step: Branch, live: Live, *, later: bool) -> Sequence[Step]:
+        cause = self.taint.steps.get(id(step))
+        inside = builds((*step.body, *step.orelse))
+        if cause is not None and (inside or _leaves(step) and later):
+            return self._dynamic(step, cause, inside, live, later=later)
+        other = dict(live)
+        body = self._block(step.body, live, later=later)
+        orelse = self._block(step.orelse, other, later=later)
+        for name, why in other.items():
+            live.setdefault(name, why)
+        if not body and not orelse:
+            return []
+        if not later and not builds((*body, *orelse)) and all(_is_exit(s) for s in (*body, *orelse)):
+            return []
+        first = builds((*body, *orelse)) or [None]
+        why = first[0].call if first[0] is not None else next(iter(live.values()), step.node)
+        self._need(step.test, why, live)
+        return [replace(step, body=body, orelse=orelse)]
+
+    def _dynamic(
+        self, step: Branch, cause: str, inside: list[Item], live: Live, *, later: bool
+    ) -> Sequence[Step]:
+        """A condition on the call: only what has no variables may be built regardless of it."""
+        for item in inside:
+            if not item.free_of_variables and not (item.site and item.site.reached):
+                raise Refused(
+                    item.call,
+                    f"it is built only under a condition on {cause!r}, known in the call alone",
+                    f"make {cause!r} a field, or build it unconditionally",
+                    RULE,
+                )
+        if _leaves(step) and later:
+            raise Refused(
+                step.node,
+                f"the method returns early under a condition on {cause!r}, before it builds the rest",
+                f"make {cause!r} a field, or build everything before returning",
+                RULE,
+            )
+        steps = [one for one in (*step.body, *step.orelse) if not isinstance(one, Exit)]
+        return self._block(steps, live, later=later)
+
+    def _loop(self, step: Loop, live: Live) -> Sequence[Step]:
+        inside = builds(step.body)
+        cause = self.taint.steps.get(id(step))
+        if cause is not None and inside:
+            raise Refused(
+                inside[0].call,
+                f"it is built in a loop over {cause!r}, whose length only the call knows",
+                "loop over a field",
+                RULE,
+            )
+        targets = set(target_names(step.target))
+        body: tuple[Step, ...] = ()
+        while True:
+            before = set(live)
+            round_live = dict(live)
+            body = self._block(step.body, round_live, later=bool(inside))
+            for name, why in round_live.items():
+                if name not in targets:
+                    live.setdefault(name, why)
+            if set(live) == before:
+                break
+        if not body or all(_is_exit(one) for one in body):
+            return []
+        why = inside[0].call if inside else next(iter(live.values()), step.node)
+        for one in (step.iterable, *step.conditions):
+            self._need(one, why, live)
+        return [replace(step, body=body)]
+
+
+def _leaves(step: Branch) -> bool:
+    """Whether a branch may leave the method or the loop round (a ``raise`` is no way out)."""
+    for one in (*step.body, *step.orelse):
+        if isinstance(one, Exit) and not isinstance(one.node, ast.Raise):
+            return True
+        if isinstance(one, Branch) and _leaves(one):
+            return True
+    return False
+
+
+def _is_exit(step: Step) -> bool:
+    if isinstance(step, Branch):
+        return all(_is_exit(one) for one in (*step.body, *step.orelse))
+    return isinstance(step, Exit)
