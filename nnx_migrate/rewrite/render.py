@@ -68,6 +68,7 @@ class Unrenderable(Exception):
     """An edit that cannot be placed reliably; carries the node and the reason."""
 
     def __init__(self, node: ast.AST, reason: str) -> None:
+        """Name the node's line in the message."""
         line = getattr(node, "lineno", None)
         where = f"line {line}: " if line else ""
         super().__init__(f"{where}{reason}")

@@ -33,8 +33,7 @@ ODD = "\ufeff# é\r\nx = [1,\r\n\t2]  # c\r\n\x0cdef f(a):  return  a ; \\\r\n  
 
 @pytest.mark.parametrize("source", ["", "x", "\n\n", ODD, "s = 'é' \\\n 'b'"])
 def test_without_edits_the_text_is_the_file(source: str) -> None:
-    if source.startswith("\ufeff"):
-        source = source[1:]
+    source = source.removeprefix("\ufeff")
     assert renderer(source).render_module() == source
 
 
@@ -155,7 +154,8 @@ def test_an_edit_inside_an_f_string_that_changes_the_string_is_refused(
 ) -> None:
     with pytest.raises(Unrenderable) as raised:
         named(source, x=text).render_module()
-    assert raised.value.reason and isinstance(raised.value.node, ast.AST)
+    assert raised.value.reason
+    assert isinstance(raised.value.node, ast.AST)
 
 
 def test_a_node_without_a_position_is_refused() -> None:

@@ -42,7 +42,8 @@ def refusal(expression: str, sizes: Mapping[str, str] | None = None) -> Refusal:
     """The refusal of an expression that must be refused, with a reason and a recipe."""
     found = converted(expression, sizes)
     assert isinstance(found, Refusal), found
-    assert found.reason and found.recipe
+    assert found.reason
+    assert found.recipe
     return found
 
 

@@ -85,8 +85,10 @@ REWRITES = [
     ),
     (
         "nn.LayerNorm(reduction_axes=(-2, -1), feature_axes=-1)",
-        "nnm.LayerNorm(reduction_axes=(-2, -1), feature_axes=-1, "
-        "in_features=in_features, rngs=rngs)",
+        (
+            "nnm.LayerNorm(reduction_axes=(-2, -1), feature_axes=-1, "
+            "in_features=in_features, rngs=rngs)"
+        ),
     ),
     (
         "nn.RMSNorm(force_float32_reductions=False)",
@@ -106,13 +108,17 @@ REWRITES = [
     ),
     (
         "nn.BatchNorm(not train)",
-        "nnx.BatchNorm(in_features, use_running_average=not train, "
-        "promote_dtype=nnm.keep_dtype, rngs=rngs)",
+        (
+            "nnx.BatchNorm(in_features, use_running_average=not train, "
+            "promote_dtype=nnm.keep_dtype, rngs=rngs)"
+        ),
     ),
     (
         "nn.BatchNorm()",
-        "nnx.BatchNorm(in_features, use_running_average=None, "
-        "promote_dtype=nnm.keep_dtype, rngs=rngs)",
+        (
+            "nnx.BatchNorm(in_features, use_running_average=None, "
+            "promote_dtype=nnm.keep_dtype, rngs=rngs)"
+        ),
     ),
     # without a size
     ("nn.Dropout(0.1)", "nnm.Dropout(0.1, rngs=rngs)"),
@@ -161,8 +167,10 @@ def test_a_layer_is_rewritten(before: str, after: str) -> None:
         (
             "nn.LayerNorm(feature_axes=(1, -1), reduction_axes=(1, -1))",
             SHAPE,
-            "nnm.LayerNorm(feature_axes=(1, -1), reduction_axes=(1, -1), "
-            "in_features=((in_shape)[1], (in_shape)[-1],), rngs=rngs)",
+            (
+                "nnm.LayerNorm(feature_axes=(1, -1), reduction_axes=(1, -1), "
+                "in_features=((in_shape)[1], (in_shape)[-1],), rngs=rngs)"
+            ),
         ),
         (
             "nn.BatchNorm(axis=1)",
@@ -177,8 +185,10 @@ def test_a_layer_is_rewritten(before: str, after: str) -> None:
         (
             "nn.DenseGeneral(4, batch_dims=dims)",
             BATCHED,
-            "nnm.factory.DenseGeneral(4, batch_dims=dims, in_features=in_features, "
-            "batch_sizes=(b, 3), rngs=rngs)",
+            (
+                "nnm.factory.DenseGeneral(4, batch_dims=dims, in_features=in_features, "
+                "batch_sizes=(b, 3), rngs=rngs)"
+            ),
         ),
         (
             "nn.MultiHeadAttention(4)",
@@ -246,7 +256,8 @@ def test_unpacked_keywords_go_through_the_factory_and_ask_for_a_look() -> None:
     found = converted("nn.Dense(8, **options)")
     assert isinstance(found, Code)
     assert found.text == "nnm.factory.Dense(8, **options, in_features=in_features, rngs=rngs)"
-    assert found.findings and found.imports == {"nnm"}
+    assert found.findings
+    assert found.imports == {"nnm"}
     assert found.confidence is Confidence.REVIEW
 
 

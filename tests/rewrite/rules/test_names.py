@@ -73,7 +73,8 @@ def test_flax_linen_has_the_names_that_were_counted() -> None:
 def test_a_name_that_no_rule_claims_is_refused() -> None:
     assert rule_for("flax.linen.Brandnew") is None
     found = name_rule("flax.linen.Brandnew")
-    assert isinstance(found, Refusal) and "no rule knows" in found.reason
+    assert isinstance(found, Refusal)
+    assert "no rule knows" in found.reason
 
 
 @pytest.mark.parametrize("name", functions.SAME_IN_NNX)
@@ -118,9 +119,11 @@ def test_mask_functions_have_the_same_code_in_nnx(name: str) -> None:
 def test_every_replacement_exists(symbol: str, context: Context) -> None:
     found = name_rule(symbol, context)
     if isinstance(found, Refusal):
-        assert found.reason and found.recipe
+        assert found.reason
+        assert found.recipe
     elif found.text:
-        assert found.imports and found.imports <= IMPORT_LINES.keys()
+        assert found.imports
+        assert found.imports <= IMPORT_LINES.keys()
         assert _value(found.text) is not None
 
 
@@ -223,7 +226,8 @@ def test_contexts_decide_what_a_name_becomes() -> None:
 
 def test_every_rule_has_documentation_and_an_example() -> None:
     for rule in all_rules():
-        assert "0.12.8" in explain(rule.name) and rule.example.before in explain(rule.name)
+        assert "0.12.8" in explain(rule.name)
+        assert rule.example.before in explain(rule.name)
 
 
 def test_rule_names_are_unique() -> None:
@@ -232,7 +236,8 @@ def test_rule_names_are_unique() -> None:
 
 
 def test_explain_takes_linen_names_and_refuses_unknown_ones() -> None:
-    assert "nnx.Linear" in explain("Dense") and "nnx.Linear" in explain("flax.linen.Dense")
+    assert "nnx.Linear" in explain("Dense")
+    assert "nnx.Linear" in explain("flax.linen.Dense")
     with pytest.raises(KeyError):
         explain("Brandnew")
 
@@ -241,7 +246,8 @@ def test_every_refusal_has_a_reason_and_a_recipe() -> None:
     refusals = [
         r for rule in all_rules() if isinstance(rule, RefusalRule) for r in rule.refusals.values()
     ]
-    assert refusals and all(one.reason and one.recipe and one.message for one in refusals)
+    assert refusals
+    assert all(one.reason and one.recipe and one.message for one in refusals)
 
 
 def _linen(symbol: str) -> Any:
