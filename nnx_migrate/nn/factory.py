@@ -11,6 +11,7 @@ Raises (all factories):
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -36,7 +37,7 @@ class Factory(Generic[P, M]):
         self._build = build
         self.__name__ = linen_name
         self.__doc__ = build.__doc__
-        self.__wrapped__ = build  # inspect.signature shows the builder's
+        self.__signature__ = inspect.signature(build)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> M:
         return self._build(*args, **kwargs)
@@ -307,7 +308,13 @@ def _unsized(layer: type[M], *, needs_rngs: bool) -> Factory[..., M]:
 
 def _with_signature(layer: type[M], build: Callable[..., M]) -> Factory[..., M]:
     build.__doc__ = f":class:`nnx_migrate.nn.{layer.__name__}` from the fields of Linen's class."
-    return Factory(layer.__name__, build)
+    factory = Factory(layer.__name__, build)
+    fields = dict(inspect.signature(layer.__init__).parameters)
+    del fields["self"]
+    for name in ("in_features", "rngs"):
+        fields[name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
+    factory.__signature__ = inspect.Signature(list(fields.values()))
+    return factory
 
 
 @_named("Dropout")

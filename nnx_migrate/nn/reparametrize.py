@@ -12,10 +12,14 @@ A layer built inside a compact method belongs to the *enclosing* module in Linen
     y = self.SpectralNorm_0(x, update_stats=train, layer_instance=self.Dense_1)
 
 Without it the wrapper holds the layer as ``layer_instance``, as in Linen's ``setup``.
+
+As Linen's ``init`` does, the constructor replaces the layer's initial parameters by the normalised
+ones, once; later calls leave them alone.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -44,6 +48,11 @@ class Reparametrized(nnx.Module):
         self.layer_instance = nnx.data(layer if layer_name is None else None)
         return list(nnx.to_flat_state(nnx.state(layer, nnx.Param)))
 
+    def _normalize_initial(
+        self, layer: nnx.Module, transform: Callable[[Sequence[Any], jax.Array], jax.Array]
+    ) -> None:
+        nnx.update(layer, _mapped(nnx.state(layer, nnx.Param), transform))
+
     def _variable_name(self, path: Sequence[Any]) -> str:
         return "/".join([self.layer_name, *map(str, path)])
 
@@ -61,14 +70,21 @@ class Reparametrized(nnx.Module):
                 f"{type(self).__name__} was built with layer_name and holds no layer"
             )
         graphdef, params, rest = nnx.split(layer, nnx.Param, ...)
-        changed = [
-            (path, leaf.replace(transform(path, leaf.get_value())))
-            for path, leaf in nnx.to_flat_state(params)
-        ]
-        normalized = nnx.merge(graphdef, nnx.from_flat_state(changed), rest, copy=True)
+        normalized = nnx.merge(graphdef, _mapped(params, transform), rest, copy=True)
         outputs = normalized(*args, **kwargs)
         nnx.update(layer, nnx.state(normalized, nnx.Not(nnx.Param)))
         return outputs
+
+
+def _mapped(
+    params: Any, transform: Callable[[Sequence[Any], jax.Array], jax.Array]
+) -> nnx.State[Any, Any]:
+    return nnx.from_flat_state(
+        [
+            (path, leaf.replace(transform(path, leaf.get_value())))
+            for path, leaf in nnx.to_flat_state(params)
+        ]
+    )
 
 
 class SpectralNorm(Reparametrized):
@@ -106,6 +122,7 @@ class SpectralNorm(Reparametrized):
             u = jax.random.normal(param_key(rngs), (1, value.shape[-1]), param_dtype)
             setattr(self, name + "/u", variable(collection_name, u))
             setattr(self, name + "/sigma", variable(collection_name, jnp.ones((), param_dtype)))
+        self._normalize_initial(layer_instance, functools.partial(self._normalize, False))
 
     def _applies(self, value: Any) -> bool:
         if value.ndim <= 1 or self.n_steps < 1:
@@ -123,12 +140,10 @@ class SpectralNorm(Reparametrized):
     ) -> Any:
         """Call the layer; ``update_stats`` keeps the new ``u`` and ``sigma``."""
 
-        def normalize(path: Sequence[Any], value: jax.Array) -> jax.Array:
-            return self._normalize(path, value, update_stats)
-
+        normalize = functools.partial(self._normalize, update_stats)
         return self._call(normalize, layer_instance, args, kwargs)
 
-    def _normalize(self, path: Sequence[Any], value: jax.Array, update_stats: bool) -> jax.Array:
+    def _normalize(self, update_stats: bool, path: Sequence[Any], value: jax.Array) -> jax.Array:
         if not self._applies(value):
             return value
         matrix = jnp.reshape(value, (-1, value.shape[-1])) if value.ndim > 2 else value
@@ -183,6 +198,7 @@ class WeightNorm(Reparametrized):
                 shape = [value.shape[axis] for axis in self._features(value.ndim)]
                 scale = nnx.Param(scale_init(param_key(rngs), shape, param_dtype))
                 setattr(self, name + "/scale", scale)
+        self._normalize_initial(layer_instance, self._normalize)
 
     def _applies(self, name: str) -> bool:
         return not self.variable_filter or any(part in name for part in self.variable_filter)

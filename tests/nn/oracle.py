@@ -127,8 +127,7 @@ def check(
 
         def nnx_call(values: Flat, inputs: Any) -> Any:
             leaves = [
-                (path, _replaced(leaf, path, values))
-                for path, leaf in nnx.to_flat_state(state)
+                (path, _replaced(leaf, path, values)) for path, leaf in nnx.to_flat_state(state)
             ]
             module = nnx.merge(graphdef, nnx.from_flat_state(leaves), copy=True)
             outputs = getattr(module, method)(*inputs, **kwargs)

@@ -42,7 +42,10 @@ def test_attention_is_linens_program(fields, dtype, param_dtype):
 
 def test_cross_attention_with_initialisers_precision_and_extra_batch_axes():
     fields = {"precision": jax.lax.Precision.HIGHEST, "kernel_init": nnx.initializers.normal(0.2)}
-    fields |= {"out_kernel_init": nnx.initializers.uniform(), "bias_init": nnx.initializers.normal()}
+    fields |= {
+        "out_kernel_init": nnx.initializers.uniform(),
+        "bias_init": nnx.initializers.normal(),
+    }
     fields |= {"out_bias_init": nnx.initializers.ones}
     linen_module, build = pair("MultiHeadAttention", fields, in_kv_features=5, in_v_features=3)
     check(linen_module, build, array(2, 3, 4, 6), array(2, 3, 7, 5), array(2, 3, 7, 3))
@@ -204,7 +207,10 @@ def test_attention_functions_refuse_shapes_that_do_not_fit():
 def test_masks_are_linens():
     tokens = jnp.array([[1, 2, 0], [3, 0, 0]])
     valid = tokens > 0
-    for names, arguments in (("make_attention_mask", (valid, valid)), ("make_causal_mask", (tokens,))):
+    for names, arguments in (
+        ("make_attention_mask", (valid, valid)),
+        ("make_causal_mask", (tokens,)),
+    ):
         expected, found = (getattr(lib, names)(*arguments) for lib in (linen, nn))
         assert_same_bits(expected, found)
     causal, padding = nn.make_causal_mask(tokens), nn.make_attention_mask(valid, valid)
