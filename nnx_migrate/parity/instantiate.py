@@ -165,8 +165,9 @@ def find(module: str, name: str) -> Any:
     where = getattr(found, "__file__", None) or module
     for part in name.split("."):
         if not hasattr(found, part):
-            near = difflib.get_close_matches(part, dir(found), n=1)
-            hint = f" (nearest: {near[0]})" if near else ""
+            known = {word.lower(): word for word in dir(found)}
+            near = difflib.get_close_matches(part.lower(), known, n=1)
+            hint = f" (nearest: {known[near[0]]})" if near else ""
             raise CannotCross(f"the after side has no {name!r} in {where}{hint}")
         found = getattr(found, part)
     return found

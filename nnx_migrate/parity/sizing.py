@@ -110,9 +110,10 @@ def _value(
         target = (path or ()) + tuple(size.submodule.replace("/", ".").split("."))
         own, exact = [call for call in calls if call.path == target], True
     else:
-        own = [call for call in calls if call.path == path and path is not None]
+        of_class = [call for call in calls if call.class_name == linen_class]
+        own = [call for call in of_class if call.path == path]
         exact = bool(own)
-        own = own or [call for call in calls if call.class_name == linen_class]
+        own = own or of_class
         own = [call for call in own if call.method == size.method] or own
     shapes = [_first(call) if size.argument is None else call.shape(size.argument) for call in own]
     values: list[Size] = [
