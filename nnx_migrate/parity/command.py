@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.parity.case_file import CaseError, nearest
 from nnx_migrate.parity.run_file import FileOptions, run_case_file
+
+if TYPE_CHECKING:
+    from nnx_migrate.parity.report import ParityReport
 
 MODELS = (
     "deepseek",
@@ -56,11 +60,12 @@ def run(words: Sequence[str]) -> CommandOutcome:
         report = run_case_file(
             given["case"], given.get("before"), given.get("after"), given.get("map"), options
         )
+        document = _document(report)
         if report_file is not None:
-            _write(report_file, report.to_json())
+            _write(report_file, document)
     except (BadWord, CaseError) as error:
         return CommandOutcome(2, (f"parity: {error}",))
-    return CommandOutcome(0 if report.ok else 1, tuple(_summary(given["case"], report)))
+    return CommandOutcome(0 if report.ok else 1, tuple(_summary(given["case"], document)))
 
 
 def _read(words: Sequence[str]) -> dict[str, str]:
@@ -89,11 +94,16 @@ def _no_models(name: str) -> str:
 
 
 def _options(given: Mapping[str, str]) -> FileOptions:
+    devices = _number(given, "devices", 1)
+    mesh = _mesh(given["mesh"]) if "mesh" in given else None
+    if mesh is not None and devices is not None and math.prod(mesh.values()) > devices:
+        needed = math.prod(mesh.values())
+        raise BadWord(f"mesh={given['mesh']} needs {needed} devices, devices={devices} are given")
     return FileOptions(
         seed=_number(given, "seed", 0),
         steps=_number(given, "steps", 0),
-        devices=_number(given, "devices", 1),
-        mesh=_mesh(given["mesh"]) if "mesh" in given else None,
+        devices=devices,
+        mesh=mesh,
         shard_mode=_choice(given, "shard_mode", ("auto", "explicit")),
     )
 
@@ -134,9 +144,44 @@ def _writable(name: str | None) -> Path | None:
     return path
 
 
-def _write(path: Path, document: Any) -> None:
-    text = document if isinstance(document, str) else json.dumps(document, indent=2)
+def _write(path: Path, document: Mapping[str, Any]) -> None:
+    """Write the report in one step: a reader never sees half of it."""
+    partial = path.with_name(path.name + ".partial")
     try:
-        path.write_text(text + "\n", encoding="utf-8")
+        partial.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        partial.replace(path)
     except OSError as error:
         raise BadWord(f"report={path}: {error.strerror}") from error
+
+
+def _document(report: ParityReport) -> dict[str, Any]:
+    document = report.to_json()
+    return json.loads(document) if isinstance(document, str) else dict(document)
+
+
+def _summary(case: str, document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the verdict, every check that did not pass with its details, and what was not run."""
+    checks = document["checks"]
+    counts = {status: [c["name"] for c in checks if c["status"] == status] for status in _STATUSES}
+    told = ", ".join(f"{len(names)} {_STATUSES[status]}" for status, names in counts.items())
+    yield f"{case}: {document['verdict']} ({told}; {document['seconds']:.1f} s)"
+    for check in checks:
+        if check["status"] == "fail":
+            yield f"  fail {check['name']}: {_shortened(check['details'])}"
+    first = document.get("first_difference")
+    if first:
+        yield (
+            f"  first difference at {first['path'] or 'the model'}: Linen {first['linen']}, "
+            f"NNX {first['nnx']}"
+        )
+    if document["not_checked"]:
+        yield f"  not checked: {'; '.join(map(str, document['not_checked']))}"
+
+
+def _shortened(details: Sequence[Any], most: int = 3) -> str:
+    """Join the first details; the report has all of them."""
+    rest = [f"and {len(details) - most} more"] if len(details) > most else []
+    return "; ".join([*map(str, details[:most]), *rest])
+
+
+_STATUSES = {"pass": "passed", "fail": "failed", "not_run": "not run"}

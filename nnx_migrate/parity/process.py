@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -51,8 +52,8 @@ class Job:
         return self.directory / "module.pickle"
 
 
-def run_side(job: Job, timeout: float | None = None) -> None:
-    """Run one side; its result then lies in ``job.result``.
+def run_side(job: Job, timeout: float | None = None) -> int:
+    """Run one side, whose result then lies in ``job.result``; return its peak memory in bytes.
 
     The process has the same interpreter; JAX_PLATFORMS is cpu unless set. Raises
     :class:`CaseError` (one line, naming the side) when it fails, dies or outlives ``timeout``
@@ -80,9 +81,16 @@ def run_side(job: Job, timeout: float | None = None) -> None:
         except BaseException:
             _end(process)
             raise
-    message = _failure(job, code, log)
-    if message is not None:
-        raise CaseError(f"{job.side} side: {message}")
+    outcome = _outcome(job, code, log)
+    if outcome["error"] is not None:
+        raise CaseError(f"{job.side} side: {outcome['error']}")
+    return int(outcome["peak_rss_bytes"])
+
+
+def peak_rss_bytes() -> int:
+    """Return the most memory this process has held."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024  # Linux counts in KiB
 
 
 def _environment(job: Job) -> dict[str, str]:
@@ -110,14 +118,12 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _failure(job: Job, code: int, log: Path) -> str | None:
-    """Return the error of a finished worker as one line, or None when it succeeded."""
+def _outcome(job: Job, code: int, log: Path) -> dict[str, Any]:
+    """Return what the worker said about itself; of one that died, the last line it printed."""
     try:
-        outcome = json.loads(job.outcome.read_text(encoding="utf-8"))
+        return dict(json.loads(job.outcome.read_text(encoding="utf-8")))
     except (OSError, ValueError):
         lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
         last = f": {lines[-1].strip()}" if lines else ""
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        return f"its process {how}{last}"
-    error = outcome.get("error")
-    return None if error is None else str(error)
+        return {"error": f"its process {how}{last}"}

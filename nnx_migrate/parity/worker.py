@@ -26,7 +26,7 @@ from nnx_migrate.parity.case_file import (
     load_case,
     told,
 )
-from nnx_migrate.parity.process import Job, device_flags
+from nnx_migrate.parity.process import Job, device_flags, peak_rss_bytes
 
 if TYPE_CHECKING:
     from nnx_migrate.parity.case import ParityCase
@@ -192,7 +192,8 @@ def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _tell(job: Job, error: str | None) -> int:
-    job.outcome.write_text(json.dumps({"error": error}), encoding="utf-8")
+    outcome = {"error": error, "peak_rss_bytes": peak_rss_bytes()}
+    job.outcome.write_text(json.dumps(outcome), encoding="utf-8")
     return 0 if error is None else 2
 
 
