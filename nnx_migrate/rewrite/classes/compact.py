@@ -65,6 +65,7 @@ class CompactConverter:
     remarks: Remarks
     common: Edits
     static: Mapping[int, str]
+    parameters: frozenset[str] = frozenset()
     replaced: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def convert(self) -> CompactPart:
@@ -93,7 +94,9 @@ class CompactConverter:
             frozenset(_parameters(self.method)), self.replaced, operands, taint
         )
         kept = slicer.run(steps)
-        lines, reads = self._lines(kept, items, names, moves, slicer.values, receiver)
+        lines, reads = self._lines(
+            kept, items, names, moves, slicer.values, slicer.hoisted, receiver
+        )
         edits = self._call_edits(items, names, moves, receiver)
         edits |= self._inline_edits(moves)
         counted = needs_counter(steps, names)
@@ -140,6 +143,7 @@ class CompactConverter:
         names: Mapping[int, Name],
         moves: Moves,
         values: set[int],
+        hoisted: set[int],
         receiver: str,
     ) -> tuple[tuple[str, ...], frozenset[str]]:
         base = Renderer(self.project, self.cls.module, self.common)
@@ -168,12 +172,14 @@ class CompactConverter:
             self.sizes.carried,
             receiver,
             temporaries,
+            hoisted,
+            self.parameters,
             self._origin,
         )
         if any(item.site and item.site.out_variable for item in builds(kept)):
             self.remarks.imports.add("nnm")
         lines = tuple(emitter.lines(kept, self.layout.body))
-        return lines, global_reads(lines)
+        return lines, global_reads(lines) - own_bound_names(self.method)
 
     def _origin(self, node: ast.AST) -> str:
         """Indentation of the line on which ``node`` starts."""

@@ -56,6 +56,9 @@ class Builder:
 
     def _initial(self, item: Item, renderer: Renderer, *, key: bool) -> str:
         assert item.init is not None
+        plain = _plain_value(item)
+        if plain is not None:
+            return renderer.value(plain)
         function = renderer.render(item.init)
         if not isinstance(item.init, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             function = f"({function})"
@@ -111,6 +114,16 @@ class Builder:
         plain = copy.copy(call)
         plain.keywords = kept
         return plain
+
+
+def _plain_value(item: Item) -> ast.expr | None:
+    """``v`` of an initialiser ``lambda: v`` that gets no argument."""
+    match item.init:
+        case ast.Lambda(args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[]), body=body):
+            given = item.kind is ItemKind.PARAM or item.arguments or item.keywords
+            return None if given else body
+        case _:
+            return None
 
 
 def _is_none(node: ast.expr) -> bool:

@@ -81,10 +81,10 @@ class _Conversion:
         common: Edits = dict(reads.call)
         handled = self._handled()
         common |= name_edits(self.project, self.cls, handled, self.remarks)
-        setup = self._setup(common, reads)
-        compact = self._compact(common, reads)
         base = Renderer(self.project, self.cls.module, common)
         parameters = parameters_of(self.project, self.cls, base, self.remarks)
+        setup = self._setup(common, reads)
+        compact = self._compact(common, reads, parameters)
         edits = self._edits(common, setup, compact, parameters, reads)
         return self._finish(edits, setup, compact, parameters, reads)
 
@@ -233,7 +233,9 @@ class _Conversion:
         )
         return converter.convert()
 
-    def _compact(self, common: Edits, reads: Reads) -> CompactPart | None:
+    def _compact(
+        self, common: Edits, reads: Reads, parameters: tuple[Parameter, ...]
+    ) -> CompactPart | None:
         method = self._compact_method()
         if method is None:
             return None
@@ -254,6 +256,7 @@ class _Conversion:
             self.remarks,
             common,
             reads.static,
+            frozenset(one.name for one in parameters if one.value == one.name),
         )
         return converter.convert()
 

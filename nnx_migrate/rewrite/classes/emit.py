@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ast
 import keyword
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.layout import Layout, shifted
+from nnx_migrate.rewrite.classes.layout import Layout, shifted, wrapped
 from nnx_migrate.rewrite.classes.naming import COUNTER, Name
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import Carried
@@ -65,6 +65,8 @@ class Emitter:
     carried: Mapping[int, tuple[Carried, ...]]
     receiver: str
     temporaries: Mapping[int, str] = field(default_factory=dict)
+    hoisted: Collection[int] = ()  # items that need the condition sizes found for them
+    parameters: Collection[str] = ()  # fields that are parameters, as they come
     origin: Callable[[ast.AST], str] = lambda _: ""
 
     def lines(self, steps: Sequence[Step], indent: str) -> list[str]:
@@ -78,6 +80,10 @@ class Emitter:
             case Bind(node=ast.NamedExpr(target=target, value=value)):
                 text = f"{self.renderer.render(target)} = {self.renderer.value(value)}"
                 return [self._moved(step.node, text, indent)]
+            case Bind(node=ast.Assign(targets=[ast.Name(id=name)], value=value)) if (
+                name in self.parameters and ast.unparse(value) == f"{self.receiver}.{name}"
+            ):
+                return []  # the parameter holds it already
             case Bind(node=node):
                 return [self._moved(node, self.renderer.render(node), indent)]
             case Exit(node=node):
@@ -93,10 +99,20 @@ class Emitter:
         return indent + shifted(text, self.origin(node), indent, self.layout.newline)
 
     def _build(self, item: Item, indent: str) -> list[str]:
-        value = self.construct(item, self.renderer)
-        value = shifted(value, self.origin(item.call), indent, self.layout.newline)
+        site = item.site
+        reached = site.reached if site is not None else None
+        if reached == "False":
+            return []
+        if reached is None or id(item.call) not in self.hoisted:
+            return self._built_lines(item, indent)
+        inner = self._built_lines(item, indent + self.layout.unit)
+        return [f"{indent}if {reached}:", *inner]
+
+    def _built_lines(self, item: Item, indent: str) -> list[str]:
         name = self.names[id(item.call)]
         render = self.renderer.render
+        value = self.construct(item, self.renderer)
+        value = shifted(value, self.origin(item.call), indent, self.layout.newline)
         temporary = self.temporaries.get(id(item.call))
         lines = []
         if temporary is not None:
@@ -108,12 +124,7 @@ class Emitter:
             built = temporary or reference(name, self.receiver, render)
             width = f"nnm.out_features({built}, {site.sizes['in_features']})"
             lines.append(f"{indent}{site.out_variable} = {width}")
-        if site is not None and site.reached == "False":
-            return []
-        if site is not None and site.reached is not None:
-            unit = self.layout.unit
-            return [f"{indent}if {site.reached}:", *(unit + line for line in lines)]
-        return lines
+        return [wrapped(line, indent, self.layout) for line in lines]
 
     def _branch(self, step: Branch, indent: str, word: str) -> list[str]:
         inner = indent + self.layout.unit

@@ -99,3 +99,40 @@ def docstring_of(body: Sequence[ast.stmt]) -> ast.Expr | None:
             return first
         case _:
             return None
+
+
+def wrapped(line: str, indent: str, layout: Layout) -> str:
+    """``line`` with its last call's arguments on lines of their own, when it is too long.
+
+    Lines that already have line ends, and statements that are no call, stay as they are.
+    """
+    if len(line) <= WIDTH or "\n" in line:
+        return line
+    body = line[len(indent) :]
+    try:
+        statement = ast.parse(body).body[0]
+    except SyntaxError:
+        return line
+    call = getattr(statement, "value", None)
+    arguments: list[ast.AST] = []
+    while isinstance(call, ast.Call):
+        arguments = [*call.args, *call.keywords]
+        inner = call.args[-1] if call.args and not call.keywords else None
+        if not (isinstance(inner, ast.Call) and ast.unparse(call.func) == "setattr"):
+            break
+        call = inner
+    if not isinstance(call, ast.Call) or not arguments or not body.isascii():
+        return line
+    head = body[: arguments[0].col_offset]  # type: ignore[attr-defined]
+    last = arguments[-1].end_col_offset  # type: ignore[attr-defined]
+    inner_indent = indent + layout.unit
+    parts = [body[one.col_offset : one.end_col_offset] for one in arguments]  # type: ignore[attr-defined]
+    filled = _filled(parts, inner_indent)
+    return layout.newline.join([indent + head, *filled, indent + body[last:].lstrip()])
+
+
+def _filled(parts: list[str], indent: str) -> list[str]:
+    one_line = indent + ", ".join(parts)
+    if len(one_line) <= WIDTH:
+        return [one_line]
+    return [f"{indent}{part}," for part in parts]

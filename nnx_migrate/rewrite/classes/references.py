@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from nnx_migrate.model import Confidence
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules import convert_call, is_layer, is_linen, name_rule
-from nnx_migrate.rewrite.rules.base import Code, Context, LayerCall, Refusal
+from nnx_migrate.rewrite.rules import convert_call, is_layer, is_linen, name_rule, rule_for
+from nnx_migrate.rewrite.rules.base import Code, Context, LayerCall, NameRule, Refusal
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, table_of
 from nnx_migrate.source.project import Project, Scope
@@ -165,7 +165,11 @@ def name_edits(
                 "build it in setup or in a compact method",
                 RULE,
             )
-        edits[id(call)] = _call_edit(call, reference.symbol, remarks)
+        if isinstance(rule_for(reference.symbol), NameRule):
+            found = name_rule(reference.symbol, Context.CALL)
+            edits[id(reference.node)] = remarks.take(found, reference.node)
+        else:
+            edits[id(call)] = _call_edit(call, reference.symbol, remarks)
     return edits
 
 

@@ -44,6 +44,7 @@ class Slicer:
     operands: Mapping[int, Sequence[ast.AST]]
     taint: Taint
     values: set[int] = field(default_factory=set)  # items whose value __init__ reads again
+    hoisted: set[int] = field(default_factory=set)  # items built whatever the call's condition
 
     def run(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """The kept steps.
@@ -141,6 +142,7 @@ class Slicer:
                 f"make {cause!r} a field, or build everything before returning",
                 RULE,
             )
+        self.hoisted |= {id(item.call) for item in inside}
         steps = [one for one in (*step.body, *step.orelse) if not isinstance(one, Exit)]
         return self._block(steps, live, later=later)
 
