@@ -40,6 +40,19 @@ class ShapeOf(Value):
     shape_of: Array
 
 
+@dataclass(frozen=True)
+class OpenShape(Value):
+    """A shape whose leading axes are unknown in number: those of ``source`` up to axis ``cut``.
+
+    ``tail`` are the sizes known at its end, ``added`` those that follow the source's axes.
+    """
+
+    tail: tuple[Expr | None, ...]
+    source: Array
+    cut: int
+    added: tuple[Expr | None, ...] = ()
+
+
 _KEEPS_TYPE = frozenset({"T", "real", "imag", "at", "value"})
 
 

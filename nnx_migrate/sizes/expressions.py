@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.attributes import attribute_of, call_method
+from nnx_migrate.sizes.attributes import OpenShape, ShapeOf, attribute_of, call_method
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.values import (
     NONE,
@@ -324,6 +324,11 @@ def item_of(
             return index_array(interpreter, base.array(), index, frame)
         case Array():
             return index_array(interpreter, base, index, frame)
+        case ShapeOf(shape_of=array):
+            return _shape_item(interpreter, array, number, index, frame)
+        case OpenShape(tail=tail) if isinstance(number, int) and number < 0:
+            size = tail[number] if -number <= len(tail) else None
+            return Static(size) if size else Unknown("size unknown")
         case Static(expr=expr):
             part = static_of(key) if not isinstance(index, ast.Slice) else None
             if isinstance(index, ast.Slice) or part is None:
@@ -331,6 +336,39 @@ def item_of(
             return Static(Expr(ast.Subscript(expr.node, part.node, ast.Load())))
         case _:
             return Unknown("item of an unknown value")
+
+
+def _shape_item(
+    interpreter: Interpreter, array: Array, number: object, index: ast.expr, frame: Frame
+) -> Value:
+    """``x.shape[i]`` and ``x.shape[a:b]`` of an array of unknown rank."""
+    if isinstance(number, int):
+        size = array.axis(number)
+        return Static(size) if size else Unknown("size unknown")
+    if not isinstance(index, ast.Slice) or index.step is not None:
+        return Unknown("an axis nobody knows")
+    low, high = _bound(interpreter, index.lower, frame), _bound(interpreter, index.upper, frame)
+    if low == "?" or high == "?":
+        return Unknown("an axis nobody knows")
+    if isinstance(high, int) and high >= 0 and (low is None or isinstance(low, int)):
+        sizes = [array.axis(axis) for axis in range(int(low or 0), high)]
+        return Sequence(tuple(Static(s) if s else Unknown("size unknown") for s in sizes))
+    if isinstance(low, int) and low < 0:
+        sizes = [array.axis(axis) for axis in range(low, high if isinstance(high, int) else 0)]
+        return Sequence(tuple(Static(s) if s else Unknown("size unknown") for s in sizes))
+    if low in (None, 0) and isinstance(high, int):
+        known = array.known(max(len(array.tail), 1))
+        return OpenShape(known[:high] if -high < len(known) else (), array, high)
+    return OpenShape(array.known(1) if high is None else (), array, 0)
+
+
+def _bound(interpreter: Interpreter, node: ast.expr | None, frame: Frame) -> int | str | None:
+    if node is None:
+        return None
+    value = evaluate(interpreter, node, frame)
+    known = isinstance(value, Static) and value.expr.is_constant
+    constant = value.expr.constant if known and isinstance(value, Static) else "?"
+    return constant if isinstance(constant, int) else "?"
 
 
 def _any_of(values: list[Value]) -> Value:
@@ -522,14 +560,21 @@ def _binary(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
         return Static(ex.binary(left.expr, node.op, right.expr))
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(node.op, ast.Add):
         return Sequence((*left.items, *right.items), left.is_list)
+    if isinstance(left, ShapeOf) and isinstance(right, Sequence):
+        left = OpenShape(left.shape_of.known(1), left.shape_of, 0)
+    if isinstance(left, OpenShape) and isinstance(right, Sequence):
+        added = tuple(item.expr if isinstance(item, Static) else None for item in right.items)
+        return OpenShape((*left.tail, *added), left.source, left.cut, added)
     if isinstance(left, Sequence) and isinstance(right, Static) and isinstance(node.op, ast.Mult):
         return _repeat(left, right.expr)
     one, two = as_array(left), as_array(right)
     if isinstance(node.op, ast.MatMult):
         return shapes.contract_last(one, two) if one and two else Unknown("@ of unknown values")
-    if one is not None and (two is not None or isinstance(right, Static | Unknown)):
-        return shapes.broadcast([one, two]) if two else one if isinstance(right, Static) else _fuzzy(one)
-    if two is not None and isinstance(left, Static | Unknown):
+    if one is not None:
+        if two is not None:
+            return shapes.broadcast([one, two])
+        return one if isinstance(right, Static) else _fuzzy(one)
+    if two is not None:
         return two if isinstance(left, Static) else _fuzzy(two)
     return Unknown("an operator on unknown values")
 
@@ -684,8 +729,6 @@ def _known_comparison(node: ast.Compare, parts: list[Expr]) -> bool | None:
 
 def _compare_shapes(values: list[Value]) -> bool | Expr | None:
     """Whether two ``.shape`` values differ, axis by axis from the last."""
-    from nnx_migrate.sizes.attributes import ShapeOf
-
     one, two = values
     if not (isinstance(one, ShapeOf) and isinstance(two, ShapeOf)):
         return None

@@ -18,6 +18,7 @@ from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
 from nnx_migrate.sizes.values import (
     NONE,
     Argument,
+    Choice,
     Class,
     DataClass,
     Factories,
@@ -31,6 +32,7 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Use,
     Value,
+    is_none,
 )
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
@@ -76,6 +78,7 @@ class Interpreter:
     conditions: list[Expr | None] = field(default_factory=list)
     facts: dict[str, Expr] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
+    carrying: list[ast.AST] = field(default_factory=list)  # loops with carried sizes, outermost first
     statics: dict[int, str | None] = field(default_factory=dict)
     built: dict[int, Submodule | Instance] = field(default_factory=dict)
     carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
@@ -104,9 +107,12 @@ class Interpreter:
 
     def note(self, node: ast.expr, value: Value, frame: Frame) -> None:
         """Remember what a root expression is when it is static."""
+        from nnx_migrate.sizes.expressions import static_of
+
         if not frame.own:
             return
-        text = value.expr.text if isinstance(value, Static) and spellable(value.expr) else None
+        expr = static_of(value)
+        text = expr.text if expr is not None and spellable(expr) else None
         if id(node) in self.statics and self.statics[id(node)] != text:
             text = None
         self.statics[id(node)] = text
@@ -182,8 +188,31 @@ class Interpreter:
                 return self.construct_layer(symbol, args, kwargs, node, frame)
             case Library(symbol=symbol):
                 return call_library(self, symbol, args, kwargs, node, frame)
+            case Choice():
+                return self.call_choice(target, args, kwargs, node, frame)
             case _:
                 return self.call_unknown(target, args)
+
+    def call_choice(
+        self,
+        target: Choice,
+        args: tuple[Value, ...],
+        kwargs: dict[str, Value],
+        node: ast.Call,
+        frame: Frame,
+    ) -> Value:
+        """One of several callables: those that are understood speak for the others."""
+        from nnx_migrate.sizes.values import join
+
+        known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
+        results = [self._call(one, args, kwargs, node, frame) for one in known]
+        if not results:
+            return self.call_unknown(target.options[0], args)
+        test = target.test if len(results) == 2 else None
+        result = results[-1]
+        for other in reversed(results[:-1]):
+            result = join(test, other, result)
+        return result
 
     def call_unknown(self, target: Value, args: tuple[Value, ...]) -> Value:
         """A callable nobody knows: an activation, by far most often, keeps its input's shape."""
@@ -212,8 +241,8 @@ class Interpreter:
         """Construct a built-in layer."""
         names = FIELDS[symbol.removeprefix("flax.linen.")]
         bound = {**dict(zip(names, args, strict=False)), **kwargs}
-        layer = Submodule(symbol, bound, node, self.owner(frame))
-        return self._built(layer, frame)
+        owner = None if is_none(kwargs.get("parent", Unknown())) else self.owner(frame)
+        return self._built(Submodule(symbol, bound, node, owner), frame)
 
     def owner(self, frame: Frame) -> Instance | None:
         """Who builds what a frame constructs."""

@@ -419,7 +419,7 @@ def _reduce(call: LibraryCall) -> Value:
 
 
 def _reshape(call: LibraryCall) -> Value:
-    from nnx_migrate.sizes.attributes import ShapeOf
+    from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 
     array, shape = call.array(), call.get(1, "shape") or call.kwargs.get("newshape")
     if array is None or shape is None:
@@ -429,7 +429,22 @@ def _reshape(call: LibraryCall) -> Value:
         return shapes.reshape(array, sizes, call.interpreter.facts)
     if isinstance(shape, ShapeOf):
         return shape.shape_of
+    if isinstance(shape, OpenShape):
+        return _reshape_open(call, array, shape.source, shape.cut, shape.added)
     return Array()
+
+
+def _reshape_open(
+    call: LibraryCall, array: Array, source: Array, cut: int, added: tuple[Dim, ...]
+) -> Value:
+    """``x.reshape(y.shape[:-n] + sizes)``: when x and y agree there, only the end changes."""
+    old = list(array.known(-cut)) if cut < 0 and array.axis(-1) is not None else []
+    lead = [source.axis(cut - 1)] if cut < 0 else [source.axis(-1)]
+    part = shapes.reshape(Array(tuple(old), len(old)), added, call.interpreter.facts)
+    if not old or source != array:
+        kept = [None if size is not None and size.text == "-1" else size for size in added]
+        return Array((*lead, *kept), None)
+    return Array((*lead, *part.tail), None)
 
 
 def _transpose(call: LibraryCall) -> Value:
@@ -526,11 +541,13 @@ def _split_at(array: Array, points: Value | None, axis: int) -> Value:
 
 
 def _broadcast_to(call: LibraryCall) -> Value:
-    from nnx_migrate.sizes.attributes import ShapeOf
+    from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 
     shape = call.get(1, "shape")
     if isinstance(shape, ShapeOf) and not isinstance(shape, Sequence):
         return shape.shape_of
+    if isinstance(shape, OpenShape):
+        return Array(shape.tail, None)
     sizes = shapes.shape_of(shape) if shape is not None else None
     return shapes.array_of(sizes) if sizes is not None else Array()
 

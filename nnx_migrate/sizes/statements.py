@@ -372,12 +372,18 @@ def _rerun_carried(
         del uses[records.get(key, 0) :]
     interpreter.statics = {k: v for k, v in interpreter.statics.items() if v is not None}
     frame.env = dict(start)
-    symbols = {name: f"{name}_features" for name in moved}
+    depth = len(interpreter.carrying)
+    mark = f"_{depth + 1}" if depth else ""
+    symbols = {name: f"{name}_features{mark}" for name in moved}
     for name, symbol in symbols.items():
         array = as_array(start[name])
         if array is not None:
             frame.env[name] = array.with_last(ex.name(symbol))
-    _pass(interpreter, statement, frame, value, loop)
+    interpreter.carrying.append(statement)
+    try:
+        _pass(interpreter, statement, frame, value, loop)
+    finally:
+        interpreter.carrying.pop()
     owner = id(loop.origins[-1]) if loop.origins else id(statement)
     for name, symbol in symbols.items():
         before, after = as_array(start[name]), as_array(frame.env[name])

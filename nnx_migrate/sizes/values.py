@@ -108,6 +108,7 @@ class Choice(Value):
     """One of several values, nobody knows which."""
 
     options: tuple[Value, ...]
+    test: Expr | None = None  # with two options: the first one when it holds
 
 
 @dataclass(frozen=True)
@@ -226,7 +227,11 @@ def as_array(value: Value) -> Array | None:
     if isinstance(value, Choice):
         arrays = [as_array(option) for option in value.options]
         known = [array for array in arrays if array]
-        return join_arrays(known) if known and len(known) == len(arrays) else None
+        if not known or len(known) != len(arrays):
+            return None
+        if value.test is not None and len(known) == 2:
+            return _join_two(value.test, known[0], known[1])
+        return join_arrays(known)
     return value if isinstance(value, Array) else None
 
 
@@ -257,6 +262,8 @@ def join(test: Expr | None, yes: Value, no: Value) -> Value:
         return yes
     options = [*_options(yes), *_options(no)]
     unique = [one for index, one in enumerate(options) if one not in options[:index]]
+    if len(unique) == 2 and test is not None and unique == [yes, no]:
+        return Choice((yes, no), test)
     return Choice(tuple(unique)) if len(unique) <= 8 else Unknown("too many possibilities")
 
 
@@ -268,8 +275,8 @@ def _join_two(test: Expr | None, yes: Array, no: Array) -> Array:
     joined = join_arrays([yes, no])
     if test is None:
         return joined
-    tail = []
-    for index in range(-len(joined.tail), 0):
+    tail: list[Expr | None] = []
+    for index in range(-max(len(joined.tail), 1), 0):
         one, two = yes.axis(index), no.axis(index)
         tail.append(ex.choose(test, one, two) if one and two else None)
-    return replace(joined, tail=tuple(tail))
+    return replace(joined, tail=tuple(tail), path=None)
