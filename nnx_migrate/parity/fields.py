@@ -142,7 +142,7 @@ class _FieldPickler(pickle.Pickler):
             cls, path = type(value), self._paths.get(id(value))
             return build_module, (cls.__module__, cls.__qualname__, changed_fields(value), path)
         if isinstance(value, FrozenDict):
-            return dict, (dict(value.items()),)  # Linen froze it; callers of NNX pass a dict
+            return dict, (value.unfreeze(),)  # Linen froze it; callers of NNX pass a dict
         if isinstance(value, jax.sharding.Mesh):
             ids = np.vectorize(lambda device: device.id)(value.devices)
             return make_mesh, (ids, value.axis_names, value.axis_types)
@@ -192,7 +192,7 @@ def _global_name(value: Any) -> str | None:
 
 def _has_no_linen(value: Any) -> bool:
     """Whether a value can be handed over by identity within one process."""
-    if isinstance(value, _PLAIN) or isinstance(value, (list, tuple, dict, set, linen.Module)):
+    if isinstance(value, (*_PLAIN, list, tuple, dict, set, linen.Module)):
         return False
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return False

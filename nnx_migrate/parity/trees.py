@@ -96,7 +96,7 @@ def _export(side: str, revision: str, around: Path, target: Path) -> Path:
 def _package_names(old: Path | None, new: Path | None) -> dict[Path, str]:
     """Name the trees that are themselves a package: both by the before tree's own name."""
     packages = [tree for tree in (old, new) if tree and (tree / "__init__.py").is_file()]
-    return {tree: packages[0].name for tree in packages}
+    return dict.fromkeys(packages, packages[0].name if packages else "")
 
 
 def _entries(
@@ -117,6 +117,8 @@ def _entries(
 
 def _git(directory: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(["git", "-C", str(directory), *words], capture_output=True)
+        return subprocess.run(
+            ["git", "-C", str(directory), *words], capture_output=True, check=False
+        )
     except FileNotFoundError:
         return subprocess.CompletedProcess(words, 127, b"", b"git is not installed")

@@ -39,7 +39,7 @@ def main(words: list[str]) -> int:
         _run(job)
     except CaseError as error:
         return _tell(job, str(error))
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - user code may raise anything; it becomes the line
         function = getattr(error, _FUNCTION, "the model")
         return _tell(job, describe_error(function, error))
     return _tell(job, None)

@@ -86,9 +86,11 @@ def test_inputs_of_another_type_are_refused(returned: Any) -> None:
 def test_an_error_is_placed_in_the_users_code_and_not_in_a_library(tmp_path: Path) -> None:
     case = load_case(write(tmp_path, GOOD + "import json\ndef bad():\n    json.loads('{')\n"))
     bad = case.linen.__globals__["bad"]  # type: ignore[attr-defined]
-    with pytest.raises(CaseError, match=r"bad\(\) raised JSONDecodeError: .* \(case.py:5\)$"):
-        with told("bad()"):
-            bad()
+    with (
+        pytest.raises(CaseError, match=r"bad\(\) raised JSONDecodeError: .* \(case.py:5\)$"),
+        told("bad()"),
+    ):
+        bad()
 
 
 def test_a_long_message_is_cut_and_put_on_one_line() -> None:

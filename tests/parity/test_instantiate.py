@@ -225,7 +225,7 @@ def test_local_functions_and_classes_are_kept_by_identity_in_one_process() -> No
     class Local:
         pass
 
-    function: Callable[[Any], Any] = lambda x: x  # noqa: E731
+    function: Callable[[Any], Any] = lambda x: x
     arrived = crossed((function, Local), same_process=True)
     assert arrived == (function, Local)
 
@@ -239,7 +239,7 @@ def test_a_class_defined_inside_a_function_cannot_cross() -> None:
     class Local:
         pass
 
-    with pytest.raises(CannotCross, match="field 'value'.*Local"):
+    with pytest.raises(CannotCross, match=r"field 'value'.*Local"):
         crossed(Local())
 
 
@@ -257,7 +257,7 @@ def test_a_size_that_no_call_shows_is_refused() -> None:
         def __init__(self, *, memory_features: int, rngs: nnx.Rngs):
             pass
 
-    with pytest.raises(CannotCross, match="does not show .* memory_features"):
+    with pytest.raises(CannotCross, match=r"does not show .* memory_features"):
         instantiate(NewHolder, Holder(), (X,), nnx.Rngs(0))
 
 
