@@ -1,0 +1,171 @@
+"""Where two models part: the outputs of every submodule call, in execution order.
+
+Both sides tag each submodule by its path and send its output to the host when the program runs,
+so calls inside ``scan``, ``vmap`` and ``remat`` are seen too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+from flax import linen, nnx
+
+from nnx_migrate.parity.case import Arguments
+from nnx_migrate.parity.constant_key import constant_key
+from nnx_migrate.parity.sides import SubmoduleOutput
+from nnx_migrate.parity.values import Arrays, is_array, named_leaves, same_bits, within
+
+_TAG = "nnx_migrate_path"
+
+
+class Record:
+    """Outputs by scope path and by the number of the traced call, as the program sends them."""
+
+    def __init__(self) -> None:
+        self._traced = 0
+        self._arrived: dict[tuple[int, str], list[Arrays]] = {}
+
+    def add(self, path: str, outputs: Any) -> None:
+        """Send the output of one traced call to the host when it runs."""
+        leaves = {name: leaf for name, leaf in named_leaves(outputs)[0].items() if is_array(leaf)}
+        place = (self._traced, path)
+        self._traced += 1
+        names = list(leaves)
+
+        def receive(*values: Any) -> None:
+            arrays = {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
+            self._arrived.setdefault(place, []).append(arrays)
+
+        jax.debug.callback(receive, *leaves.values())
+
+    def outputs(self) -> tuple[SubmoduleOutput, ...]:
+        """Return what arrived, in the order of tracing, numbered per path."""
+        calls: dict[str, int] = {}
+        found = []
+        for (_, path), arrivals in sorted(self._arrived.items(), key=lambda item: item[0][0]):
+            for arrays in arrivals:
+                found.append(SubmoduleOutput(path, calls.get(path, 0), arrays))
+                calls[path] = calls.get(path, 0) + 1
+        return tuple(found)
+
+
+@contextmanager
+def recorded_linen() -> Iterator[Record]:
+    """Record every ``__call__`` of every Linen module."""
+    record = Record()
+
+    def intercept(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
+        outputs = function(*args, **kwargs)
+        if context.method_name == "__call__":
+            record.add("/".join(context.module.path), outputs)
+        return outputs
+
+    with linen.intercept_methods(intercept):
+        yield record
+
+
+@contextmanager
+def recorded_nnx(module: nnx.Module, linen_path: Callable[[str], str]) -> Iterator[Record]:
+    """Record every ``__call__`` of every submodule of ``module``, under its Linen path.
+
+    The path travels as a static attribute, because transforms hand copies of a module to their
+    bodies; a module that is shared has the first of its paths.
+    """
+    record = Record()
+    nodes = [(path, node) for path, node in nnx.iter_graph(module) if isinstance(node, nnx.Module)]
+    with ExitStack() as stack:
+        for path, node in nodes:
+            if _TAG not in vars(node):
+                setattr(node, _TAG, linen_path("/".join(map(str, path))))
+                stack.callback(delattr, node, _TAG)
+        bases = {base for _, node in nodes for base in type(node).__mro__}
+        for cls in sorted(bases, key=lambda base: base.__qualname__):
+            if issubclass(cls, nnx.Module) and "__call__" in vars(cls):
+                stack.enter_context(_wrapped(cls, record))
+        yield record
+
+
+@contextmanager
+def _wrapped(cls: Any, record: Record) -> Iterator[None]:
+    original = vars(cls)["__call__"]
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        outputs = original(self, *args, **kwargs)
+        path = vars(self).get(_TAG)
+        if path is not None:
+            record.add(path, outputs)
+        return outputs
+
+    cls.__call__ = call
+    try:
+        yield
+    finally:
+        cls.__call__ = original
+
+
+def run(
+    apply: Callable[..., Any],
+    variables: Mapping[str, Any],
+    arguments: Arguments,
+    arrays: Sequence[Any],
+    record: Record,
+) -> tuple[SubmoduleOutput, ...]:
+    """Run a side's forward pass and return what ``record`` received."""
+
+    def forward(variables: dict[str, Any], key: Any, arrays: Sequence[Any]) -> Any:
+        with constant_key(key):
+            outputs, _ = apply(variables, *arguments.rebuild(arrays))
+        return [leaf for leaf in jax.tree.leaves(outputs) if is_array(leaf)]
+
+    jax.block_until_ready(jax.jit(forward)(dict(variables), jax.random.key(11), list(arrays)))
+    jax.effects_barrier()
+    return record.outputs()
+
+
+def first_difference(
+    ours: Sequence[SubmoduleOutput], theirs: Sequence[SubmoduleOutput], tolerance: float | None
+) -> dict[str, Any] | None:
+    """Return path and both outputs of the first submodule call, in Linen's order, that differs.
+
+    Submodules that only one side has are passed over: the ones around them show the difference.
+    """
+    other = {(entry.path, entry.call): entry.outputs for entry in theirs}
+    for entry in ours:
+        outputs = other.get((entry.path, entry.call))
+        if outputs is not None and not _agree(entry.outputs, outputs, tolerance):
+            return {
+                "path": entry.path,
+                "linen": _summary(entry.outputs),
+                "nnx": _summary(outputs),
+            }
+    return None
+
+
+def _agree(ours: Arrays, theirs: Arrays, tolerance: float | None) -> bool:
+    if list(ours) != list(theirs):
+        return False
+    return all(
+        same_bits(ours[name], theirs[name])
+        or (tolerance is not None and within(ours[name], theirs[name], tolerance))
+        for name in ours
+    )
+
+
+def _summary(outputs: Arrays) -> str:
+    return "; ".join(_describe(name, value) for name, value in outputs.items()) or "no arrays"
+
+
+def _describe(name: str, value: Any) -> str:
+    flat = value.reshape(-1)[:4]
+    shown = ", ".join(
+        f"{entry:.6g}" if np.isrealobj(flat) else str(entry) for entry in flat.tolist()
+    )
+    shape = ",".join(map(str, value.shape))
+    label = f"{name}: " if name else ""
+    return f"{label}{value.dtype}[{shape}] {shown}{', ...' if value.size > 4 else ''}"

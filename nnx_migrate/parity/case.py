@@ -1,0 +1,164 @@
+"""What is compared: a Linen module and its NNX counterpart on the same inputs."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import jax
+import numpy as np
+from flax import linen, nnx
+from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+
+from nnx_migrate.parity.values import is_array
+
+
+class BadCase(ValueError):
+    """The case itself cannot be run: nothing is said about the migration."""
+
+
+@dataclass(frozen=True)
+class ParityCase:
+    """A pair of models and what to run them on.
+
+    ``linen`` is the Linen module, ``nnx`` a callable ``rngs -> module`` or the migrated class.
+    ``inputs`` and ``kwargs`` are the call arguments: arrays in them are traced, everything else
+    (``train=True``, strings, None) is passed as it is. ``rngs`` maps stream names to seeds,
+    ``collections`` names those that are mutable. ``loss(outputs, *inputs)`` defaults to a
+    weighted sum over all float outputs. ``path_map`` maps a Linen scope path (or a prefix) to
+    the NNX attribute path. ``tolerance`` is relative to the largest value of each array; without
+    it only equal bits pass. ``method`` names the method to call instead of ``__call__``.
+    ``optimizer``, ``steps`` and ``shard_mode`` serve the checks that run more than one step.
+    """
+
+    linen: linen.Module | None = None
+    nnx: Callable[..., Any] | type | None = None
+    inputs: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    rngs: Mapping[str, Any] = field(default_factory=dict)
+    collections: Sequence[str] = ()
+    loss: Callable[..., Any] | None = None
+    optimizer: Any = None
+    steps: int = 0
+    mesh: Mapping[str, int] | Mesh | None = None
+    axis_rules: Sequence[tuple[str, Any]] | None = None
+    shard_mode: Literal["auto", "explicit"] = "auto"
+    path_map: Mapping[str, str] | None = None
+    tolerance: float | None = None
+    method: str | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.inputs, tuple):
+            raise BadCase(
+                f"inputs: expected a tuple of call arguments, found "
+                f"{type(self.inputs).__name__}: write inputs=(x,)"
+            )
+        if isinstance(self.collections, str):
+            raise BadCase(
+                f"collections: expected a sequence of names, found {self.collections!r}: "
+                f"write collections=({self.collections!r},)"
+            )
+        if self.shard_mode not in ("auto", "explicit"):
+            raise BadCase(f"shard_mode: expected 'auto' or 'explicit', found {self.shard_mode!r}")
+        if self.tolerance is not None and not 0 <= self.tolerance < 1:
+            raise BadCase(f"tolerance: expected 0 <= t < 1, found {self.tolerance!r}")
+
+    def key_of(self, stream: str) -> Any:
+        """Return the key of a stream: its seed, made distinct from every other stream's."""
+        value = self.rngs.get(stream, self.seed)
+        key = jax.random.key(value) if isinstance(value, int | np.integer) else value
+        return jax.random.fold_in(key, zlib.crc32(stream.encode()))
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Call arguments with the arrays taken out, so that they can be traced."""
+
+    arrays: tuple[Any, ...]
+    statics: tuple[Any, ...]
+    is_traced: tuple[bool, ...]
+    treedef: Any
+
+    def rebuild(self, arrays: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Return ``(args, kwargs)`` with other arrays in their places."""
+        dynamic, static = iter(arrays), iter(self.statics)
+        leaves = [next(dynamic) if traced else next(static) for traced in self.is_traced]
+        args, kwargs = jax.tree.unflatten(self.treedef, leaves)
+        return args, kwargs
+
+
+def arguments_of(case: ParityCase) -> Arguments:
+    """Split the inputs of a case into what is traced and what is not."""
+    leaves, treedef = jax.tree.flatten((case.inputs, dict(case.kwargs)))
+    traced = tuple(is_array(leaf) for leaf in leaves)
+    return Arguments(
+        tuple(leaf for leaf, yes in zip(leaves, traced, strict=True) if yes),
+        tuple(leaf for leaf, yes in zip(leaves, traced, strict=True) if not yes),
+        traced,
+        treedef,
+    )
+
+
+def mesh_of(case: ParityCase) -> Mesh | None:
+    """Return the mesh of a case, built on the first devices of this process."""
+    if case.mesh is None or isinstance(case.mesh, Mesh):
+        return case.mesh
+    shape, names = tuple(case.mesh.values()), tuple(case.mesh)
+    needed, devices = math.prod(shape), jax.devices()
+    if needed > len(devices):
+        raise BadCase(
+            f"mesh {describe_mesh(case)} needs {needed} devices, this process has "
+            f"{len(devices)}: start it with "
+            f"XLA_FLAGS=--xla_force_host_platform_device_count={needed}"
+        )
+    kind = AxisType.Auto if case.shard_mode == "auto" else AxisType.Explicit
+    return Mesh(np.array(devices[:needed]).reshape(shape), names, axis_types=(kind,) * len(names))
+
+
+def describe_mesh(case: ParityCase) -> str | None:
+    """Return ``data:8,model:2``, or None without a mesh."""
+    if case.mesh is None:
+        return None
+    shape = case.mesh.shape if isinstance(case.mesh, Mesh) else case.mesh
+    return ",".join(f"{axis}:{size}" for axis, size in shape.items())
+
+
+@contextmanager
+def surroundings(case: ParityCase, mesh: Mesh | None) -> Iterator[None]:
+    """The contexts both sides run in: the mesh, the logical axis rules, no eager sharding.
+
+    Specs are compared apart from values; here parameters are replicated on both sides.
+    """
+    with ExitStack() as stack:
+        if mesh is not None:
+            stack.enter_context(jax.set_mesh(mesh))
+        if case.axis_rules is not None:
+            stack.enter_context(linen.logical_axis_rules(case.axis_rules))
+        stack.enter_context(nnx.use_eager_sharding(False))
+        yield
+
+
+def place(arrays: Sequence[Any], mesh: Mesh | None) -> list[Any]:
+    """Put inputs on the mesh: the leading dimension over its first axis where that divides it."""
+    if mesh is None:
+        return [jax.numpy.asarray(value) for value in arrays]
+    axis, size = mesh.axis_names[0], mesh.devices.shape[0]
+
+    def spec(value: Any) -> PartitionSpec:
+        divides = value.ndim > 0 and value.shape[0] > 0 and value.shape[0] % size == 0
+        return PartitionSpec(axis) if divides else PartitionSpec()
+
+    return [jax.device_put(value, NamedSharding(mesh, spec(value))) for value in arrays]
+
+
+def replicate(arrays: Mapping[str, Any], mesh: Mesh | None) -> dict[str, Any]:
+    """Put variables on the mesh, whole on every device."""
+    if mesh is None:
+        return {name: jax.numpy.asarray(value) for name, value in arrays.items()}
+    sharding = NamedSharding(mesh, PartitionSpec())
+    return {name: jax.device_put(value, sharding) for name, value in arrays.items()}

@@ -1,0 +1,306 @@
+"""Comparison of two sides: every check, and the verdict. Knows neither Linen nor NNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from nnx_migrate.parity import graphs, programs
+from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.report import CHECKS, Check, Verdict
+from nnx_migrate.parity.sides import Numbers, SideResult
+from nnx_migrate.parity.values import Arrays, describe_difference, emptiness, same_bits, within
+
+_LATER = "not part of this run"
+_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All checks in their order, with what the verdict rests on."""
+
+    checks: tuple[Check, ...]
+    verdict: Verdict
+    not_checked: tuple[str, ...]
+    rules_used: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """How far the programs agree: ``same`` text, the rules needed, or where they part."""
+
+    same: bool
+    rules: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+
+
+def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
+    """Compare what the two sides of a case yielded. Of ``case`` only the settings are read."""
+    found = _program_agreement(linen, nnx)
+    made: dict[str, Callable[[], Check]] = {
+        "stacks": lambda: _stacks(linen, nnx),
+        "control": lambda: _control(linen),
+        "paths": lambda: _paths(linen, nnx),
+        "shapes": lambda: _shapes(linen, nnx),
+        "init_values": lambda: _init_values(linen, nnx),
+        "forward": lambda: _forward(case, linen, nnx),
+        "loss": lambda: _numbers("loss", case, linen, nnx, lambda run: run.loss),
+        "gradients": lambda: _numbers("gradients", case, linen, nnx, lambda run: run.gradients),
+        "rng": lambda: _rng(case, linen, nnx),
+        "collections": lambda: _collections(case, linen, nnx),
+        "program": lambda: _program(linen, nnx, found),
+    }
+    checks = tuple(
+        made[name]() if name in made else Check(name, "not_run", 0, (_LATER,)) for name in CHECKS
+    )
+    not_checked = [
+        f"{check.name}: {check.details[0]}" for check in checks if check.status == "not_run"
+    ]
+    if nnx.bridged:
+        not_checked.append(f"still Linen, behind ToNNX: {', '.join(nnx.bridged)}")
+    failed = any(check.status == "fail" for check in checks)
+    verdict = _verdict(failed, found, case, linen, nnx)
+    if verdict == "numerically_equal":
+        not_checked.append("program: not the same; the numbers are for the inputs of this case")
+    rules = found.rules if verdict == "equal_by_rules" else ()
+    return Comparison(checks, verdict, tuple(not_checked), rules)
+
+
+def _verdict(
+    failed: bool, found: Programs, case: ParityCase, linen: SideResult, nnx: SideResult
+) -> Verdict:
+    if failed:
+        return "different"
+    if found.parts or not _all_bits(linen, nnx):
+        return "numerically_equal"
+    return "identical" if found.same else "equal_by_rules"
+
+
+def _all_bits(linen: SideResult, nnx: SideResult) -> bool:
+    return all(
+        same_bits(ours[path], theirs[path])
+        for one, other in ((linen.first, nnx.first), (linen.second, nnx.second))
+        for ours, theirs in (
+            (one.outputs, other.outputs),
+            (one.loss, other.loss),
+            (one.gradients, other.gradients),
+            (one.collections, other.collections),
+        )
+        for path in ours
+    )
+
+
+def _check(name: str, leaves: int, failures: Iterable[str], notes: Iterable[str] = ()) -> Check:
+    """Return a check that passes when nothing failed; the first failures are spelled out."""
+    details = list(failures)
+    status = "fail" if details else "pass"
+    if len(details) > _SHOWN:
+        details[_SHOWN:] = [f"and {len(details) - _SHOWN} more"]
+    return Check(name, "fail" if status == "fail" else "pass", leaves, (*details, *notes))
+
+
+def _stacks(linen: SideResult, nnx: SideResult) -> Check:
+    failures = [*linen.problems, *nnx.problems]
+    if (linen.stack, nnx.stack) != ("linen", "nnx"):
+        failures.append(f"expected a Linen and an NNX side, found {linen.stack} and {nnx.stack}")
+    failures += [
+        f"NNX {stage}: {error}" for stage, error in nnx.errors.items() if stage == "construct"
+    ]
+    notes = [f"Linen: {linen.model}", f"NNX: {nnx.model}"]
+    notes += [f"still Linen, behind ToNNX: {name}" for name in nnx.bridged]
+    return _check("stacks", 2, failures, notes)
+
+
+def _control(linen: SideResult) -> Check:
+    failures = [f"Linen differs from itself: {line}" for line in linen.control]
+    if not linen.control_leaves:
+        failures.append("nothing was compared")
+    return _check("control", linen.control_leaves, failures)
+
+
+def _paths(linen: SideResult, nnx: SideResult) -> Check:
+    failures = _one_sided(linen.shapes, nnx.shapes)
+    if not linen.shapes and not nnx.shapes:
+        failures.append("nothing was compared: the model has no variables")
+    notes = [f"no Linen counterpart by design: {', '.join(nnx.excluded)}"] if nnx.excluded else []
+    return _check("paths", len(linen.shapes.keys() & nnx.shapes.keys()), failures, notes)
+
+
+def _one_sided(ours: Iterable[str], theirs: Iterable[str]) -> list[str]:
+    left, right = set(ours), set(theirs)
+    missing = [f"{path}: only in Linen" for path in sorted(left - right)]
+    return missing + [f"{path}: only in NNX" for path in sorted(right - left)]
+
+
+def _shapes(linen: SideResult, nnx: SideResult) -> Check:
+    shared = sorted(linen.shapes.keys() & nnx.shapes.keys())
+    failures = [
+        f"{path}: Linen {linen.shapes[path]}, NNX {nnx.shapes[path]}"
+        for path in shared
+        if linen.shapes[path] != nnx.shapes[path]
+    ]
+    if not shared:
+        failures.append("nothing was compared")
+    return _check("shapes", len(shared), failures)
+
+
+def _init_values(linen: SideResult, nnx: SideResult) -> Check:
+    if "init_values" in nnx.errors:
+        return _check("init_values", 0, [f"NNX: {nnx.errors['init_values']}"])
+    failures, _ = _differences(linen.init_values, nnx.init_values, None)
+    failures += [
+        f"under real keys only NNX repeats itself: {line}"
+        for line in nnx.repeated
+        if line not in linen.repeated
+    ]
+    if nnx.repeated_draws:
+        failures.append(f"{nnx.repeated_draws} of {nnx.draws} NNX draws got a key used before")
+    return _check("init_values", _shared(linen.init_values, nnx.init_values), failures)
+
+
+def _shared(ours: Arrays, theirs: Arrays) -> int:
+    return len(ours.keys() & theirs.keys())
+
+
+def _differences(
+    ours: Arrays, theirs: Arrays, tolerance: float | None
+) -> tuple[list[str], list[str]]:
+    """Return what fails, and what only passes by the tolerance of the case."""
+    failures, notes = _one_sided(ours, theirs), []
+    for path in ours:
+        if path not in theirs or same_bits(ours[path], theirs[path]):
+            continue
+        line = f"{path or 'output'}: {describe_difference(ours[path], theirs[path])}"
+        if tolerance is not None and within(ours[path], theirs[path], tolerance):
+            notes.append(f"within the case's tolerance {tolerance:g}: {line}")
+        else:
+            failures.append(line)
+    for side, arrays in (("Linen", ours), ("NNX", theirs)):
+        empty = emptiness(arrays.values())
+        if empty:
+            failures.append(f"{side}: {empty}")
+    return failures, notes
+
+
+def _blocked(stage: str, linen: SideResult, nnx: SideResult) -> Check | None:
+    """Return the check of a stage that one side could not run."""
+    if stage in linen.errors:
+        return Check(stage, "not_run", 0, (f"Linen itself cannot: {linen.errors[stage]}",))
+    if "construct" in nnx.errors:
+        return Check(stage, "fail", 0, ("nothing was compared: the NNX model was not built",))
+    if stage in nnx.errors:
+        return Check(stage, "fail", 0, (f"NNX: {nnx.errors[stage]}",))
+    if stage in linen.skipped and stage in nnx.skipped:
+        return Check(stage, "not_run", 0, (linen.skipped[stage],))
+    if stage in linen.skipped or stage in nnx.skipped:
+        side, reason = (
+            ("Linen", linen.skipped[stage])
+            if stage in linen.skipped
+            else ("NNX", nnx.skipped[stage])
+        )
+        return Check(stage, "fail", 0, (f"only on the {side} side: {reason}",))
+    return None
+
+
+def _numbers(
+    stage: str,
+    case: ParityCase,
+    linen: SideResult,
+    nnx: SideResult,
+    pick: Callable[[Numbers], Arrays],
+) -> Check:
+    blocked = _blocked(stage, linen, nnx)
+    if blocked is not None:
+        return blocked
+    ours, theirs = pick(linen.first), pick(nnx.first)
+    failures, notes = _differences(ours, theirs, case.tolerance)
+    return _check(stage, _shared(ours, theirs), failures, notes)
+
+
+def _forward(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    check = _numbers("forward", case, linen, nnx, lambda run: run.outputs)
+    ours, theirs = linen.first.structure, nnx.first.structure
+    if ours == theirs or not theirs:
+        return check
+    line = f"the outputs are built differently: Linen {ours}, NNX {theirs}"
+    return Check("forward", "fail", check.leaves, (line, *check.details))
+
+
+def _rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    streams = [name for name in case.rngs if name != "params"]
+    if not streams:
+        return Check("rng", "not_run", 0, ("the case has no rngs",))
+    blocked = _blocked("forward", linen, nnx)
+    if blocked is not None:
+        return Check("rng", blocked.status, 0, blocked.details)
+    random = {"Linen": _is_random(linen), "NNX": _is_random(nnx)}
+    if not any(random.values()):
+        reason = f"{', '.join(streams)}: no effect on either side (is dropout off in this case?)"
+        return Check("rng", "not_run", 0, (reason,))
+    failures = [
+        f"the keys have no effect on the {side} side" for side, yes in random.items() if not yes
+    ]
+    leaves, notes = 0, []
+    for name in ("outputs", "loss", "gradients"):
+        ours, theirs = getattr(linen.second, name), getattr(nnx.second, name)
+        if not ours and not theirs:
+            continue
+        found, remarks = _differences(ours, theirs, case.tolerance)
+        failures += [f"{name}: {line}" for line in found]
+        notes += remarks
+        leaves += _shared(ours, theirs)
+    return _check("rng", leaves, failures, notes)
+
+
+def _is_random(side: SideResult) -> bool:
+    """Whether the two keys gave different outputs or gradients."""
+    pairs = (
+        (side.first.outputs, side.second.outputs),
+        (side.first.gradients, side.second.gradients),
+    )
+    return any(not same_bits(one[path], other[path]) for one, other in pairs for path in one)
+
+
+def _collections(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    others = [path for path in nnx.written if path.split("/", 1)[0] not in case.collections]
+    notes = [f"NNX writes variables that are not mutable in this case: {', '.join(others)}"]
+    if not case.collections:
+        reason = notes[0] if others else "the case has no mutable collections"
+        return Check("collections", "not_run", 0, (reason,))
+    blocked = _blocked("forward", linen, nnx)
+    if blocked is not None:
+        return Check("collections", blocked.status, 0, blocked.details)
+    ours, theirs = linen.first.collections, nnx.first.collections
+    failures, remarks = _differences(ours, theirs, case.tolerance)
+    return _check(
+        "collections", _shared(ours, theirs), failures, [*remarks, *(notes if others else ())]
+    )
+
+
+def _program_agreement(linen: SideResult, nnx: SideResult) -> Programs:
+    rules: list[str] = []
+    parts: list[str] = []
+    for name in sorted(linen.programs.keys() & nnx.programs.keys()):
+        ours, theirs = linen.programs[name], nnx.programs[name]
+        if ours == theirs:
+            continue
+        needed = graphs.equal_by_rules(ours, theirs)
+        if needed is None:
+            parts.append(f"{name}: {programs.first_line_apart(ours, theirs)}")
+        else:
+            rules += [rule for rule in needed if rule not in rules]
+    return Programs(not rules and not parts, tuple(rules), tuple(parts))
+
+
+def _program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
+    failures = [
+        f"{name}: there is no NNX program to compare with"
+        for name in linen.programs
+        if name not in nnx.programs
+    ]
+    if not linen.programs:
+        failures.append("nothing was compared")
+    leaves = len(linen.programs.keys() & nnx.programs.keys())
+    notes = [f"the same by {', '.join(found.rules)}"] if found.rules else []
+    notes += [f"not the same program, judged by its numbers: {line}" for line in found.parts]
+    return _check("program", leaves, failures, notes)

@@ -1,0 +1,150 @@
+"""Evaluation of the Linen side, alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+from flax import linen, nnx
+from flax.core import meta
+
+from nnx_migrate.parity import bisect
+from nnx_migrate.parity.case import (
+    Arguments,
+    BadCase,
+    ParityCase,
+    arguments_of,
+    mesh_of,
+    place,
+    replicate,
+    surroundings,
+)
+from nnx_migrate.parity.measure import Variables, describe_error, initialise, measure, repetitions
+from nnx_migrate.parity.sides import SideResult
+from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
+
+
+def evaluate_linen(case: ParityCase, *, submodules: bool = False) -> SideResult:
+    """Run everything that can be said about the Linen module of a case.
+
+    With ``submodules``, also record the output of every submodule call (slower). Raises BadCase
+    when the case has no Linen module or its initialisation fails: then there is nothing to
+    compare with.
+    """
+    module = case.linen
+    if module is None:
+        raise BadCase("linen: expected a flax.linen.Module, found None")
+    name = f"{type(module).__module__}.{type(module).__qualname__}"
+    if not isinstance(module, linen.Module):
+        return SideResult("linen", name, problems=(f"{name} is not a flax.linen.Module",))
+    arguments, mesh = arguments_of(case), mesh_of(case)
+    with surroundings(case, mesh):
+        arrays = place(arguments.arrays, mesh)
+        return _evaluate(case, module, name, arguments, arrays, mesh, submodules)
+
+
+def _evaluate(
+    case: ParityCase,
+    module: linen.Module,
+    name: str,
+    arguments: Arguments,
+    arrays: list[Any],
+    mesh: Any,
+    submodules: bool,
+) -> SideResult:
+    classes: set[type] = set()
+    build, treedefs = _initialiser(case, module, arguments, arrays)
+    try:
+        with _observed(classes):
+            init_values, values = initialise(build, constant=True)
+        real_values, _ = initialise(build, constant=False)
+    except Exception as error:
+        raise BadCase(
+            f"{name}: the Linen module cannot be initialised: {describe_error(error)}"
+        ) from error
+    shapes = {path: shape_dtype(value) for path, value in values.items()}
+    variables = replicate(
+        {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
+    )
+    apply = _apply(case, module, treedefs[-1], list(values))
+    measured = measure(case, apply, variables, arguments, arrays, control=True)
+    outputs = ()
+    if submodules:
+        with bisect.recorded_linen() as record:
+            outputs = bisect.run(apply, variables, arguments, arrays, record)
+    return SideResult(
+        "linen",
+        name,
+        problems=_problems(classes),
+        shapes=shapes,
+        init_values=init_values,
+        repeated=repetitions(real_values),
+        submodules=outputs,
+        **_fields(measured),
+    )
+
+
+def _fields(measured: Any) -> dict[str, Any]:
+    return {
+        "first": measured.first,
+        "second": measured.second,
+        "programs": measured.programs,
+        "errors": measured.errors,
+        "skipped": measured.skipped,
+        "control": tuple(measured.control),
+        "control_leaves": measured.control_leaves,
+    }
+
+
+def _initialiser(
+    case: ParityCase, module: linen.Module, arguments: Arguments, arrays: list[Any]
+) -> tuple[Callable[[], Variables], list[Any]]:
+    treedefs: list[Any] = []
+
+    def build() -> Variables:
+        args, kwargs = arguments.rebuild(arrays)
+        if case.method is not None:
+            kwargs = {**kwargs, "method": case.method}
+        streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
+        leaves, treedef = named_leaves(meta.unbox(module.init(streams, *args, **kwargs)))
+        treedefs.append(treedef)
+        return leaves
+
+    return build, treedefs
+
+
+def _apply(case: ParityCase, module: linen.Module, treedef: Any, paths: list[str]) -> Any:
+    mutable = list(case.collections) or False
+
+    def apply(
+        variables: Variables, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Variables]:
+        tree = jax.tree.unflatten(treedef, [variables[path] for path in paths])
+        if case.method is not None:
+            kwargs = {**kwargs, "method": case.method}
+        streams = {name: case.key_of(name) for name in case.rngs}
+        result = module.apply(tree, *args, rngs=streams, mutable=mutable, **kwargs)
+        if mutable is False:
+            return result, {}
+        outputs, mutated = result
+        return outputs, named_leaves(meta.unbox(mutated))[0]
+
+    return apply
+
+
+@contextmanager
+def _observed(classes: set[type]) -> Iterator[None]:
+    def intercept(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
+        classes.add(type(context.module))
+        return function(*args, **kwargs)
+
+    with linen.intercept_methods(intercept):
+        yield
+
+
+def _problems(classes: set[type]) -> tuple[str, ...]:
+    """NNX modules inside the Linen model: it would be compared with itself there."""
+    inside = sorted(cls.__qualname__ for cls in classes if issubclass(cls, nnx.bridge.ToLinen))
+    return tuple(f"the Linen side runs NNX through {name}" for name in inside)

@@ -1,0 +1,73 @@
+"""Canonical StableHLO text: what is left when names without meaning are taken out.
+
+Canonical are: module name, ``jax.result_info``/``jax.arg_info`` attributes, names of private
+functions (numbered in order of appearance), locations and white space. Everything else counts:
+operations, their order and attributes, types, constants, shardings.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MODULE = re.compile(r"^module @\S+", re.MULTILINE)
+_INFO = re.compile(r"jax\.(?:result_info|arg_info) = \"(?:[^\"\\]|\\.)*\"(?:, )?")
+_DANGLING = re.compile(r", \}")
+_LOCATION = re.compile(
+    r" loc\((?:[^()\"]|\"(?:[^\"\\]|\\.)*\"|\([^()]*\))*\)|^#loc.*\n", re.MULTILINE
+)
+_PRIVATE = re.compile(r"func\.func private @([\w.$\-]+|\"(?:[^\"\\]|\\.)*\")")
+_SYMBOL = re.compile(r"@([\w.$\-]+|\"(?:[^\"\\]|\\.)*\")")
+
+
+def canonical(text: str) -> str:
+    """Return the canonical form of a StableHLO module as ``jax.jit(f).lower(...).as_text()``."""
+    text = _LOCATION.sub("", text)
+    text = _MODULE.sub("module", text)
+    text = _without_info(text)
+    text = _renumbered(text)
+    return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
+
+
+def _without_info(text: str) -> str:
+    lines = []
+    for line in text.splitlines():
+        if "jax.result_info" in line or "jax.arg_info" in line:
+            line = _DANGLING.sub("}", _INFO.sub("", line))
+            line = line.replace(" {}", "")
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def _renumbered(text: str) -> str:
+    private = set(_PRIVATE.findall(text))
+    names: dict[str, str] = {}
+
+    def rename(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in private:
+            return match.group(0)
+        return f"@f{names.setdefault(name, str(len(names)))}"
+
+    text = _SYMBOL.sub(rename, text)
+    # Functions are printed in the order of their old names' first use or definition; after
+    # renaming, the order of definition must not matter either.
+    head, *functions = re.split(r"(?m)^(?=  func\.func private @)", text)
+    if not functions:
+        return text
+    *rest, last = functions
+    last, brace = last.rstrip().removesuffix("}"), "}"
+    return head + "".join(sorted([*rest, last.rstrip() + "\n"])) + brace
+
+
+def first_line_apart(left: str, right: str) -> str:
+    """Say where two canonical texts part."""
+    ours, theirs = left.splitlines(), right.splitlines()
+    for number, (one, other) in enumerate(zip(ours, theirs, strict=False), 1):
+        if one != other:
+            return f"line {number}: Linen `{_short(one)}`, NNX `{_short(other)}`"
+    return f"Linen has {len(ours)} lines, NNX {len(theirs)}"
+
+
+def _short(line: str) -> str:
+    line = line.strip()
+    return line if len(line) <= 160 else line[:157] + "..."

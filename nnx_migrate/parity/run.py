@@ -1,0 +1,60 @@
+"""One case, from both modules to the report, in this process."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+from nnx_migrate.parity import bisect
+from nnx_migrate.parity.case import ParityCase, describe_mesh
+from nnx_migrate.parity.compare import compare
+from nnx_migrate.parity.linen_side import evaluate_linen
+from nnx_migrate.parity.nnx_side import evaluate_nnx
+from nnx_migrate.parity.report import ParityReport, peak_rss_bytes, versions
+from nnx_migrate.parity.sides import SideResult
+
+
+def check(case: ParityCase) -> ParityReport:
+    """Evaluate both sides of a case, each alone, and compare them.
+
+    Raises BadCase when the case itself cannot be run (no Linen module, one that cannot be
+    initialised, a mesh that does not fit). What is wrong with the NNX side is in the report.
+    """
+    start = time.monotonic()
+    linen, nnx = evaluate_linen(case), evaluate_nnx(case)
+    report = judge(case, linen, nnx)
+    if wants_submodules(report):
+        # Recording every submodule is slow, so it waits until there is something to locate.
+        located = [
+            dataclasses.replace(side, submodules=evaluate(case, submodules=True).submodules)
+            for side, evaluate in ((linen, evaluate_linen), (nnx, evaluate_nnx))
+        ]
+        report = judge(case, *located)
+    return dataclasses.replace(report, seconds=round(time.monotonic() - start, 3))
+
+
+def wants_submodules(report: ParityReport) -> bool:
+    """Whether both sides should be evaluated again with their submodules' outputs."""
+    return report.check("forward").status == "fail" and report.check("forward").leaves > 0
+
+
+def judge(
+    case: ParityCase, linen: SideResult, nnx: SideResult, seconds: float = 0.0
+) -> ParityReport:
+    """Return the report on two sides, evaluated anywhere.
+
+    Of ``case`` only its settings are read (``rngs``, ``collections``, ``tolerance``, ``mesh``).
+    """
+    found = compare(case, linen, nnx)
+    return ParityReport(
+        verdict=found.verdict,
+        checks=found.checks,
+        not_checked=found.not_checked,
+        rules_used=found.rules_used,
+        first_difference=bisect.first_difference(linen.submodules, nnx.submodules, case.tolerance),
+        model=linen.model,
+        mesh=describe_mesh(case),
+        versions=versions(),
+        seconds=round(seconds, 3),
+        peak_rss_bytes=peak_rss_bytes(),
+    )

@@ -1,0 +1,106 @@
+"""StableHLO values as terms: one number per distinct value, whatever the order of the text.
+
+Two values that are computed the same way from the same arguments get the same number, so two
+programs are compared by comparing numbers. Rewriting rules apply when a term is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Attributes: TypeAlias = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """A ranked tensor type; anything else has ``element`` as its text and no shape."""
+
+    shape: tuple[int, ...] | None
+    element: str
+
+
+@dataclass(frozen=True)
+class Term:
+    """An operation's result: ``index`` tells apart the results of one operation."""
+
+    op: str
+    attributes: Attributes
+    operands: tuple[int, ...]
+    type: TensorType
+    index: int = 0
+
+    def attribute(self, name: str) -> str | None:
+        """Return the text of an attribute."""
+        return dict(self.attributes).get(name)
+
+
+Rule: TypeAlias = "Callable[[Terms, Term], int | Term | None]"
+
+
+class Terms:
+    """Interned terms of any number of programs, and the rules they are simplified by.
+
+    A term's operands always have smaller numbers than the term. ``fired`` collects the names of
+    the rules that changed anything.
+    """
+
+    def __init__(self, rules: Mapping[str, Rule]) -> None:
+        self._rules = dict(rules)
+        self._numbers: dict[Term, int] = {}
+        self._terms: list[Term] = []
+        self.fired: set[str] = set()
+
+    def __getitem__(self, number: int) -> Term:
+        return self._terms[number]
+
+    def intern(self, term: Term) -> int:
+        """Return the number of a term as it stands."""
+        number = self._numbers.setdefault(term, len(self._terms))
+        if number == len(self._terms):
+            self._terms.append(term)
+        return number
+
+    def make(self, term: Term) -> int:
+        """Return the number of a term after simplification."""
+        changed = True
+        while changed:
+            changed = False
+            for name, rule in self._rules.items():
+                result = rule(self, term)
+                if result is None:
+                    continue
+                self.fired.add(name)
+                if isinstance(result, int):
+                    return result
+                term, changed = result, True
+        return self.intern(term)
+
+    def reachable(self, roots: Iterable[int]) -> list[int]:
+        """Return the numbers below ``roots``, operands before their users."""
+        seen: set[int] = set()
+        todo = list(roots)
+        while todo:
+            number = todo.pop()
+            if number not in seen:
+                seen.add(number)
+                todo.extend(self._terms[number].operands)
+        return sorted(seen)
+
+    def substitute(self, roots: Iterable[int], values: Mapping[int, int]) -> dict[int, int]:
+        """Return the number of each reachable term after replacing some terms by others."""
+        result: dict[int, int] = {}
+        for number in self.reachable(roots):
+            if number in values:
+                result[number] = values[number]
+                continue
+            term = self._terms[number]
+            operands = tuple(result[operand] for operand in term.operands)
+            if operands == term.operands:
+                result[number] = number
+            else:
+                result[number] = self.make(
+                    Term(term.op, term.attributes, operands, term.type, term.index)
+                )
+        return result
