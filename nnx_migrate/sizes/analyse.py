@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from nnx_migrate.sizes.candidates import Candidates
 from nnx_migrate.sizes.expression import Expr
@@ -78,14 +79,17 @@ class Analysis:
             output = _run_methods(interpreter, info, root)
         except (TooDeep, RecursionError) as problem:
             return ClassSizes(problems=((info.node, f"size inference gave up: {problem}"),))
-        exported = self._is_candidate(info)
+        exported = info.name in self._exported
         return finish(Study(interpreter, root, output, self.sizes_of, exported))
 
-    def _is_candidate(self, info: ClassInfo) -> bool:
-        return any(
-            info.name in self.candidates.factories(cls, one.name)
+    @cached_property
+    def _exported(self) -> frozenset[str]:
+        """Classes that some class-valued field may hold."""
+        return frozenset(
+            symbol
             for cls in self.project.linen.values()
             for one in cls.fields
+            for symbol in self.candidates.factories(cls, one.name)
         )
 
     def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:

@@ -11,6 +11,8 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project, Scope
 
+_DEPTH = 5  # longest chain of fields and partials that is followed
+
 
 @dataclass(frozen=True)
 class Given:
@@ -22,6 +24,9 @@ class Given:
     function: ast.FunctionDef | None
 
 
+Table = dict[tuple[str, str], list[Given]]
+
+
 @dataclass(frozen=True, eq=False)
 class Candidates:
     """Index of every constructor call of the project's Linen classes."""
@@ -29,98 +34,106 @@ class Candidates:
     project: Project
 
     @cached_property
-    def _given(self) -> dict[tuple[str, str], list[Given]]:
-        found: dict[tuple[str, str], list[Given]] = {}
-        for scope, cls, function, call in self._all_calls:
-            for name, argument, value in self._arguments(scope, cls, call):
-                found.setdefault((name, argument), []).append(Given(value, scope, cls, function))
-        return found
-
-    def _arguments(
-        self, scope: Scope, caller: ClassInfo | None, call: ast.Call
-    ) -> Iterator[tuple[str, str, ast.expr]]:
-        symbol = self.project.resolve(call.func, scope)
-        args = list(call.args)
-        if symbol == "functools.partial" and args:
-            symbol = self.project.resolve(args.pop(0), scope)
-        if symbol is None and caller is not None:
-            for found in self._through_field(caller, call.func):
-                yield from self._bound(found, args, call)
-        elif symbol is not None:
-            yield from self._bound(symbol, args, call)
-
-    def _through_field(self, caller: ClassInfo, function: ast.expr) -> Iterator[str]:
-        """Classes that ``self.block_cls(...)`` may construct."""
-        parts = dotted(function)
-        if parts and parts[0] == "self" and len(parts) == 2:
-            for scope, cls, inner, call in self._all_calls:
-                named = [k.value for k in call.keywords if k.arg == parts[1]]
-                symbol = self.project.resolve(call.func, scope)
-                if symbol == "functools.partial" and call.args:
-                    symbol = self.project.resolve(call.args[0], scope)
-                if symbol == caller.name and named:
-                    yield from self._symbols(Given(named[0], scope, cls, inner), named[0], 2)
-            default = next((f for f in caller.fields if f.name == parts[1]), None)
-            if default is not None and default.default is not None:
-                given = Given(default.default, default.owner.scope, None, None)
-                yield from self._symbols(given, default.default, 2)
+    def _calls(self) -> list[_Call]:
+        """Every call outside the libraries' own names, with the symbol it constructs, if any."""
+        return [
+            _Call(scope, cls, function, call, *_constructed(self.project, scope, call))
+            for scope, cls, function, call in _calls(self.project)
+        ]
 
     @cached_property
-    def _all_calls(self) -> list[Call]:
-        return list(_calls(self.project))
+    def _direct(self) -> Table:
+        """Arguments of constructor calls that name their class."""
+        found: Table = {}
+        for one in self._calls:
+            for argument, value in self._bound(one.symbol or "", one.args, one.call):
+                given = Given(value, one.scope, one.cls, one.function)
+                found.setdefault((one.symbol or "", argument), []).append(given)
+        return found
+
+    @cached_property
+    def _given(self) -> Table:
+        """The same with constructors reached through class-valued fields (``self.block_cls(..)``)."""
+        found = {key: list(values) for key, values in self._direct.items()}
+        for one in self._calls:
+            parts = dotted(one.call.func)
+            if one.symbol or one.cls is None or not parts or parts[0] != "self" or len(parts) != 2:
+                continue
+            for symbol in self._through_field(one.cls, parts[1]):
+                for argument, value in self._bound(symbol, one.args, one.call):
+                    given = Given(value, one.scope, one.cls, one.function)
+                    found.setdefault((symbol, argument), []).append(given)
+        return found
+
+    def _through_field(self, caller: ClassInfo, field: str) -> tuple[str, ...]:
+        """Classes that a class-valued field of ``caller`` may hold."""
+        givens = list(self._direct.get((caller.name, field), ()))
+        default = self._default(caller, field)
+        found = [
+            symbol
+            for given in [*givens, *([default] if default else [])]
+            for symbol in self._symbols(given, given.value, _DEPTH, self._direct)
+        ]
+        return tuple(dict.fromkeys(found))
 
     def _bound(
         self, symbol: str, args: list[ast.expr], call: ast.Call
-    ) -> Iterator[tuple[str, str, ast.expr]]:
+    ) -> Iterator[tuple[str, ast.expr]]:
         cls = self.project.linen.get(symbol)
         if cls is None:
             return
         names = [one.name for one in cls.fields]
         for name, value in zip(names, args, strict=False):
-            yield symbol, name, value
+            yield name, value
         for keyword in call.keywords:
             if keyword.arg:
-                yield symbol, keyword.arg, keyword.value
+                yield keyword.arg, keyword.value
 
-    def given(self, cls: ClassInfo, field: str) -> tuple[Given, ...]:
-        """Expressions that constructor calls pass for a field of a class."""
-        return tuple(self._given.get((cls.name, field), ()))
-
-    def factories(self, cls: ClassInfo, field: str, depth: int = 4) -> tuple[str, ...]:
+    def factories(self, cls: ClassInfo, field: str) -> tuple[str, ...]:
         """Symbols of layers or classes that reach a class-valued field; () when any is unknown."""
-        default = next((f for f in cls.fields if f.name == field), None)
-        sources = list(self.given(cls, field))
-        if default is not None and default.default is not None:
-            sources.append(Given(default.default, default.owner.scope, None, None))
+        return self._factories(cls, field, _DEPTH, self._given)
+
+    def _factories(
+        self, cls: ClassInfo, field: str, depth: int, table: Table
+    ) -> tuple[str, ...]:
+        sources = list(table.get((cls.name, field), ()))
+        default = self._default(cls, field)
+        if default is not None:
+            sources.append(default)
         symbols: list[str] = []
         for source in sources:
-            found = self._symbols(source, source.value, depth)
+            found = self._symbols(source, source.value, depth, table)
             if not found:
                 return ()
             symbols.extend(one for one in found if one not in symbols)
         return tuple(symbols)
 
-    def _symbols(self, source: Given, value: ast.expr, depth: int) -> tuple[str, ...]:
+    def _default(self, cls: ClassInfo, field: str) -> Given | None:
+        found = next((f for f in cls.fields if f.name == field), None)
+        if found is None or found.default is None:
+            return None
+        return Given(found.default, found.owner.scope, None, None)
+
+    def _symbols(
+        self, source: Given, value: ast.expr, depth: int, table: Table
+    ) -> tuple[str, ...]:
         if depth == 0:
             return ()
-        if isinstance(value, ast.Call) and value.args:
+        if isinstance(value, ast.Call):
             target = self.project.resolve(value.func, source.scope)
-            return self._symbols(source, value.args[0], depth - 1) if _is_partial(target) else ()
+            is_partial = target == "functools.partial" and bool(value.args)
+            return self._symbols(source, value.args[0], depth - 1, table) if is_partial else ()
         parts = dotted(value)
         if parts and parts[0] == "self" and len(parts) == 2 and source.cls is not None:
-            return self.factories(source.cls, parts[1], depth - 1)
+            return self._factories(source.cls, parts[1], depth - 1, table)
         if parts and len(parts) == 1 and source.function is not None:
             local = _local_value(source.function, parts[0])
             if local is not None:
-                return self._symbols(source, local, depth - 1)
+                return self._symbols(source, local, depth - 1, table)
         symbol = self.project.resolve(value, source.scope)
         if symbol and (symbol in self.project.linen or symbol.startswith("flax.linen.")):
             return (symbol,)
         return ()
-
-
-def _is_partial(symbol: str | None) -> bool:
-    return symbol == "functools.partial"
 
 
 def _local_value(function: ast.FunctionDef, name: str) -> ast.expr | None:
@@ -131,6 +144,27 @@ def _local_value(function: ast.FunctionDef, name: str) -> ast.expr | None:
         and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
     ]
     return values[0] if len(values) == 1 else None
+
+
+@dataclass(frozen=True, eq=False)
+class _Call:
+    """A call, where it stands, and the class it constructs (also below ``functools.partial``)."""
+
+    scope: Scope
+    cls: ClassInfo | None
+    function: ast.FunctionDef | None
+    call: ast.Call
+    symbol: str | None
+    args: list[ast.expr]
+
+
+def _constructed(
+    project: Project, scope: Scope, call: ast.Call
+) -> tuple[str | None, list[ast.expr]]:
+    symbol, args = project.resolve(call.func, scope), list(call.args)
+    if symbol == "functools.partial" and args:
+        symbol = project.resolve(args.pop(0), scope)
+    return symbol, args
 
 
 Call = tuple[Scope, ClassInfo | None, ast.FunctionDef | None, ast.Call]
@@ -150,7 +184,7 @@ def _calls_in(
 ) -> Iterator[Call]:
     for statement in body:
         if isinstance(statement, ast.ClassDef):
-            found = next((c for c in project.classes.values() if c.node is statement), None)
+            found = project.by_node.get(id(statement))
             yield from _calls_in(statement.body, scope, found, function, project)
         elif isinstance(statement, ast.FunctionDef):
             yield from _calls_in(statement.body, scope.enter(statement), cls, statement, project)

@@ -97,7 +97,7 @@ def _remaining(array: Array, shape: tuple[Dim, ...], hole: int, facts: dict[str,
 def _divide(array: Array, shape: tuple[Dim, ...], hole: int, facts: dict[str, Expr]) -> Dim:
     """Last resort: the leading axes agree, the rest divides."""
     old, new = list(array.known(array.rank or 0)), [*shape[:hole], *shape[hole + 1 :]]
-    while old and new and old[0] is not None and new[0] is not None and old[0] == new[0]:
+    while old and new and _same(old[0], new[0]):  # unknown leading axes are taken to be kept
         old, new = old[1:], new[1:]
     top, bottom = simplify(old, facts), simplify(new, facts)
     return ex.binary(top, ast.FloorDiv(), bottom) if top and bottom else None
@@ -134,8 +134,19 @@ def einsum(equation: str, operands: list[Array]) -> Array:
     for letters, operand in zip(inputs.split(","), operands, strict=False):
         _read_letters(letters, operand, sizes)
     if "..." in output:
-        return Array(tuple(sizes.get(letter) for letter in output.split("...")[1]), None)
+        letters = output.split("...")[1]
+        hidden = [_hidden(one, operand) for one, operand in zip(inputs.split(","), operands, strict=False)]
+        known = [count for count in hidden if count is not None]
+        rank = len(letters) + max(known) if known else None
+        return Array(tuple(sizes.get(letter) for letter in letters), rank)
     return array_of(tuple(sizes.get(letter) for letter in output))
+
+
+def _hidden(letters: str, operand: Array) -> int | None:
+    """How many axes ``...`` stands for in one operand."""
+    if "..." not in letters or operand.rank is None:
+        return None
+    return operand.rank - len(letters) + 3
 
 
 def _read_letters(letters: str, operand: Array, sizes: dict[str, Dim]) -> None:

@@ -176,10 +176,12 @@ _NEED_INPUT = frozenset(
 def _instance_sizes(study: Study, module: Instance, uses: list[Use]) -> dict[str, str]:
     child = study.sizes_of(module.info.name)
     sizes: dict[str, str] = {}
+    unsure = bool(uses) and all(None in use.conditions for use in uses)
     for argument in child.new_arguments:
         size, conditional = _witness(study, child, argument, uses)
         if size is None and argument.optional:
             continue
+        conditional = conditional or unsure
         sizes[argument.name] = _text(study, module, argument.name, size, conditional, argument)
     return {key: text for key, text in sizes.items() if text}
 
@@ -267,6 +269,8 @@ def _text(
         (study.optional if conditional else study.required).update(inputs)
         return size.text
     where = _place(study, module.call)
+    if where is None and conditional:
+        where = _class_name(module)
     if where is None:
         study.problems.append(
             (module.call, f"the {key} of this submodule is unknown and it is built in a loop")
@@ -279,7 +283,7 @@ def _text(
         axis=argument.axis if argument else -1,
         submodule=where if argument is None or not argument.submodule
         else f"{where}/{argument.submodule}",
-        optional=False,
+        optional=conditional,
     )
     return name
 

@@ -178,6 +178,11 @@ class Project:
         return index_classes(self)
 
     @cached_property
+    def by_node(self) -> dict[int, ClassInfo]:
+        """The same by ``id`` of the class statement."""
+        return {id(cls.node): cls for cls in self.classes.values()}
+
+    @cached_property
     def linen(self) -> dict[str, ClassInfo]:
         """Every Linen module class of the project by qualified name."""
         return {name: cls for name, cls in self.classes.items() if cls.linen}
