@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.corpus", description=__doc__)
     parser.add_argument("--set", choices=SETS, required=True)
-    parser.add_argument("--cache", type=Path, default=CHECKOUT / ".corpus")
+    parser.add_argument("--cache", type=Path, default=CHECKOUT / ".cache" / "corpus")
     parser.add_argument("--only", metavar="NAME", help="one case, or all cases of one package")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     parser.add_argument("--timeout", type=float, default=900.0, help="seconds for one case")

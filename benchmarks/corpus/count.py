@@ -25,14 +25,15 @@ class _Class:
 class _File:
     module: str
     path: str
-    names: dict[str, str] = field(default_factory=dict)  # local name -> dotted name
+    names: dict[str, str] = field(default_factory=dict)  # imported name -> absolute dotted name
+    aliases: dict[str, str] = field(default_factory=dict)  # assigned name -> name in this file
     stars: list[str] = field(default_factory=list)
     classes: list[_Class] = field(default_factory=list)
 
 
 def module_classes(tree: Path) -> list[str]:
     """Return ``path:Qualified.Name`` of every Linen module class under ``tree``, sorted."""
-    files = [file for file in map(lambda path: _read(path, tree), _python_files(tree)) if file]
+    files = [file for path in _python_files(tree) if (file := _read(path, tree))]
     by_module = {file.module: file for file in files}
     known: set[str] = set()
     while True:
@@ -82,7 +83,7 @@ def _read(path: Path, tree: Path) -> _File | None:
         elif isinstance(node, ast.Assign) and len(node.targets) == 1:
             target, value = node.targets[0], _dotted(node.value)
             if isinstance(target, ast.Name) and value is not None:
-                file.names.setdefault(target.id, value)
+                file.aliases.setdefault(target.id, value)
     _collect(syntax, "", file)
     return file
 
@@ -141,6 +142,9 @@ def _resolve(name: str, file: _File, by_module: dict[str, _File], depth: int) ->
         target = file.names[head] + (f".{rest}" if rest else "")
     elif head in file.names:
         target = name
+    elif head in file.aliases:
+        aliased = file.aliases[head] + (f".{rest}" if rest else "")
+        return _resolve(aliased, file, by_module, depth + 1)
     else:
         return _through_stars(name, file, by_module, depth)
     owner, attribute = _split(target, by_module)

@@ -30,7 +30,7 @@ def read() -> dict[str, Any]:
 def main(arguments: list[str] | None = None) -> int:
     """Run every case's Linen side, count every package's classes, and write the file."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.corpus.frozen")
-    parser.add_argument("--cache", type=Path, default=CHECKOUT / ".corpus")
+    parser.add_argument("--cache", type=Path, default=CHECKOUT / ".cache" / "corpus")
     parser.add_argument("--set", dest="sets", choices=_SETS, action="append")
     options = parser.parse_args(arguments)
     frozen = read() if FILE.exists() else {"cases": {}, "classes": {}}
@@ -64,6 +64,7 @@ def _truths(package: Package, tree: Path, python: Path) -> dict[str, Any]:
         capture_output=True,
         text=True,
         env=tool_environment(),
+        check=False,
     )
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"case"')]
     by_name = {line["case"]: line for line in lines}

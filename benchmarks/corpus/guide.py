@@ -49,7 +49,9 @@ class Snippet:
 
 def snippets(page: str) -> list[Snippet]:
     """Return the Linen snippets of the guide's source text, in order."""
-    setup, earlier, found = "", [], []
+    setup = ""
+    earlier: list[str] = []
+    found: list[Snippet] = []
     for kind, text in _blocks(page):
         if kind == "setup":
             setup = text
@@ -115,7 +117,12 @@ def _run_program(folder: Path, python: Path, timeout: float) -> str | None:
     environment.pop("PYTHONSAFEPATH")
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, env=environment
+            command,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=environment,
+            check=False,
         )
     except subprocess.TimeoutExpired:
         return f"not finished after {timeout:g} s"
@@ -157,7 +164,7 @@ def _bound(text: str) -> set[str]:
         if isinstance(node, ast.ClassDef | ast.FunctionDef):
             names.add(node.name)
         elif isinstance(node, ast.Assign):
-            names |= {name.id for name in ast.walk(node) if _stored(name)}
+            names |= {name.id for name in _names(node) if isinstance(name.ctx, ast.Store)}
     return names
 
 
@@ -168,9 +175,9 @@ def _free(text: str) -> set[str]:
     free = inside - _bound(text)
     bound: set[str] = set()
     for node in ast.parse(text).body:
-        names = [name for name in ast.walk(node) if isinstance(name, ast.Name)]
         if not isinstance(node, ast.ClassDef | ast.FunctionDef):
-            free |= {name.id for name in names if not _stored(name)} - bound
+            loaded = {name.id for name in _names(node) if isinstance(name.ctx, ast.Load)}
+            free |= loaded - bound
         bound |= _bound(ast.unparse(node))
     return free - set(dir(builtins))
 
@@ -180,8 +187,8 @@ def _globals(table: symtable.SymbolTable) -> set[str]:
     return own.union(*(_globals(child) for child in table.get_children()))
 
 
-def _stored(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+def _names(node: ast.AST) -> list[ast.Name]:
+    return [name for name in ast.walk(node) if isinstance(name, ast.Name)]
 
 
 def _call(text: str) -> str:
@@ -198,8 +205,9 @@ def _is_use(node: ast.stmt) -> bool:
 
 
 def _title(text: str) -> str:
-    classes = re.findall(r"^class (\w+)", text, re.MULTILINE)
-    functions = re.findall(r"^def (\w+)", text, re.MULTILINE)
-    if functions:
-        return functions[-1]
-    return classes[-1] if classes else "use"
+    defined = [
+        node.name
+        for node in ast.parse(text).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef)
+    ]
+    return defined[-1] if defined else "use"

@@ -61,7 +61,12 @@ def rewrite(package: Package, before: Path, folder: Path, timeout: float) -> Rew
     started = time.monotonic()
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, env=tool_environment()
+            command,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=tool_environment(),
+            check=False,
         )
     except subprocess.TimeoutExpired:
         error: str | None = f"not rewritten after {timeout:g} s"

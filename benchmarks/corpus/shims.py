@@ -25,3 +25,21 @@ def restore_clip_names() -> None:
 
     translated.__wrapped_by_shim__ = True  # type: ignore[attr-defined]
     jnp.clip = translated
+
+
+def restore_xla_names() -> None:
+    """Give ``jax.interpreters.xla`` the table that tensorflow-probability 0.25 registers types in."""
+    import jax._src.core
+    import jax.interpreters.xla
+
+    if not hasattr(jax.interpreters.xla, "pytype_aval_mappings"):
+        table = jax._src.core.pytype_aval_mappings
+        jax.interpreters.xla.pytype_aval_mappings = table  # type: ignore[attr-defined]
+
+
+def restore_key_array() -> None:
+    """Give ``jax.random`` the name ``KeyArray`` again, which old annotations use."""
+    import jax
+
+    if not hasattr(jax.random, "KeyArray"):
+        jax.random.KeyArray = jax.Array  # type: ignore[attr-defined]

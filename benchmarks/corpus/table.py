@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-PARITY = ("identical", "equal_by_rules", "numerically_equal")
+_FOUR = "rewritten / bridged / refused / kept"
 _BEGIN, _END = "<!-- corpus-table -->", "<!-- /corpus-table -->"
 _TITLES = {
     "flax-examples": "Flax 0.12.8, `examples/`",
@@ -27,11 +27,14 @@ def results_of_set(content: Mapping[str, Any]) -> str:
 
 def summary(results: Iterable[Mapping[str, Any]]) -> str:
     """Return one line per set: classes, references, cases at parity, by verdict."""
-    lines = [
-        "| code | module classes rewritten / bridged / refused / kept | references rewritten / total "
-        "| cases at parity | verdicts |",
-        "|---|---|---|---|---|",
-    ]
+    heads = (
+        "code",
+        f"module classes {_FOUR}",
+        "references rewritten / total",
+        "cases at parity",
+        "verdicts",
+    )
+    lines = _head(*heads)
     for content in results:
         lines.append(_summary_line(content))
     return "\n".join(lines)
@@ -58,11 +61,9 @@ def _summary_line(content: Mapping[str, Any]) -> str:
 
 
 def _packages(content: Mapping[str, Any]) -> str:
-    lines = [
-        "| package | classes rewritten / bridged / refused / kept | references rewritten / bridged "
-        "/ refused / kept | call sites rewritten / bridged / refused / kept | seconds |",
-        "|---|---|---|---|---|",
-    ]
+    lines = _head(
+        "package", f"classes {_FOUR}", f"references {_FOUR}", f"call sites {_FOUR}", "seconds"
+    )
     for package in content["packages"]:
         told = package["error"] or _outcomes(package["classes"])
         lines.append(
@@ -73,10 +74,7 @@ def _packages(content: Mapping[str, Any]) -> str:
 
 
 def _cases(content: Mapping[str, Any]) -> str:
-    lines = [
-        "| case | its classes rewritten / bridged / refused / kept | verdict | seconds |",
-        "|---|---|---|---|",
-    ]
+    lines = _head("case", f"its classes {_FOUR}", "verdict", "seconds")
     for row in content["cases"]:
         verdict = row["verdict"] if row["ok"] else f"{row['verdict']}: {_cell(row['detail'])}"
         lines.append(
@@ -86,7 +84,7 @@ def _cases(content: Mapping[str, Any]) -> str:
 
 
 def _snippets(content: Mapping[str, Any]) -> str:
-    lines = ["| snippet | rewritten | runs | |", "|---|---|---|---|"]
+    lines = _head("snippet", "rewritten", "runs", "")
     for row in content["cases"]:
         lines.append(
             f"| {row['case']} | {_yes(row['rewritten'])} | {_yes(row['ok'])} "
@@ -114,6 +112,10 @@ def write_readme(readme: Path, results: list[Mapping[str, Any]]) -> bool:
 def _outcomes(tally: Mapping[str, int]) -> str:
     names = ("rewritten", "bridged", "refused", "kept")
     return " / ".join(str(tally.get(name, 0)) for name in names)
+
+
+def _head(*names: str) -> list[str]:
+    return [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
 
 
 def _yes(value: bool) -> str:

@@ -34,7 +34,7 @@ def truth(case: Path, source: Path) -> dict[str, Any]:
     started = time.monotonic()
     try:
         result = {"ok": True, **_run(case, source)}
-    except Exception as error:  # reported as a row: one case never stops the others
+    except Exception as error:  # noqa: BLE001 - reported: one case never stops the others
         place = _place(error)
         result = {"ok": False, "error": f"{type(error).__name__}: {error} ({place})"[:600]}
     result = {"case": case.stem, **result, "seconds": round(time.monotonic() - started, 1)}
