@@ -127,9 +127,11 @@ from .lazy import (
 from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
 from .naming import LinenNames, linen_name, out_features
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
+from .partitioning import with_logical_partitioning
 from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
 from .remat import remat
 from .reparametrize import SpectralNorm, WeightNorm
+from .scan import scan_method
 from .stochastic import Dropout
 from .variables import make_rng, merge_param, param, stream, variable, variable_type
 
@@ -189,10 +191,12 @@ __all__ = [
     "promote_dtype",
     "pure_params",
     "remat",
+    "scan_method",
     "set_submodules",
     "sow",
     "stream",
     "variable",
     "variable_type",
+    "with_logical_partitioning",
     "with_params",
 ]

@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
+from nnx_migrate.rewrite.rules import decorators
 from nnx_migrate.rewrite.rules.base import (
     CallRule,
     Code,
@@ -23,8 +24,22 @@ from nnx_migrate.rewrite.rules.base import (
     Rule,
     same_call,
 )
+from nnx_migrate.rewrite.rules.cells import convert_carry
 
-_HELPERS = ("base", "layers", "references", "contexts")
+__all__ = [
+    "all_rules",
+    "convert_call",
+    "convert_carry",
+    "convert_decorator",
+    "convert_factory",
+    "explain",
+    "is_layer",
+    "is_linen",
+    "name_rule",
+    "rule_for",
+]
+
+_HELPERS = ("base", "layers", "references")
 _PREFIX = "flax.linen"
 
 
@@ -116,6 +131,28 @@ def name_rule(symbol: str, context: Context = Context.VALUE) -> Code | Refusal:
     """New text of a reference to a Linen name (not of the call around it)."""
     rule = rule_for(symbol)
     return _unclaimed(symbol) if rule is None else rule.reference(symbol, context)
+
+
+def convert_decorator(
+    decorator: ast.expr,
+    render: Callable[[ast.AST], str],
+    resolve: Callable[[ast.expr], str | None],
+) -> Code | Refusal | None:
+    """A whole decorator of a method or function; None when Linen has no part in it.
+
+    ``Code("")`` means that the decorator goes away.
+    """
+    if not isinstance(decorator, ast.Call):
+        symbol = resolve(decorator)
+        return name_rule(symbol, Context.DECORATOR) if symbol and is_linen(symbol) else None
+    symbol = resolve(decorator.func)
+    if symbol and is_linen(symbol):
+        return Refusal(f"a decorator that calls {symbol}", "decorate without the call", decorator)
+    target = resolve(decorator.args[0]) if decorator.args else None
+    if symbol != "functools.partial" or target is None or not is_linen(target):
+        return None
+    found = decorators.partial_decorator(decorator, target, render)
+    return name_rule(target, Context.VALUE) if found is None else found
 
 
 def _unclaimed(what: str) -> Refusal:

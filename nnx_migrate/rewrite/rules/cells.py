@@ -3,15 +3,31 @@
 Each becomes the cell of the same name in ``nnx_migrate.nn``: Linen's fields, parameter names and
 initial values plus ``in_features`` and ``rngs``. The native cells name gates otherwise (``if_``),
 fuse them (``OptimizedLSTMCell``, ``GRUCell``), drop a bias (``GRUCell``) or do not exist
-(``MGUCell``, ``ConvLSTMCell``). ``nn.RNNCellBase`` as a base class becomes ``nnm.RNNCellBase``.
+(``MGUCell``, ``ConvLSTMCell``).
+
+``nn.GRUCell(f, parent=None).initialize_carry(key, shape)`` builds a cell only to ask it for a carry:
+``nnm.GRUCell.make_carry(key, shape, features=f)`` needs none. ``nn.RNNCellBase`` as a base class
+becomes ``nnm.RNNCellBase``.
 
 flax 0.12.8 and 0.12.12: linen/recurrent.py, nnx/nn/recurrent.py.
 """
 
 from __future__ import annotations
 
-from nnx_migrate.rewrite.rules.base import Example, NameRule, linen
-from nnx_migrate.rewrite.rules.layers import Layer, own_rule
+import ast
+from collections.abc import Callable
+
+from nnx_migrate.rewrite.rules.base import (
+    Code,
+    Example,
+    LayerCall,
+    NameRule,
+    Refusal,
+    last,
+    linen,
+    same_call,
+)
+from nnx_migrate.rewrite.rules.layers import Layer, own_rule, read
 from nnx_migrate.rewrite.rules.references import renamed
 
 _INITS = ("kernel_init", "recurrent_kernel_init", "bias_init")
@@ -37,6 +53,39 @@ def _layer(name: str) -> Layer:
 
 def _arguments(name: str) -> str:
     return "8, (3,)" if name == "ConvLSTMCell" else "8"
+
+
+def convert_carry(
+    call: ast.Call,
+    render: Callable[[ast.AST], str],
+    resolve: Callable[[ast.expr], str | None],
+) -> Code | Refusal | None:
+    """``nn.GRUCell(f, parent=None).initialize_carry(key, shape)``: no cell is built in NNX.
+
+    Returns None when ``call`` is no ``initialize_carry`` of a cell constructed in place.
+    """
+    function = call.func
+    if not (isinstance(function, ast.Attribute) and function.attr == "initialize_carry"):
+        return None
+    built = function.value
+    symbol = resolve(built.func) if isinstance(built, ast.Call) else None
+    if not isinstance(built, ast.Call) or symbol is None or last(symbol) not in _FIELDS:
+        return None
+    name = last(symbol)
+    if symbol not in linen(name):
+        return None
+    layer = _layer(name)
+    arguments = read(layer, LayerCall(symbol, built, render))
+    if isinstance(arguments, Refusal):
+        return arguments
+    if arguments.open:
+        return Refusal(
+            f"{name}(*args).initialize_carry: the fields are not shown",
+            f"call nnm.{name}.make_carry(key, shape, features=...)",
+            built,
+        )
+    fields = [f"{field}={render(value)}" for field, value in arguments.given.items()]
+    return Code(same_call(f"nnm.{name}.make_carry", call, render, fields), frozenset({"nnm"}))
 
 
 RULES = (

@@ -1,7 +1,11 @@
 """Logical axes and partitioning metadata.
 
 The names that ``flax.linen`` re-exports from ``flax.core`` and ``flax.nnx`` are the same objects
-there. Everything that boxes values (``Partitioned``, ``with_partitioning``), resolves logical names
+there. ``nn.with_logical_partitioning(init, names)`` becomes ``nnm.with_logical_partitioning``: the
+variable remembers its names (metadata ``logical_axes``), initial values and programs without a mesh
+stay the same, and nothing is constrained by the names, which a person should know.
+
+Everything else that boxes values (``Partitioned``, ``with_partitioning``), resolves logical names
 or constrains by them is refused for now: NNX resolves the same rules differently (its last matching
 rule wins, Linen takes rules in order and skips used mesh axes), so a plain renaming would change
 specs silently.
@@ -14,7 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nnx_migrate.rewrite.rules.base import Example, NameRule, Refusal, RefusalRule
+from nnx_migrate.model import Confidence
+from nnx_migrate.rewrite.rules.base import (
+    Code,
+    Context,
+    Example,
+    NameRule,
+    Refusal,
+    RefusalRule,
+    linen,
+)
 from nnx_migrate.rewrite.rules.references import table
 
 # The same objects under public names outside flax.linen (a test compares them).
@@ -38,7 +51,6 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "Partitioned": ("a box of partition names", _BOXED),
     "LogicallyPartitioned": ("a box of logical axis names", _BOXED),
     "with_partitioning": ("an initialiser that boxes partition names", _BOXED),
-    "with_logical_partitioning": ("an initialiser that boxes logical axis names", _BOXED),
     "unbox": ("unboxing of parameters", "NNX parameters are not boxed: drop the call"),
     "get_partition_spec": ("partition specs of boxed variables", _STATE),
     "get_sharding": (
@@ -87,7 +99,31 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "partitioning.RulesFallback": ("what to do with names that no rule matches", _RESOLVE),
 }
 
+_UNCONSTRAINED = (
+    "logical axis names stay on the parameter as metadata `logical_axes`; under a mesh Linen also "
+    "constrains the parameter by them: shard the state by these names"
+)
+
+
+def _logical_partitioning(_: str, context: Context) -> Code:
+    return Code(
+        "nnm.with_logical_partitioning",
+        frozenset({"nnm"}),
+        (_UNCONSTRAINED,),
+        Confidence.REVIEW,
+    )
+
+
 RULES = (
+    NameRule(
+        name="with_logical_partitioning",
+        symbols=linen("with_logical_partitioning"),
+        example=Example(
+            "nn.with_logical_partitioning(init, ('embed', 'mlp'))",
+            "nnm.with_logical_partitioning(init, ('embed', 'mlp'))",
+        ),
+        reference=_logical_partitioning,
+    ),
     NameRule(
         name="logical_axis_rules",
         symbols=frozenset(SAME_ELSEWHERE),

@@ -167,6 +167,10 @@ def test_a_layer_class_as_a_value_is_its_factory(layer: str) -> None:
             "partitioning.remat(Block, static_argnums=(1,), policy=p)",
             "nnm.remat(Block, static_argnums=(1,), policy=p, counts_self=False)",
         ),
+        (
+            "nn.with_logical_partitioning(nn.zeros, ('embed',))",
+            "nnm.with_logical_partitioning(nnx.initializers.zeros, ('embed',))",
+        ),
         ("nn.remat(Block, True, True)", "nnm.remat(Block)"),
     ],
 )
