@@ -23,6 +23,7 @@ IMPORT_LINES: Mapping[str, str] = {
     "jnp": "import jax.numpy as jnp",
     "functools": "import functools",
     "flax.core": "import flax.core",
+    "flax.typing": "import flax.typing",
 }
 
 # Fields of every Linen module that say where it hangs, not what it is: the class converter's job.

@@ -2,7 +2,8 @@
 
 ``flax.nnx`` exports the very objects that ``flax.linen`` does (activations come from ``jax.nn``), so
 ``nn.relu`` becomes ``nnx.relu`` and computes the same program. ``nn.normalize`` is ``jax.nn``'s
-``standardize`` under an old name. ``merge_param``, ``promote_dtype`` and ``canonicalize_dtype``
+``standardize`` under an old name. Types that modules of ``flax.linen`` import (``Dtype``, ...) are
+``flax.typing``'s. ``merge_param``, ``promote_dtype`` and ``canonicalize_dtype``
 exist only in Linen: ``nnx_migrate.nn`` has functions of the same name and behaviour.
 
 flax 0.12.8 and 0.12.12: linen/activation.py, linen/pooling.py, linen/dtypes.py, linen/module.py.
@@ -26,6 +27,12 @@ SAME_ELSEWHERE = {
     "flax.linen.FrozenDict": "flax.core.FrozenDict",
     "flax.linen.DenyList": "flax.core.DenyList",
 }
+# Types that modules of flax.linen import from flax.typing.
+TYPES = (
+    *("Array", "Axes", "ConvGeneralDilatedT", "DotGeneralT", "Dtype", "Initializer"),
+    *("LaxPadding", "LogicalNames", "LogicalRules", "PaddingLike", "PRNGKey", "PrecisionLike"),
+    *("RNGSequences", "Shape", "VariableDict", "FrozenVariableDict", "MutableVariableDict"),
+)
 
 RULES = (
     NameRule(
@@ -39,6 +46,12 @@ RULES = (
         symbols=frozenset(SAME_ELSEWHERE),
         example=Example("nn.normalize(x)", "nnx.standardize(x)"),
         reference=table(SAME_ELSEWHERE),
+    ),
+    NameRule(
+        name="types",
+        symbols=linen(*TYPES),
+        example=Example("nn.linear.PrecisionLike", "flax.typing.PrecisionLike"),
+        reference=renamed("flax.typing"),
     ),
     NameRule(
         name="linen_helpers",

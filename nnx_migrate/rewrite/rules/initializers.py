@@ -2,7 +2,8 @@
 
 ``flax.linen.initializers``, ``flax.nnx.initializers`` and ``jax.nn.initializers`` hold the same
 functions, so values from the same key are the same bits. ``zeros_init`` and ``ones_init`` are
-different functions in Linen and NNX that return the same ``jax.nn.initializers`` object.
+different functions in Linen and NNX that return the same ``jax.nn.initializers`` object. The default
+initialisers of Linen's layers (``nn.linear.default_kernel_init``) are spelled out.
 
 flax 0.12.8 and 0.12.12: linen/initializers.py, nnx/nn/initializers.py.
 """
@@ -21,10 +22,20 @@ SAME = (
 # Functions without arguments that return the same object.
 SAME_RESULT = ("ones_init", "zeros_init")
 
+# Linen's layer defaults, which are values and not functions of flax.linen.initializers.
+DEFAULTS = {
+    "default_kernel_init": "nnx.initializers.lecun_normal()",
+    "default_embed_init": (
+        'nnx.initializers.variance_scaling(1.0, "fan_in", "normal", out_axis=0)'
+    ),
+}
+
 
 def reference(symbol: str, context: Context) -> Code:
     """``nnx.initializers`` or a name in it."""
     name = last(symbol)
+    if name in DEFAULTS:
+        return Code(DEFAULTS[name], frozenset({"nnx"}))
     text = "nnx.initializers" if name == "initializers" else f"nnx.initializers.{name}"
     return Code(text, frozenset({"nnx"}))
 
@@ -33,7 +44,7 @@ RULES = (
     NameRule(
         name="initializers",
         symbols=frozenset(f"flax.linen.initializers.{name}" for name in (*SAME, *SAME_RESULT))
-        | linen("initializers", "zeros", "ones", "zeros_init", "ones_init"),
+        | linen("initializers", "zeros", "ones", "zeros_init", "ones_init", *DEFAULTS),
         example=Example("nn.initializers.lecun_normal()", "nnx.initializers.lecun_normal()"),
         reference=reference,
     ),

@@ -11,7 +11,9 @@ Reference = Callable[[str, Context], Code | Refusal]
 
 def renamed(namespace: str) -> Reference:
     """``flax.linen.x`` -> ``<namespace>.x``."""
-    return lambda symbol, _: Code(f"{namespace}.{last(symbol)}", frozenset({root(namespace)}))
+    return lambda symbol, _: Code(
+        f"{namespace}.{last(symbol)}", frozenset({root(f"{namespace}.{last(symbol)}")})
+    )
 
 
 def table(replacements: Mapping[str, str]) -> Reference:
@@ -26,4 +28,5 @@ def table(replacements: Mapping[str, str]) -> Reference:
 
 def root(text: str) -> str:
     """Key of ``IMPORT_LINES`` that a dotted text needs."""
-    return "flax.core" if text.startswith("flax.core") else text.partition(".")[0]
+    head, *rest = text.split(".")
+    return f"flax.{rest[0]}" if head == "flax" else head

@@ -11,6 +11,7 @@ import flax.linen
 import flax.linen.initializers
 import flax.linen.partitioning
 import flax.linen.spmd
+import flax.typing
 import jax
 import pytest
 from flax import linen, nnx
@@ -114,10 +115,31 @@ def test_mask_functions_have_the_same_code_in_nnx(name: str) -> None:
     assert _code(before) == _code(after)
 
 
+PARTS = ("linear", "module", "attention", "spmd", "normalization", "summary")
+
+
+@pytest.mark.parametrize("name", functions.TYPES)
+def test_a_type_is_flax_typings(name: str) -> None:
+    homes = [getattr(linen, part) for part in PARTS]
+    values = [getattr(home, name) for home in homes if hasattr(home, name)]
+    assert values
+    assert all(value == getattr(flax.typing, name) for value in values)
+
+
+@pytest.mark.parametrize("name", initializers.DEFAULTS)
+def test_a_default_initialiser_gives_linens_values(name: str) -> None:
+    after = eval(initializers.DEFAULTS[name], {"nnx": nnx})
+    key = jax.random.key(0)
+    assert bool((getattr(linen.linear, name)(key, (4, 6)) == after(key, (4, 6))).all())
+
+
 @pytest.mark.parametrize("context", Context)
-@pytest.mark.parametrize("symbol", [*LINEN, *BELOW])
-def test_every_replacement_exists(symbol: str, context: Context) -> None:
-    found = name_rule(symbol, context)
+def test_every_replacement_exists(context: Context) -> None:
+    for symbol in (*LINEN, *BELOW):
+        _check_replacement(name_rule(symbol, context))
+
+
+def _check_replacement(found: Code | Refusal) -> None:
     if isinstance(found, Refusal):
         assert found.reason
         assert found.recipe
