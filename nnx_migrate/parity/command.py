@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nnx_migrate.parity.case_file import CaseError, nearest
 from nnx_migrate.parity.run_file import FileOptions, run_case_file
@@ -60,12 +60,11 @@ def run(words: Sequence[str]) -> CommandOutcome:
         report = run_case_file(
             given["case"], given.get("before"), given.get("after"), given.get("map"), options
         )
-        document = _document(report)
         if report_file is not None:
-            _write(report_file, document)
+            _write(report_file, report.to_json())
     except (BadWord, CaseError) as error:
         return CommandOutcome(2, (f"parity: {error}",))
-    return CommandOutcome(0 if report.ok else 1, tuple(_summary(given["case"], document)))
+    return CommandOutcome(0 if report.ok else 1, tuple(_summary(given["case"], report)))
 
 
 def _read(words: Sequence[str]) -> dict[str, str]:
@@ -144,44 +143,35 @@ def _writable(name: str | None) -> Path | None:
     return path
 
 
-def _write(path: Path, document: Mapping[str, Any]) -> None:
+def _write(path: Path, text: str) -> None:
     """Write the report in one step: a reader never sees half of it."""
     partial = path.with_name(path.name + ".partial")
     try:
-        partial.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+        partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
         raise BadWord(f"report={path}: {error.strerror}") from error
 
 
-def _document(report: ParityReport) -> dict[str, Any]:
-    document = report.to_json()
-    return json.loads(document) if isinstance(document, str) else dict(document)
-
-
-def _summary(case: str, document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the verdict, every check that did not pass with its details, and what was not run."""
-    checks = document["checks"]
-    counts = {status: [c["name"] for c in checks if c["status"] == status] for status in _STATUSES}
-    told = ", ".join(f"{len(names)} {_STATUSES[status]}" for status, names in counts.items())
-    yield f"{case}: {document['verdict']} ({told}; {document['seconds']:.1f} s)"
-    for check in checks:
-        if check["status"] == "fail":
-            yield f"  fail {check['name']}: {_shortened(check['details'])}"
-    first = document.get("first_difference")
-    if first:
+def _summary(case: str, report: ParityReport) -> Iterator[str]:
+    """Yield the verdict, every check that failed with its first details, and what was not run."""
+    counts = Counter(check.status for check in report.checks)
+    told = f"{counts['pass']} passed, {counts['fail']} failed, {counts['not_run']} not run"
+    yield f"{case}: {report.verdict} ({told}; {report.seconds:.1f} s)"
+    for check in report.checks:
+        if check.status == "fail":
+            yield f"  fail {check.name}: {_shortened(check.details)}"
+    first = report.first_difference
+    if first is not None:
         yield (
-            f"  first difference at {first['path'] or 'the model'}: Linen {first['linen']}, "
-            f"NNX {first['nnx']}"
+            f"  first difference at {first['path'] or 'the model itself'}: "
+            f"Linen {first['linen']}; NNX {first['nnx']}"
         )
-    if document["not_checked"]:
-        yield f"  not checked: {'; '.join(map(str, document['not_checked']))}"
+    if report.not_checked:
+        yield f"  not checked: {_shortened(report.not_checked, most=len(report.not_checked))}"
 
 
-def _shortened(details: Sequence[Any], most: int = 3) -> str:
+def _shortened(details: Sequence[str], most: int = 3) -> str:
     """Join the first details; the report has all of them."""
     rest = [f"and {len(details) - most} more"] if len(details) > most else []
-    return "; ".join([*map(str, details[:most]), *rest])
-
-
-_STATUSES = {"pass": "passed", "fail": "failed", "not_run": "not run"}
+    return "; ".join([*details[:most], *rest])

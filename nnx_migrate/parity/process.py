@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import resource
 import signal
 import subprocess
 import sys
@@ -52,8 +51,16 @@ class Job:
         return self.directory / "module.pickle"
 
 
-def run_side(job: Job, timeout: float | None = None) -> int:
-    """Run one side, whose result then lies in ``job.result``; return its peak memory in bytes.
+@dataclass(frozen=True)
+class SideRun:
+    """How a side went: the case's settings that the comparison reads, and its peak memory."""
+
+    settings: Mapping[str, Any]
+    peak_rss_bytes: int
+
+
+def run_side(job: Job, timeout: float | None = None) -> SideRun:
+    """Run one side, whose result then lies in ``job.result``.
 
     The process has the same interpreter; JAX_PLATFORMS is cpu unless set. Raises
     :class:`CaseError` (one line, naming the side) when it fails, dies or outlives ``timeout``
@@ -84,13 +91,7 @@ def run_side(job: Job, timeout: float | None = None) -> int:
     outcome = _outcome(job, code, log)
     if outcome["error"] is not None:
         raise CaseError(f"{job.side} side: {outcome['error']}")
-    return int(outcome["peak_rss_bytes"])
-
-
-def peak_rss_bytes() -> int:
-    """Return the most memory this process has held."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # Linux counts in KiB
+    return SideRun(outcome["settings"], int(outcome["peak_rss_bytes"]))
 
 
 def _environment(job: Job) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import shutil
 import tempfile
@@ -65,14 +66,37 @@ def run_case_file(
     directory = Path(tempfile.mkdtemp(prefix="nnx-migrate-case-"))
     try:
         with open_trees(case, _text(before), _text(after)) as trees:
-            for side, entries in (("before", trees.before), ("after", trees.after)):
-                job = _job(side, case, entries, directory, map, options)  # type: ignore[arg-type]
-                run_side(job, timeout)
-        return _report(directory, time.monotonic() - started)
+            old = _job("before", case, trees.before, directory, map, options)
+            new = _job("after", case, trees.after, directory, map, options)
+            report = _compare(old, new, timeout)
+        return dataclasses.replace(report, seconds=round(time.monotonic() - started, 3))
     except BadTree as error:
         raise CaseError(str(error)) from error
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def _compare(before: Job, after: Job, timeout: float | None) -> ParityReport:
+    """Run both sides and judge them; where they differ, again with every submodule's output."""
+    from nnx_migrate.parity import run, sides
+    from nnx_migrate.parity.case import ParityCase
+
+    def judged(jobs: tuple[Job, Job]) -> ParityReport:
+        runs = [run_side(job, timeout) for job in jobs]
+        linen, nnx = (sides.load(job.result) for job in jobs)
+        report = run.judge(ParityCase(**runs[0].settings), linen, nnx)
+        peak = max(report.peak_rss_bytes, *(side.peak_rss_bytes for side in runs))
+        return dataclasses.replace(report, peak_rss_bytes=peak)
+
+    report = judged((before, after))
+    if not run.wants_submodules(report):
+        return report
+    return judged(
+        (
+            dataclasses.replace(before, submodules=True),
+            dataclasses.replace(after, submodules=True),
+        )
+    )
 
 
 def _job(
@@ -99,7 +123,3 @@ def _job(
 
 def _text(tree: str | Path | None) -> str | None:
     return None if tree is None else str(tree)
-
-
-def _report(directory: Path, seconds: float) -> ParityReport:
-    raise NotImplementedError

@@ -26,7 +26,8 @@ from nnx_migrate.parity.case_file import (
     load_case,
     told,
 )
-from nnx_migrate.parity.process import Job, device_flags, peak_rss_bytes
+from nnx_migrate.parity.process import Job, device_flags
+from nnx_migrate.parity.report import peak_rss_bytes
 
 if TYPE_CHECKING:
     from nnx_migrate.parity.case import ParityCase
@@ -36,20 +37,21 @@ def main(words: list[str]) -> int:
     """Run the job whose file is the only word; return 0 when it left a result."""
     job: Job = pickle.loads(Path(words[0]).read_bytes())
     try:
-        _run(job)
+        settings = _run(job)
     except CaseError as error:
         return _tell(job, str(error))
     except Exception as error:  # noqa: BLE001 - user code may raise anything; it becomes the line
         function = getattr(error, _FUNCTION, "the model")
         return _tell(job, describe_error(function, error))
-    return _tell(job, None)
+    return _tell(job, None, settings)
 
 
 # The attribute that marks an exception with the case file's function that raised it.
 _FUNCTION = "nnx_migrate_function"
 
 
-def _run(job: Job) -> None:
+def _run(job: Job) -> dict[str, Any]:
+    """Run one side; return the settings that the comparison reads, ready for JSON."""
     sys.path[:0] = [str(path) for path in job.path_entries]
     case = load_case(job.case)
     settings = {**case.settings, **job.overrides}
@@ -67,6 +69,12 @@ def _run(job: Job) -> None:
             _run_after(job, case, shared)
     except BadCase as error:
         raise CaseError(str(error)) from error
+    return {
+        "rngs": dict.fromkeys(shared.rngs, 0),  # only the names are read
+        "collections": list(shared.collections),
+        "tolerance": shared.tolerance,
+        "mesh": dict(shared.mesh) if isinstance(shared.mesh, Mapping) else None,
+    }
 
 
 def _run_before(job: Job, case: CaseFile, shared: ParityCase) -> None:
@@ -191,8 +199,8 @@ def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def _tell(job: Job, error: str | None) -> int:
-    outcome = {"error": error, "peak_rss_bytes": peak_rss_bytes()}
+def _tell(job: Job, error: str | None, settings: Mapping[str, Any] | None = None) -> int:
+    outcome = {"error": error, "settings": settings, "peak_rss_bytes": peak_rss_bytes()}
     job.outcome.write_text(json.dumps(outcome), encoding="utf-8")
     return 0 if error is None else 2
 
