@@ -27,6 +27,7 @@ class Record:
     """Outputs by scope path and by the number of the traced call, as the program sends them."""
 
     def __init__(self) -> None:
+        """Start empty."""
         self._traced = 0
         self._arrived: dict[tuple[int, str], list[Arrays]] = {}
 
@@ -123,8 +124,10 @@ def run(
             outputs, _ = apply(variables, *arguments.rebuild(arrays))
         return [leaf for leaf in jax.tree.leaves(outputs) if is_array(leaf)]
 
-    jax.block_until_ready(jax.jit(forward)(dict(variables), jax.random.key(11), list(arrays)))
-    jax.effects_barrier()
+    jax.block_until_ready(  # type: ignore[no-untyped-call]
+        jax.jit(forward)(dict(variables), jax.random.key(11), list(arrays))
+    )
+    jax.effects_barrier()  # type: ignore[no-untyped-call]
     return record.outputs()
 
 

@@ -53,6 +53,7 @@ class ParityCase:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        """Refuse what cannot be a case. Raises BadCase."""
         if not isinstance(self.inputs, tuple):
             raise BadCase(
                 f"inputs: expected a tuple of call arguments, found "
@@ -139,7 +140,7 @@ def surroundings(case: ParityCase, mesh: Mesh | None) -> Iterator[None]:
             stack.enter_context(jax.set_mesh(mesh))
         if case.axis_rules is not None:
             stack.enter_context(linen.logical_axis_rules(case.axis_rules))
-        stack.enter_context(nnx.use_eager_sharding(False))
+        stack.enter_context(nnx.use_eager_sharding(False))  # type: ignore[no-untyped-call]
         yield
 
 
@@ -151,7 +152,7 @@ def place(arrays: Sequence[Any], mesh: Mesh | None) -> list[Any]:
 
     def spec(value: Any) -> PartitionSpec:
         divides = value.ndim > 0 and value.shape[0] > 0 and value.shape[0] % size == 0
-        return PartitionSpec(axis) if divides else PartitionSpec()
+        return _spec(axis) if divides else _spec()
 
     return [jax.device_put(value, NamedSharding(mesh, spec(value))) for value in arrays]
 
@@ -160,5 +161,9 @@ def replicate(arrays: Mapping[str, Any], mesh: Mesh | None) -> dict[str, Any]:
     """Put variables on the mesh, whole on every device."""
     if mesh is None:
         return {name: jax.numpy.asarray(value) for name, value in arrays.items()}
-    sharding = NamedSharding(mesh, PartitionSpec())
+    sharding = NamedSharding(mesh, _spec())
     return {name: jax.device_put(value, sharding) for name, value in arrays.items()}
+
+
+def _spec(*axes: str) -> PartitionSpec:
+    return PartitionSpec(*axes)  # type: ignore[no-untyped-call]

@@ -283,12 +283,9 @@ def _depth(scope: _Scope) -> Attributes:
 
 
 def _type(value: Any) -> TensorType:
-    if isinstance(value, ir.RankedTensorType):
-        kind = value
-    elif ir.RankedTensorType.isinstance(value):
-        kind = ir.RankedTensorType(value)
-    else:
+    if not isinstance(value, ir.RankedTensorType):
         return TensorType(None, str(value))
+    kind = value
     if kind.encoding is not None or not kind.has_static_shape:
         return TensorType(None, str(value))
     return TensorType(tuple(kind.shape), str(kind.element_type))

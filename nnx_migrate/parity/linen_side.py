@@ -21,8 +21,15 @@ from nnx_migrate.parity.case import (
     replicate,
     surroundings,
 )
-from nnx_migrate.parity.measure import Variables, describe_error, initialise, measure, repetitions
-from nnx_migrate.parity.sides import SideResult
+from nnx_migrate.parity.measure import (
+    FORWARD,
+    Variables,
+    describe_error,
+    initialise,
+    measure,
+    repetitions,
+)
+from nnx_migrate.parity.sides import SideResult, SubmoduleOutput
 from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 
 
@@ -59,18 +66,22 @@ def _evaluate(
     try:
         with _observed(classes):
             init_values, values = initialise(build, constant=True)
-        real_values, _ = initialise(build, constant=False)
     except Exception as error:
         raise BadCase(
             f"{name}: the Linen module cannot be initialised: {describe_error(error)}"
         ) from error
+    # Stacks share keys where a lift does not split them: told from the values under real keys.
+    stacked = repetitions(init_values)
+    repeated = repetitions(initialise(build, constant=False)[0], init_values) if stacked else ()
     shapes = {path: shape_dtype(value) for path, value in values.items()}
     variables = replicate(
         {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
     )
     apply = _apply(case, module, treedefs[-1], list(values))
     measured = measure(case, apply, variables, arguments, arrays, control=True)
-    outputs = ()
+    if FORWARD in measured.errors:
+        raise BadCase(f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}")
+    outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_linen() as record:
             outputs = bisect.run(apply, variables, arguments, arrays, record)
@@ -80,7 +91,7 @@ def _evaluate(
         problems=_problems(classes),
         shapes=shapes,
         init_values=init_values,
-        repeated=repetitions(real_values),
+        repeated=repeated,
         submodules=outputs,
         **_fields(measured),
     )

@@ -8,6 +8,7 @@ ordered alike on both sides.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,15 @@ from nnx_migrate.parity import programs
 from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.constant_key import constant_key
 from nnx_migrate.parity.sides import Numbers
-from nnx_migrate.parity.values import Arrays, fetch, is_array, is_inexact, named_leaves, same_bits
+from nnx_migrate.parity.values import (
+    Arrays,
+    fetch,
+    is_array,
+    is_inexact,
+    named_leaves,
+    same_bits,
+    to_host,
+)
 
 Variables = dict[str, Any]
 Apply = Callable[[Variables, tuple[Any, ...], dict[str, Any]], tuple[Any, Variables]]
@@ -62,7 +71,7 @@ def retraced(stage: Callable[[], Any]) -> Any:
     try:
         return stage()
     except jax.errors.UnexpectedTracerError:
-        jax.clear_caches()
+        jax.clear_caches()  # type: ignore[no-untyped-call]
         return stage()
 
 
@@ -83,10 +92,10 @@ def measure(
     operands = (dict(variables), list(arrays))
     for name, stage in ((FORWARD, _forward), (LOSS_AND_GRADIENTS, _loss_and_gradients)):
         try:
-            retraced(lambda s=stage: s(case, apply, arguments, operands, result, control))
+            retraced(functools.partial(stage, case, apply, arguments, operands, result, control))
         except NoLoss as reason:
             result.skipped |= {LOSS: str(reason), GRADIENTS: str(reason)}
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
             failed = (name,) if name == FORWARD else (LOSS, GRADIENTS)
             result.errors |= dict.fromkeys(failed, describe_error(error))
     return result
@@ -244,22 +253,27 @@ def initialise(build: Callable[[], Variables], constant: bool) -> tuple[Arrays, 
     return fetch(values), values
 
 
-def repetitions(values: Mapping[str, Any]) -> tuple[str, ...]:
+def repetitions(
+    values: Mapping[str, Any], others: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
     """Name variables whose initial values repeat although they are random.
 
     Two variables with the same bits, or a stack whose slices along its first axis all agree:
-    the sign of sites that share a key. Constant arrays (zeros, ones) say nothing.
+    the sign of sites that share a key. Random is what differs from ``others``, the values under
+    other keys; without ``others``, only stacks are named.
     """
     found: list[str] = []
     seen: dict[tuple[Any, ...], str] = {}
     for path, value in sorted(values.items()):
-        array = np.asarray(value)
-        if array.size < 2 or not is_inexact(array.dtype) or bool(np.all(array == array.flat[0])):
+        array = to_host(value)
+        if not is_inexact(array.dtype) or array.size < 2 or bool(np.all(array == array.flat[0])):
+            continue
+        if others is not None and path in others and same_bits(array, others[path]):
             continue
         fingerprint = (array.shape, str(array.dtype), array.tobytes())
-        if fingerprint in seen:
+        if others is not None and fingerprint in seen:
             found.append(f"{path} = {seen[fingerprint]}")
         seen.setdefault(fingerprint, path)
-        if array.ndim > 2 and array.shape[0] > 1 and bool(np.all(array == array[:1])):
+        if array.ndim > 1 and array.shape[0] > 1 and bool(np.all(array == array[:1])):
             found.append(f"{path}: every slice along axis 0 is the same")
     return tuple(found)

@@ -29,7 +29,7 @@ from nnx_migrate.parity.measure import (
     measure,
     repetitions,
 )
-from nnx_migrate.parity.sides import SideResult
+from nnx_migrate.parity.sides import SideResult, SubmoduleOutput
 from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 
 CONSTRUCT = "construct"
@@ -53,7 +53,7 @@ def evaluate_nnx(case: ParityCase, *, submodules: bool = False) -> SideResult:
                 module = build()
         except BadCase:
             raise
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 (a finding about the migration)
             return SideResult("nnx", name, errors={CONSTRUCT: describe_error(error)})
         name = f"{type(module).__module__}.{type(module).__qualname__}"
         if not isinstance(module, nnx.Module):
@@ -65,13 +65,14 @@ def constructor_of(case: ParityCase) -> Callable[[nnx.Rngs], Any]:
     """Return the callable ``rngs -> module`` of a case; a migrated class is instantiated."""
     given = case.nnx
     if isinstance(given, type) and issubclass(given, nnx.Module):
-        if case.linen is None:
+        linen_module = case.linen
+        if linen_module is None:
             raise BadCase(
                 f"nnx: {given.__qualname__} is a class: expected a callable rngs -> module"
             )
         from nnx_migrate.parity.instantiate import instantiate
 
-        return lambda rngs: instantiate(given, case.linen, case.inputs, rngs)
+        return lambda rngs: instantiate(given, linen_module, case.inputs, rngs)
     if not callable(given) or isinstance(given, nnx.Module):
         raise BadCase(
             f"nnx: expected a callable rngs -> module or a migrated class, found "
@@ -101,7 +102,7 @@ def _evaluate(
         init_values, values = initialise(
             lambda: names.variables(nnx.state(build()))[0], constant=True
         )
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 (a finding about the migration)
         errors["init_values"] = describe_error(error)
     shapes = {path: shape_dtype(value) for path, value in values.items()}
     variables = replicate(
@@ -112,7 +113,7 @@ def _evaluate(
     stray: list[str] = []
     with _stray_linen(stray, bridged):
         measured = measure(case, apply, variables, arguments, arrays, control=False)
-    outputs = ()
+    outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_nnx(module, names.linen_module_path) as record:
             outputs = bisect.run(
@@ -126,7 +127,7 @@ def _evaluate(
         shapes=shapes,
         excluded=excluded,
         init_values=init_values,
-        repeated=repetitions(real_values),
+        repeated=repetitions(real_values, init_values),
         draws=len(keys),
         repeated_draws=len(keys) - len(set(keys)),
         first=measured.first,
@@ -164,6 +165,7 @@ class LinenNames:
     """Names of an NNX module's variables as Linen spells them: collection and scope path."""
 
     def __init__(self, path_map: Mapping[str, str]) -> None:
+        """Take a map from Linen paths to NNX paths, as in ``ParityCase``."""
         self._prefixes = sorted(
             ((nnx_path, linen_path) for linen_path, nnx_path in path_map.items()),
             key=lambda pair: -len(pair[0]),
@@ -178,7 +180,7 @@ class LinenNames:
                 return f"{new}/{path[len(old) + 1 :]}" if new else path[len(old) + 1 :]
         return path
 
-    def variables(self, state: nnx.State) -> tuple[Variables, tuple[str, ...]]:
+    def variables(self, state: nnx.State[Any, Any]) -> tuple[Variables, tuple[str, ...]]:
         """Return array values by Linen path, and the paths of what has no Linen counterpart."""
         values: Variables = {}
         excluded: list[str] = []
@@ -197,7 +199,9 @@ class LinenNames:
         leaves, _ = named_leaves(variable.get_value())
         return {f"{prefix}/{name}" if name else prefix: leaf for name, leaf in leaves.items()}
 
-    def replaced(self, state: nnx.State, variables: Mapping[str, Any]) -> nnx.State:
+    def replaced(
+        self, state: nnx.State[Any, Any], variables: Mapping[str, Any]
+    ) -> nnx.State[Any, Any]:
         """Return the state with the values of ``variables``; what is excluded stays as it is."""
         entries = []
         for path, variable in nnx.to_flat_state(state):

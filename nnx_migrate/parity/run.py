@@ -25,11 +25,10 @@ def check(case: ParityCase) -> ParityReport:
     report = judge(case, linen, nnx)
     if wants_submodules(report):
         # Recording every submodule is slow, so it waits until there is something to locate.
-        located = [
-            dataclasses.replace(side, submodules=evaluate(case, submodules=True).submodules)
-            for side, evaluate in ((linen, evaluate_linen), (nnx, evaluate_nnx))
-        ]
-        report = judge(case, *located)
+        ours = evaluate_linen(case, submodules=True).submodules
+        theirs = evaluate_nnx(case, submodules=True).submodules
+        found = bisect.first_difference(ours, theirs, case.tolerance)
+        report = dataclasses.replace(report, first_difference=found)
     return dataclasses.replace(report, seconds=round(time.monotonic() - start, 3))
 
 

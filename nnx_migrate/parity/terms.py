@@ -47,12 +47,14 @@ class Terms:
     """
 
     def __init__(self, rules: Mapping[str, Rule]) -> None:
+        """Start without terms."""
         self._rules = dict(rules)
         self._numbers: dict[Term, int] = {}
         self._terms: list[Term] = []
         self.fired: set[str] = set()
 
     def __getitem__(self, number: int) -> Term:
+        """Return the term of a number."""
         return self._terms[number]
 
     def intern(self, term: Term) -> int:

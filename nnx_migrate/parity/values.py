@@ -28,6 +28,7 @@ class ShapeDtype:
     dtype: str
 
     def __str__(self) -> str:
+        """Return for example ``float32[2,3]``."""
         return f"{self.dtype}[{','.join(map(str, self.shape))}]"
 
 
@@ -155,7 +156,7 @@ def emptiness(arrays: Iterable[Array]) -> str | None:
 
 
 def _all_nan(value: Array) -> bool:
-    return bool(np.all(value != value))
+    return bool(np.all(np.isnan(value.astype(np.complex128))))
 
 
 def _nonzero(value: Array) -> Array:
