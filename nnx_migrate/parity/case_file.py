@@ -117,11 +117,11 @@ def describe_error(function: str, error: BaseException) -> str:
     message = " ".join(str(error).split())
     if len(message) > 400:
         message = f"{message[:400]}..."
-    where = _place(error)
+    where = place(error)
     return f"{function} raised {type(error).__name__}: {message}{f' ({where})' if where else ''}"
 
 
-def _place(error: BaseException) -> str:
+def place(error: BaseException) -> str:
     """Return ``file:line`` of the innermost frame outside installed packages, else of any."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{Path(error.filename).name}:{error.lineno}"

@@ -24,6 +24,7 @@ from nnx_migrate.parity.case_file import (
     call_arguments,
     describe_error,
     load_case,
+    place,
     told,
 )
 from nnx_migrate.parity.process import Job, device_flags
@@ -68,7 +69,8 @@ def _run(job: Job) -> dict[str, Any]:
         else:
             _run_after(job, case, shared)
     except BadCase as error:
-        raise CaseError(str(error)) from error
+        where = place(error.__cause__) if error.__cause__ and job.side == "before" else ""
+        raise CaseError(f"{error}{f' ({where})' if where else ''}") from error
     return {
         "rngs": dict.fromkeys(shared.rngs, 0),  # only the names are read
         "collections": list(shared.collections),

@@ -1,0 +1,74 @@
+"""Reading a migration map, and the paths it says have moved."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
+from nnx_migrate.parity.calls import Call
+from nnx_migrate.parity.migration_map import BadMap, load_map, path_map_of
+
+ENTRY = ClassMap(
+    linen="pkg.models.Mlp",
+    nnx="pkg.models.Mlp",
+    fields={"name_": "label"},
+    size_arguments=(
+        SizeArgument("in_features", argument="x"),
+        SizeArgument("x_shape", argument="x", axis=None, optional=True),
+    ),
+    attributes={"Dense_0": "Dense_0"},
+    rng_streams=("dropout",),
+)
+
+
+def test_what_was_written_is_read_back(tmp_path: Path) -> None:
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps({"schema": 1, "classes": [asdict(ENTRY)]}))
+    assert load_map(path) == MigrationMap(classes=(ENTRY,))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "map.json: No such file"),
+        ("{", r"map.json: not JSON"),
+        ("[]", r'expected a migration map with "schema": 1'),
+        ('{"schema": 2, "classes": []}', r'expected a migration map with "schema": 1'),
+        ('{"schema": 1}', "malformed class entry"),
+        ('{"schema": 1, "classes": [{"linen": "a.B"}]}', r"malformed class entry .*'nnx'"),
+        (
+            '{"schema": 1, "classes": [{"linen": "a", "nnx": "a", "size_arguments": [{"x": 1}]}]}',
+            "malformed class entry",
+        ),
+    ],
+)
+def test_what_is_no_map_is_one_line(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "map.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(BadMap, match=message):
+        load_map(path)
+
+
+def test_names_that_stay_move_nothing() -> None:
+    calls = (Call((), "pkg.models.Mlp", "__call__", ()),)
+    assert path_map_of(MigrationMap(classes=(ENTRY,)), calls) == {}
+
+
+def test_moved_attributes_compose_along_the_scope_path() -> None:
+    outer = ClassMap(linen="m.Outer", nnx="m.Outer", attributes={"if": "if_"})
+    inner = ClassMap(linen="m.Inner", nnx="m.Inner", attributes={"Dense_0": "proj"})
+    calls = (
+        Call((), "m.Outer", "__call__", ()),
+        Call(("if",), "m.Inner", "__call__", ()),
+        Call(("other",), "m.Inner", "__call__", ()),
+    )
+    assert path_map_of(MigrationMap(classes=(outer, inner)), calls) == {
+        "if": "if_",
+        "if/Dense_0": "if_/proj",
+        "other/Dense_0": "other/proj",
+    }
