@@ -184,7 +184,7 @@ def _spread(value: Value, count: int) -> tuple[Expr | None, ...]:
         return tuple(Expr(ast.Subscript(value.expr.node, i, ast.Load())) for i in indices)
     if sizes is None:
         return (None,) * count
-    if len(sizes) == 1 and sizes[0] and sizes[0].constant is None:
+    if len(sizes) == 1 and sizes[0] is not None and sizes[0].text == "None":
         return (_ONE,) * count
     return sizes if len(sizes) == count else sizes * count if len(sizes) == 1 else (None,) * count
 

@@ -1,0 +1,109 @@
+"""Which classes are converted: conversion, refusals and the cut, until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes import (
+    ClassRefusal,
+    ConversionContext,
+    ConvertedClass,
+    convert_class,
+)
+from nnx_migrate.rewrite.cut import Cut, Links, cut, links_of
+from nnx_migrate.rewrite.keep import is_kept, kept_lines
+from nnx_migrate.sizes import ClassSizes
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+
+@dataclass
+class Decisions:
+    """What becomes of every Linen class of the project."""
+
+    converted: dict[str, ConvertedClass] = field(default_factory=dict)
+    refused: dict[str, ClassRefusal] = field(default_factory=dict)
+    cuts: dict[str, Cut] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    outside: frozenset[str] = frozenset()  # classes of files that are only read
+
+
+def decide(
+    project: Project,
+    sizes: Mapping[str, ClassSizes],
+    targets: frozenset[int],
+    select: tuple[str, ...],
+    exclude: tuple[str, ...],
+    barred: Mapping[str, ClassRefusal],
+) -> Decisions:
+    """Decide over all classes.
+
+    Args:
+        targets: ``id`` of the modules that may change.
+        barred: classes that an earlier attempt showed cannot be converted.
+    """
+    outside = frozenset(n for n, cls in project.linen.items() if id(cls.module) not in targets)
+    kept = frozenset(
+        name
+        for name, cls in project.linen.items()
+        if name not in outside and (_is_kept(cls) or not _is_selected(name, select, exclude))
+    )
+    decisions = Decisions(kept=kept, outside=outside, refused=dict(barred))
+    links = links_of(project)
+    pending = frozenset(project.linen) - kept - outside - barred.keys()
+    pending -= _join_cuts(decisions, links, pending)
+    while True:
+        context = _context(sizes, pending)
+        refused = _convert(project, sizes, context, pending, decisions)
+        gone = refused | _join_cuts(decisions, links, pending - refused)
+        if not gone:
+            return decisions
+        pending -= gone
+
+
+def _convert(
+    project: Project,
+    sizes: Mapping[str, ClassSizes],
+    context: ConversionContext,
+    pending: frozenset[str],
+    decisions: Decisions,
+) -> frozenset[str]:
+    decisions.converted = {}
+    refused = set()
+    for name in sorted(pending):
+        result = convert_class(project, project.linen[name], sizes[name], context)
+        if isinstance(result, ConvertedClass):
+            decisions.converted[name] = result
+        else:
+            decisions.refused[name] = result
+            refused.add(name)
+    return frozenset(refused)
+
+
+def _join_cuts(decisions: Decisions, links: Links, pending: frozenset[str]) -> frozenset[str]:
+    staying = frozenset(links.bases) - pending
+    cuts = cut(links, staying, pending)
+    decisions.cuts.update({one.name: one for one in cuts})
+    return frozenset(one.name for one in cuts)
+
+
+def _context(sizes: Mapping[str, ClassSizes], pending: frozenset[str]) -> ConversionContext:
+    arguments: dict[str, tuple[SizeArgument, ...]] = {
+        name: sizes[name].new_arguments for name in pending
+    }
+    factories = frozenset(name for name in pending if sizes[name].exports_out_features)
+    return ConversionContext(pending, arguments, factories)
+
+
+def _is_kept(cls: ClassInfo) -> bool:
+    return is_kept(cls.node, kept_lines(cls.module))
+
+
+def _is_selected(name: str, select: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+    if any(fnmatchcase(name, glob) for glob in exclude):
+        return False
+    globs = [glob for glob in select if "/" not in glob and not glob.endswith(".py")]
+    return not globs or any(fnmatchcase(name, glob) for glob in globs)

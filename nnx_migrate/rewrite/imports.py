@@ -1,0 +1,218 @@
+"""Import statements of a rewritten file: Linen's that are no longer used go, NNX's come."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.rules.base import IMPORT_LINES
+from nnx_migrate.source.names import relative_target
+from nnx_migrate.source.project import parse
+from nnx_migrate.source.spans import Lines
+
+_BINDS = {"flax.core": "flax"}
+
+
+class ImportConflict(Exception):
+    """A name that new code needs is bound to something else in the file."""
+
+
+@dataclass(frozen=True)
+class _Edit:
+    start: int
+    end: int
+    text: str
+
+
+def fix_imports(
+    text: str, needed: frozenset[str], package: str, is_exported: Callable[[str], bool]
+) -> str:
+    """Text with its imports settled.
+
+    Args:
+        text: a file's text after every other edit.
+        needed: keys of ``IMPORT_LINES`` that its new code uses.
+        package: package that relative imports start from.
+        is_exported: whether other files take a name from this one.
+
+    Raises:
+        ImportConflict: a needed name means something else in this file.
+    """
+    module = parse("rewritten", "rewritten", text)
+    lines, used = module.lines, _loaded(module.tree)
+    missing = sorted(name for name in needed if not _is_imported(module.tree, name))
+    for name in missing:
+        if _is_bound(module.tree, _BINDS.get(name, name)):
+            raise ImportConflict(
+                f"the name {name!r} is needed for {IMPORT_LINES[name]!r} but means something else"
+                " in this file; rename it"
+            )
+    new_lines = [IMPORT_LINES[name] for name in missing]
+    edits: list[_Edit] = []
+    home: ast.stmt | None = None
+    for statement, alone in _imports(module.tree.body):
+        gone = _unused(statement, used, package, is_exported)
+        if not gone:
+            continue
+        if len(gone) < len(statement.names):
+            edits.append(_without(lines, statement, gone))
+        elif home is None and alone == "top":
+            home = statement
+            span = lines.span(statement)
+            edits.append(_Edit(span.start, span.end, lines.newline.join(new_lines)))
+            if not new_lines:
+                edits[-1] = _removed(lines, statement)
+        elif alone == "only":
+            span = lines.span(statement)
+            edits.append(_Edit(span.start, span.end, "pass"))
+        else:
+            edits.append(_removed(lines, statement))
+    if home is None and new_lines:
+        edits.append(_inserted(lines, module.tree, new_lines))
+    return _applied(text, edits)
+
+
+def _loaded(tree: ast.Module) -> set[str]:
+    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    strings = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200
+    ]
+    return names | {word for text in strings for word in _quoted(text)}
+
+
+def _quoted(text: str) -> Iterator[str]:
+    """Names in a quoted annotation or ``__all__``; prose has spaces."""
+    if " " not in text.strip() and text:
+        yield text.split(".")[0].split("[")[0].strip("'\"")
+
+
+def _imports(body: list[ast.stmt]) -> Iterator[tuple[ast.Import | ast.ImportFrom, str]]:
+    """Import statements with where they stand: at top level, alone in a block, or in a block."""
+    for statement in body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            yield statement, "top"
+        for block in _blocks(statement):
+            for inner, place in _imports(block):
+                yield inner, ("only" if len(block) == 1 else "block") if place == "top" else place
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            yield block
+    for handler in getattr(statement, "handlers", []):
+        yield handler.body
+
+
+def _unused(
+    statement: ast.Import | ast.ImportFrom,
+    used: set[str],
+    package: str,
+    is_exported: Callable[[str], bool],
+) -> list[ast.alias]:
+    gone = []
+    for alias in statement.names:
+        if isinstance(statement, ast.Import):
+            target, bound = alias.name, alias.asname or alias.name
+            if alias.asname is None and alias.name != "flax.linen":
+                continue
+            bound = alias.asname or "flax"
+        else:
+            target = f"{relative_target(package, statement.level, statement.module)}.{alias.name}"
+            bound = alias.asname or alias.name
+        is_linen = target == "flax.linen" or target.startswith("flax.linen.")
+        if is_linen and alias.name != "*" and bound not in used and not is_exported(bound):
+            gone.append(alias)
+    return gone
+
+
+def _without(lines: Lines, statement: ast.Import | ast.ImportFrom, gone: list[ast.alias]) -> _Edit:
+    """The statement with some names left out; comments between names stay where they were."""
+    first, last = lines.span(statement.names[0]).start, lines.span(statement.names[-1]).end
+    kept = [alias for alias in statement.names if alias not in gone]
+    listed = lines.text[first:last]
+    if "\n" not in listed and "\r" not in listed:
+        return _Edit(first, last, ", ".join(lines.segment(alias) for alias in kept))
+    text, cut = "", first
+    for index, alias in enumerate(statement.names):
+        following = statement.names[index + 1] if index + 1 < len(statement.names) else None
+        end = lines.span(following).start if following else last
+        if alias in gone:
+            text += lines.text[cut : lines.span(alias).start]
+            cut = end
+    return _Edit(first, last, (text + lines.text[cut:last]).rstrip().rstrip(","))
+
+
+def _removed(lines: Lines, statement: ast.stmt) -> _Edit:
+    span = lines.span(statement)
+    start, end = lines.line_start(span.start), lines.line_end(span.end)
+    alone = not lines.text[start : span.start].strip() and not lines.text[span.end : end].strip()
+    return _Edit(start, end, "") if alone else _Edit(span.start, span.end, "pass")
+
+
+def _inserted(lines: Lines, tree: ast.Module, new_lines: list[str]) -> _Edit:
+    after: ast.stmt | None = None
+    for statement in tree.body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            after = statement
+            if _mentions_flax(statement):
+                break
+        elif after is None and _is_docstring(statement):
+            after = statement
+    text = lines.newline.join(new_lines) + lines.newline
+    if after is None:
+        return _Edit(0, 0, text)
+    end = lines.line_end(lines.span(after).end)
+    if end == len(lines.text) and not lines.text.endswith(("\n", "\r")):
+        text = lines.newline + text.rstrip("\r\n")
+    return _Edit(end, end, text)
+
+
+def _mentions_flax(statement: ast.Import | ast.ImportFrom) -> bool:
+    module = statement.module or "" if isinstance(statement, ast.ImportFrom) else ""
+    return module.startswith("flax") or any(a.name.startswith("flax") for a in statement.names)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
+def _is_imported(tree: ast.Module, name: str) -> bool:
+    wanted = ast.dump(ast.parse(IMPORT_LINES[name]).body[0])
+    wanted_aliases = _pairs(ast.parse(IMPORT_LINES[name]).body[0])
+    return any(
+        ast.dump(statement) == wanted or wanted_aliases <= _pairs(statement)
+        for statement in tree.body
+    )
+
+
+def _pairs(statement: ast.stmt) -> set[tuple[str, str]]:
+    """(what, bound name) of every name an import statement binds."""
+    if isinstance(statement, ast.Import):
+        return {(a.name, a.asname or a.name) for a in statement.names}
+    if isinstance(statement, ast.ImportFrom) and statement.level == 0:
+        return {(f"{statement.module}.{a.name}", a.asname or a.name) for a in statement.names}
+    return set()
+
+
+def _is_bound(tree: ast.Module, name: str) -> bool:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
+            return True
+        if isinstance(node, ast.arg) and node.arg == name:
+            return True
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            return True
+        if isinstance(node, ast.alias) and (node.asname or node.name.split(".")[0]) == name:
+            return not (name == "flax" and node.name.startswith("flax"))
+    return False
+
+
+def _applied(text: str, edits: list[_Edit]) -> str:
+    for edit in sorted(edits, key=lambda one: one.start, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text

@@ -1,0 +1,121 @@
+"""From source texts to a project: module names, parsing, which files matter."""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from nnx_migrate.model import FileResult, FileStatus
+from nnx_migrate.source.project import Module, Project, module_name, parse
+
+if TYPE_CHECKING:
+    from nnx_migrate.rewrite.request import RewriteRequest
+    from nnx_migrate.source.files import SourceText
+
+_ALL = 200  # projects up to this many files are indexed whole
+
+
+@dataclass
+class Loaded:
+    """The project as parsed, which of its modules are to be rewritten, and what failed."""
+
+    project: Project
+    targets: dict[str, Module] = field(default_factory=dict)  # by path relative to PATH
+    unchanged: list[str] = field(default_factory=list)
+    failures: list[FileResult] = field(default_factory=list)
+
+
+def load(request: RewriteRequest) -> Loaded:
+    """Parse the files that can matter to Linen code."""
+    base = request.base or request.root
+    targets = {id(source): _relative(source.path, base) for source in request.files}
+    sources = [*request.files, *request.context]
+    names = _names(sources, request.root)
+    loaded = Loaded(Project())
+    for source in _relevant(sources):
+        name, is_package = names[id(source)]
+        path = targets.get(id(source))
+        try:
+            module = _parsed(name, path or str(source.path), source.text, is_package)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            if path is not None:
+                loaded.failures.append(FileResult(path, FileStatus.FAILED, error=_reason(error)))
+            continue
+        loaded.project.modules[name] = module
+        if path is not None:
+            loaded.targets[path] = module
+    done = {*loaded.targets, *(failure.path for failure in loaded.failures)}
+    for source in request.files:
+        path = targets[id(source)]
+        if path not in done:
+            _check_skipped(loaded, path, source.text)
+    return loaded
+
+
+def _parsed(name: str, path: str, text: str, is_package: bool) -> Module:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes in the user's strings
+        return parse(name, path, text, is_package=is_package)
+
+
+def _check_skipped(loaded: Loaded, path: str, text: str) -> None:
+    """A file without a word of Flax is unchanged, but a broken one is still reported."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        loaded.failures.append(FileResult(path, FileStatus.FAILED, error=_reason(error)))
+        return
+    loaded.unchanged.append(path)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, SyntaxError):
+        place = f"line {error.lineno}, column {error.offset}"
+        hint = "; is it Python 2?" if "print" in str(error.msg) else ""
+        return f"not valid Python at {place}: {error.msg}{hint}; fix the file and run again"
+    return f"cannot be parsed: {type(error).__name__}: {error}"
+
+
+def _relative(path: Path, base: Path) -> str:
+    try:
+        return path.relative_to(base).as_posix()
+    except ValueError:
+        return path.as_posix()
+
+
+def _names(sources: list[SourceText], root: Path) -> dict[int, tuple[str, bool]]:
+    """Import name of every file: from the first folder above it that is no package."""
+    names: dict[int, tuple[str, bool]] = {}
+    seen: dict[str, int] = {}
+    paths = {source.path for source in sources}
+    for source in sources:
+        top = source.path.parent
+        while top != top.parent and (top / "__init__.py" in paths or (top / "__init__.py").exists()):
+            top = top.parent
+        name, is_package = module_name(PurePosixPath(source.path.relative_to(top).as_posix()))
+        if not name or name in seen:
+            whole = _relative(source.path, root)
+            name, is_package = module_name(PurePosixPath(whole.lstrip("/").replace("../", "")))
+        seen[name] = id(source)
+        names[id(source)] = (name, is_package)
+    return names
+
+
+def _relevant(sources: list[SourceText]) -> Iterable[SourceText]:
+    """Files that name Flax, and those that mention a class or module of such a file."""
+    if len(sources) <= _ALL:
+        return sources
+    chosen = [source for source in sources if "flax" in source.text]
+    rest = [source for source in sources if "flax" not in source.text]
+    words = {name for source in chosen for name in re.findall(r"^class (\w+)", source.text, re.M)}
+    if words:
+        pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(words))) + r")\b")
+        chosen += [source for source in rest if pattern.search(source.text)]
+    return chosen

@@ -1,0 +1,27 @@
+"""What one rewriting run is asked to do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nnx_migrate.source.files import SourceText
+
+
+@dataclass(frozen=True)
+class RewriteRequest:
+    """Files to rewrite and the project around them.
+
+    ``files`` are rewritten, ``context`` only read. Paths in results are relative to ``base``.
+    ``select`` and ``exclude`` are globs over qualified class names.
+    """
+
+    root: Path
+    files: tuple[SourceText, ...]
+    context: tuple[SourceText, ...] = ()
+    select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    jobs: int = 1
+    base: Path | None = None
