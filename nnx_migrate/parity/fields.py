@@ -28,9 +28,10 @@ from flax import linen
 from flax.core import FrozenDict
 
 from nnx_migrate.parity.calls import Call, qualified_name, record_calls
+from nnx_migrate.parity.case import BadCase
 
 
-class CannotCross(Exception):
+class CannotCross(BadCase):
     """A field cannot reach the other side; the message is one line for the user."""
 
 

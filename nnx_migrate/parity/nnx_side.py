@@ -23,6 +23,7 @@ from nnx_migrate.parity.case import (
 from nnx_migrate.parity.constant_key import recorded_draws
 from nnx_migrate.parity.measure import (
     Apply,
+    Measured,
     Variables,
     describe_error,
     initialise,
@@ -35,10 +36,11 @@ from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 CONSTRUCT = "construct"
 
 
-def evaluate_nnx(case: ParityCase, *, submodules: bool = False) -> SideResult:
+def evaluate_nnx(case: ParityCase, *, submodules: bool = False, numbers: bool = True) -> SideResult:
     """Run everything that can be said about the NNX module of a case.
 
-    With ``submodules``, also record the output of every submodule call (slower). A constructor
+    With ``submodules``, also record the output of every submodule call (slower); without
+    ``numbers`` only what precedes the forward pass, and those outputs. A constructor
     that raises is a finding about the migration: it is in ``errors["construct"]``.
     """
     construct = constructor_of(case)
@@ -58,7 +60,9 @@ def evaluate_nnx(case: ParityCase, *, submodules: bool = False) -> SideResult:
         name = f"{type(module).__module__}.{type(module).__qualname__}"
         if not isinstance(module, nnx.Module):
             return SideResult("nnx", name, problems=(f"{name} is not a flax.nnx.Module",))
-        return _evaluate(case, build, module, name, arguments, arrays, mesh, keys, submodules)
+        return _evaluate(
+            case, build, module, name, arguments, arrays, mesh, keys, submodules, numbers
+        )
 
 
 def constructor_of(case: ParityCase) -> Callable[[nnx.Rngs], Any]:
@@ -72,7 +76,9 @@ def constructor_of(case: ParityCase) -> Callable[[nnx.Rngs], Any]:
             )
         from nnx_migrate.parity.instantiate import instantiate
 
-        return lambda rngs: instantiate(given, linen_module, case.inputs, rngs)
+        return lambda rngs: instantiate(
+            given, linen_module, case.inputs, rngs, kwargs=case.kwargs, method=case.method
+        )
     if not callable(given) or isinstance(given, nnx.Module):
         raise BadCase(
             f"nnx: expected a callable rngs -> module or a migrated class, found "
@@ -91,6 +97,7 @@ def _evaluate(
     mesh: Any,
     keys: list[bytes],
     submodules: bool,
+    numbers: bool,
 ) -> SideResult:
     bridged = _bridged(module)
     names = LinenNames(case.path_map or {})
@@ -112,7 +119,9 @@ def _evaluate(
     apply = _apply(case, module, names, written)
     stray: list[str] = []
     with _stray_linen(stray, bridged):
-        measured = measure(case, apply, variables, arguments, arrays, control=False)
+        measured = Measured()
+        if numbers:
+            measured = measure(case, apply, variables, arguments, arrays, control=False)
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_nnx(module, names.linen_module_path) as record:
@@ -244,7 +253,8 @@ def _apply(case: ParityCase, module: nnx.Module, names: LinenNames, written: set
         outputs = jax.tree.map(_bare, call(*args, **kwargs), is_leaf=_is_variable)
         after, _ = names.variables(nnx.state(copy))
         for path, value in after.items():
-            if value is not variables.get(path):
+            # Transforms hand read-only parameters back as new tracers: those are no writes.
+            if value is not variables.get(path) and not path.startswith("params/"):
                 written.add(path)
         wanted = {p: v for p, v in after.items() if p.split("/", 1)[0] in case.collections}
         return outputs, wanted

@@ -60,6 +60,7 @@ def _run(job: Job) -> dict[str, Any]:
     with told("inputs()"):
         inputs, kwargs = call_arguments(case.inputs(), case.path)
     from nnx_migrate.parity.case import BadCase, ParityCase
+    from nnx_migrate.parity.fields import CannotCross
 
     loss = None if case.loss is None else _named("loss()", case.loss)
     try:
@@ -69,7 +70,8 @@ def _run(job: Job) -> dict[str, Any]:
         else:
             _run_after(job, case, shared)
     except BadCase as error:
-        where = place(error.__cause__) if error.__cause__ and job.side == "before" else ""
+        own = job.side == "before" and not isinstance(error, CannotCross) and error.__cause__
+        where = place(own) if own else ""
         raise CaseError(f"{error}{f' ({where})' if where else ''}") from error
     return {
         "rngs": dict.fromkeys(shared.rngs, 0),  # only the names are read
@@ -139,13 +141,10 @@ def _describe(job: Job, case: ParityCase) -> None:
     from nnx_migrate.parity.case import mesh_of, surroundings
 
     assert case.linen is not None
-    try:
-        with surroundings(case, mesh_of(case)):
-            description = fields.describe(
-                case.linen, case.inputs, case.kwargs, tuple(case.rngs), case.method
-            )
-    except fields.CannotCross as error:
-        raise CaseError(str(error)) from error
+    with surroundings(case, mesh_of(case)):
+        description = fields.describe(
+            case.linen, case.inputs, case.kwargs, tuple(case.rngs), case.method
+        )
     job.description.write_bytes(pickle.dumps(description))
 
 
@@ -165,8 +164,7 @@ def _from_case(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _from_description(job: Job, shared: ParityCase) -> ParityCase:
     """Complete the case with a constructor built from what the before side described."""
-    from nnx_migrate.parity.case import BadCase
-    from nnx_migrate.parity.fields import CannotCross, Description
+    from nnx_migrate.parity.fields import Description
     from nnx_migrate.parity.instantiate import build
     from nnx_migrate.parity.migration_map import BadMap, load_map, path_map_of
 
@@ -177,10 +175,7 @@ def _from_description(job: Job, shared: ParityCase) -> ParityCase:
         raise CaseError(str(error)) from error
 
     def construct(rngs: Any) -> Any:
-        try:
-            return build(description, rngs, map=migration_map)
-        except CannotCross as error:
-            raise BadCase(str(error)) from error
+        return build(description, rngs, map=migration_map)
 
     path_map = {**path_map_of(migration_map, description.calls), **(shared.path_map or {})}
     return dataclasses.replace(shared, nnx=construct, path_map=path_map or None)

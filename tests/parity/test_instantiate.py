@@ -16,6 +16,7 @@ from flax import linen, nnx
 from jax.sharding import Mesh, PartitionSpec
 
 from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
+from nnx_migrate.parity import BadCase, ParityCase, check
 from nnx_migrate.parity.calls import Call
 from nnx_migrate.parity.fields import CannotCross, describe
 from nnx_migrate.parity.instantiate import build, instantiate
@@ -300,3 +301,33 @@ def test_modules_without_a_scope_path_need_one_answer_of_their_class(
     sizes, missing = sizes_for(Twin, ("value",), None, calls, None, name)
     assert sizes == expected
     assert missing == (() if expected else ("in_features",))
+
+
+def test_a_case_may_name_the_migrated_class() -> None:
+    class Scale(linen.Module):
+        factor: float
+
+        @linen.compact
+        def __call__(self, x, *, shift):
+            return linen.Dense(3)(x * self.factor + shift)
+
+    class NewScale(nnx.Module):
+        def __init__(self, factor: float, *, shift_shape: Any, in_features: int, rngs: nnx.Rngs):
+            self.factor = factor
+            self.Dense_0 = nnx.Linear(in_features, 3, rngs=rngs)
+
+        def __call__(self, x, *, shift):
+            return self.Dense_0(x * self.factor + shift)
+
+    case = ParityCase(linen=Scale(2.0), nnx=NewScale, inputs=(X,), kwargs={"shift": X[0]})
+    report = check(case)
+    assert report.ok, report.summary()
+
+
+def test_a_case_whose_class_cannot_be_built_is_a_bad_case() -> None:
+    class NewHolder(nnx.Module):
+        def __init__(self, *, memory_features: int, rngs: nnx.Rngs):
+            pass
+
+    with pytest.raises(BadCase, match="memory_features"):
+        check(ParityCase(linen=Holder(), nnx=NewHolder, inputs=(X,)))
