@@ -92,9 +92,7 @@ def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
             yield target, value
 
 
-def _note_mutation(
-    statement: ast.stmt, items: Mapping[int, Item], local: dict[str, Kind]
-) -> None:
+def _note_mutation(statement: ast.stmt, items: Mapping[int, Item], local: dict[str, Kind]) -> None:
     """``layers.append(nn.Dense(3))`` makes ``layers`` a structure; so does ``d[k] = ...``."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=args)):

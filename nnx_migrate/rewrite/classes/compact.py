@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.classes.construct import Builder, is_inline, operands_of
+from nnx_migrate.rewrite.classes.construct import Builder, is_inline, operands_of, optional_sizes
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.emit import Emitter, needs_counter, reference
 from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names
@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.classes.moved import Moves, moves_of, with_keywords, wi
 from nnx_migrate.rewrite.classes.naming import COUNTER, Name, names_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.slicing import Slicer
-from nnx_migrate.rewrite.classes.taint import Replaced, Taint, taint_of
+from nnx_migrate.rewrite.classes.taint import Taint, taint_of
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
@@ -90,9 +90,7 @@ class CompactConverter:
         taint = self._taint(steps)
         names = names_of(steps, frozenset(taint.steps))
         operands = {key: operands_of(items[key], moves.values) for key in inside}
-        slicer = Slicer(
-            frozenset(_parameters(self.method)), self.replaced, operands, taint
-        )
+        slicer = Slicer(frozenset(_parameters(self.method)), self.replaced, operands, taint)
         kept = slicer.run(steps)
         lines, reads = self._lines(
             kept, items, names, moves, slicer.values, slicer.hoisted, receiver
@@ -104,9 +102,7 @@ class CompactConverter:
         if counted:
             self.remarks.imports.add("nnm")
             lines = (f"{self.layout.body}{COUNTER} = nnm.LinenNames()", *lines)
-        fixed = tuple(
-            name.literal for key, name in names.items() if key in inside and name.literal
-        )
+        fixed = tuple(name.literal for key, name in names.items() if key in inside and name.literal)
         return CompactPart(lines, edits, header, fixed, lazy, reads)
 
     def _taint(self, steps: tuple[Step, ...]) -> Taint:
@@ -120,8 +116,8 @@ class CompactConverter:
     def _lazy(self, items: Mapping[int, Item]) -> dict[int, Item]:
         """Variables whose initial value or existence only the call decides."""
         variables = {k: one for k, one in items.items() if one.kind is ItemKind.VARIABLE}
-        if not variables:
-            return {}
+        if not variables or self.method.name != "__call__":
+            return variables  # whether the initial call reaches a helper is not known
         steps = flow_of(self.method.body, items)
         replaced = self.replaced | {key: frozenset() for key in items}
         taint = taint_of(steps, _parameters(self.method), replaced)
@@ -159,11 +155,16 @@ class CompactConverter:
                 temporaries[key] = _temporary(item, len(temporaries), self.method)
             edits[key] = self._reference_edit(item, name, temporaries.get(key), receiver)
         if receiver != "self":
-            raise Refused(
-                self.method, "the module is not called 'self'", "rename it to self", RULE
-            )
+            raise Refused(self.method, "the module is not called 'self'", "rename it to self", RULE)
         scope = self.cls.scope.enter(self.method)
-        builder = Builder(self.project, scope, self.context, self.remarks, moves.values)
+        builder = Builder(
+            self.project,
+            scope,
+            self.context,
+            self.remarks,
+            moves.values,
+            optional=optional_sizes(self.sizes),
+        )
         emitter = Emitter(
             base.with_edits(edits),
             self.layout,

@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes.references import Remarks
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.rewrite.rules import convert_call, convert_factory, is_linen
 from nnx_migrate.rewrite.rules.base import PLACEMENT, LayerCall, same_call
-from nnx_migrate.sizes.result import Site, SiteKind
+from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "submodule"
@@ -39,6 +39,20 @@ class Builder:
     remarks: Remarks
     moved: Collection[int] = ()
     rngs: str = "rngs"
+    optional: frozenset[str] = frozenset()  # size arguments that may be None
+
+    def guard(self, item: Item, text: str) -> str | None:
+        """The condition under which the built ``text`` has all its sizes, if there is one."""
+        passed = set()
+        site = item.site
+        if site is not None and site.kind is SiteKind.CLASS:
+            child = self.context.new_arguments.get(site.symbol or "", ())
+            passed = {site.sizes.get(one.name) for one in child if one.optional}
+        names = {
+            one.id for one in ast.walk(ast.parse(text, mode="eval")) if isinstance(one, ast.Name)
+        }
+        needed = sorted((names & self.optional) - passed)
+        return " and ".join(f"{name} is not None" for name in needed) or None
 
     def __call__(self, item: Item, renderer: Renderer) -> str:
         """The constructor expression of ``item``."""
@@ -128,6 +142,11 @@ def _plain_value(item: Item) -> ast.expr | None:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def optional_sizes(sizes: ClassSizes) -> frozenset[str]:
+    """Size arguments that callers may leave out."""
+    return frozenset(one.name for one in sizes.new_arguments if one.optional)
 
 
 def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.model import ClassMap, Confidence, SizeArgument
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes
 from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart, global_reads
-from nnx_migrate.rewrite.classes.construct import Builder, is_inline
+from nnx_migrate.rewrite.classes.construct import Builder, optional_sizes
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
     ConversionContext,
     ConvertedClass,
     Refused,
 )
-from nnx_migrate.rewrite.classes.emit import is_attribute_name
+from nnx_migrate.rewrite.classes.evaluation import bound_names, own_bound_names
 from nnx_migrate.rewrite.classes.fields import Parameter, parameters_of, signature
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, defined_names, find_items
@@ -27,6 +28,7 @@ from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.setup import SetupConverter, SetupPart
 from nnx_migrate.rewrite.render import Renderer, Unrenderable
 from nnx_migrate.rewrite.rules import is_linen
+from nnx_migrate.rewrite.rules.base import IMPORT_LINES
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -122,9 +124,7 @@ class _Conversion:
                 )
 
     def _compact_method(self) -> ast.FunctionDef | None:
-        found = [
-            one for one in self.cls.methods.values() if self.project.is_compact(self.cls, one)
-        ]
+        found = [one for one in self.cls.methods.values() if self.project.is_compact(self.cls, one)]
         with_items = [
             one
             for one in found
@@ -174,7 +174,7 @@ class _Conversion:
             reader.read(method)
         return reader.found
 
-    def _tied_layer(self, child: str, node: ast.AST, renderer: Renderer) -> str:
+    def _tied_layer(self, child: str, node: ast.expr, renderer: Renderer) -> str:
         item = self.tied_sites.get(child)
         if item is None:
             raise Refused(
@@ -184,18 +184,13 @@ class _Conversion:
                 "tied",
             )
         text = self._builder()(item, renderer)
-        read = {
-            one.id
-            for one in ast.walk(ast.parse(text, mode="eval"))
-            if isinstance(one, ast.Name)
-        }
-        method = self.cls.methods["setup"]
+        method = self.cls.methods.get("setup")
         local = {
             one.id
-            for one in ast.walk(method)
+            for one in ast.walk(method or self.cls.node)
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
         }
-        clash = read & (local | {one.name for one in self.sizes.new_arguments})
+        clash = _names_of(text) & local
         if clash:
             raise Refused(
                 item.call,
@@ -203,12 +198,29 @@ class _Conversion:
                 f"read it from self instead of {min(clash)!r}",
                 "tied",
             )
-        return text
+        unknown = _names_of(text) & {one.name for one in self.sizes.new_arguments}
+        if not unknown:
+            return text
+        kernel = _entry(node, "kernel")
+        size = item.site.sizes.get("in_features") if item.site else None
+        if kernel is None or unknown != {size} or item.site.symbol != "flax.linen.Dense":  # type: ignore[union-attr]
+            raise Refused(
+                item.call,
+                f"the layer given parameters in the call needs the size {min(unknown)!r}",
+                "give the size as a field",
+                "tied",
+            )
+        shape = f"{renderer.render(kernel)}.shape[0]"
+        return self._builder()(
+            replace(item, site=replace(item.site, sizes={"in_features": shape})), renderer
+        )  # type: ignore[type-var]
 
     def _builder(self) -> Builder:
         method = self.cls.methods.get("setup")
         scope = self.cls.scope.enter(method) if method else self.cls.scope
-        return Builder(self.project, scope, self.context, self.remarks)
+        return Builder(
+            self.project, scope, self.context, self.remarks, optional=optional_sizes(self.sizes)
+        )
 
     # The parts ----------------------------------------------------------------------------
 
@@ -293,6 +305,7 @@ class _Conversion:
             if isinstance(one, ast.AnnAssign) and self._is_field(one):
                 edits[id(one)] = _GONE
         init = self._init(setup, compact, parameters, reads)
+        self._check_names(init)
         if compact is not None and compact.header:
             self._insert_header(edits, compact.header)
         self._place(edits, init)
@@ -478,6 +491,27 @@ class _Conversion:
             notes=tuple(self.remarks.notes),
         )
 
+    def _check_names(self, init: str) -> None:
+        """Every name that ``__init__`` reads is a parameter, a local, a global or a builtin."""
+        text = self.layout.indent + init
+        tree = ast.parse("if True:\n" + text)
+        known = own_bound_names(tree) | set(dir(builtins)) | set(IMPORT_LINES) | {"__class__"}
+        for one in ast.walk(tree):
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
+                if one.id in known or self.cls.scope.lookup(one.id) is not None:
+                    continue
+                if self.cls.module.stars or one.id in self._class_names():
+                    continue
+                raise Refused(
+                    self.cls.node,
+                    f"the converted __init__ reads {one.id!r}, which is not known there",
+                    "report this: the rewriter missed a name",
+                    RULE,
+                )
+
+    def _class_names(self) -> set[str]:
+        return {name for one in self.cls.node.body for name in bound_names(one)}
+
     def _check_text(self, text: str) -> None:
         """The new text parses and names no Linen symbol."""
         indent = " " * self.cls.node.col_offset
@@ -492,6 +526,20 @@ class _Conversion:
                         "report this: the rewriter missed a use",
                         RULE,
                     )
+
+
+def _entry(node: ast.expr, key: str) -> ast.expr | None:
+    """The value of a literal key in a dict display."""
+    if isinstance(node, ast.Dict):
+        for name, value in zip(node.keys, node.values, strict=True):
+            if isinstance(name, ast.Constant) and name.value == key:
+                return value
+    return None
+
+
+def _names_of(text: str) -> set[str]:
+    tree = ast.parse(text, mode="eval")
+    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
 
 
 def _lazy_text(item: Item) -> Callable[[Renderer], str]:
@@ -538,6 +586,4 @@ def _without_gone(text: str, newline: str) -> str:
 
 def _opens(line: str) -> bool:
     """Whether no blank line is wanted after ``line``."""
-    return not line.strip() or line.rstrip().endswith(":") and line.lstrip().startswith("class")
-
-
+    return not line.strip() or (line.rstrip().endswith(":") and line.lstrip().startswith("class"))

@@ -52,7 +52,7 @@ class ClassRefusal:
     rule: str
 
 
-class Refused(Exception):  # noqa: N818 - not an error: the expected way out of a conversion
+class Refused(Exception):
     """Raised inside a conversion to leave the whole class untouched."""
 
     def __init__(self, node: ast.AST, reason: str, recipe: str, rule: str) -> None:

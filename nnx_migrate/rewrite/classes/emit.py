@@ -7,6 +7,7 @@ import keyword
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nnx_migrate.rewrite.classes.construct import Builder
 from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.layout import Layout, shifted, wrapped
@@ -54,14 +55,14 @@ class Emitter:
 
     Args:
       renderer: edits valid in ``__init__``; of a built item, its reference.
-      construct: text that builds an item.
+      builder: builds items.
       temporaries: local variable that holds an item whose name the run-time counter gives.
     """
 
     renderer: Renderer
     layout: Layout
     names: Mapping[int, Name]
-    construct: Callable[[Item, Renderer], str]
+    builder: Builder
     carried: Mapping[int, tuple[Carried, ...]]
     receiver: str
     temporaries: Mapping[int, str] = field(default_factory=dict)
@@ -103,15 +104,18 @@ class Emitter:
         reached = site.reached if site is not None else None
         if reached == "False":
             return []
-        if reached is None or id(item.call) not in self.hoisted:
-            return self._built_lines(item, indent)
-        inner = self._built_lines(item, indent + self.layout.unit)
-        return [f"{indent}if {reached}:", *inner]
+        if id(item.call) not in self.hoisted:
+            reached = None
+        value = self.builder(item, self.renderer)
+        conditions = [one for one in (reached, self.builder.guard(item, value)) if one]
+        if not conditions:
+            return self._built_lines(item, value, indent)
+        inner = self._built_lines(item, value, indent + self.layout.unit)
+        return [f"{indent}if {conjunction(conditions)}:", *inner]
 
-    def _built_lines(self, item: Item, indent: str) -> list[str]:
+    def _built_lines(self, item: Item, value: str, indent: str) -> list[str]:
         name = self.names[id(item.call)]
         render = self.renderer.render
-        value = self.construct(item, self.renderer)
         value = shifted(value, self.origin(item.call), indent, self.layout.newline)
         temporary = self.temporaries.get(id(item.call))
         lines = []
@@ -153,6 +157,21 @@ class Emitter:
         lines += self.lines(step.body, inner)
         inner = indent + self.layout.unit
         return [*lines, *(f"{inner}{one.name} = {one.after}" for one in carried)]
+
+
+def conjunction(conditions: Sequence[str]) -> str:
+    """The conditions joined by ``and``, in parentheses where needed."""
+    if len(conditions) == 1:
+        return conditions[0]
+    loose = (ast.BoolOp, ast.IfExp, ast.Lambda)
+    parts = []
+    for one in conditions:
+        tree = ast.parse(one, mode="eval").body
+        is_or = isinstance(tree, loose) and not (
+            isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
+        )
+        parts.append(f"({one})" if is_or else one)
+    return " and ".join(parts)
 
 
 def _operand(test: str) -> str:

@@ -201,10 +201,11 @@ def signature(
     line = f"{indent}def __init__({', '.join(texts)}):"
     if len(line) <= width and "\n" not in line:
         return line
-    inner = indent + unit * 2
+    inner = indent + (unit if len(unit.expandtabs()) >= 4 else unit * 2)
     lines = [f"{inner}{text}," for text in texts]
     return newline.join([f"{indent}def __init__(", *lines, f"{indent}):"])
 
 
 def _size_annotation(one: SizeArgument) -> str:
-    return ": int" if one.name.endswith("features") else ""
+    kind = "int" if one.axis is not None else "tuple[int, ...]"
+    return f": {kind} | None = None" if one.optional else f": {kind}"

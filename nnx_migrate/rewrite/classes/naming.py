@@ -64,9 +64,7 @@ def names_of(steps: Sequence[Step], dynamic: frozenset[int]) -> dict[int, Name]:
     unnamed = [item for item in builds(steps) if item.kind is ItemKind.SITE and item.name is None]
     open_classes = any(item.site is not None and item.site.class_name is None for item in unnamed)
     result: dict[int, Name] = {}
-    uncertain = {
-        _class(item) for item in unnamed if found.names.get(id(item.call)) is None
-    }
+    uncertain = {_class(item) for item in unnamed if found.names.get(id(item.call)) is None}
     lexical: dict[str, int] = {}
     for item in builds(steps):
         if item.kind is not ItemKind.SITE or item.name is not None:

@@ -62,7 +62,7 @@ class Reader:
       params: attributes that hold a Param, and the attribute each is stored under.
       variables: the same for other variables.
       own: names that the class defines itself (fields, methods), which shadow Linen's.
-      tied: text that builds an attribute's layer from ``rngs``, by attribute.
+      tied: text that builds an attribute's layer from ``rngs``, given its parameters.
     """
 
     items: Mapping[int, Item]
@@ -70,7 +70,7 @@ class Reader:
     variables: Mapping[str, str]
     own: frozenset[str]
     remarks: Remarks
-    tied: Callable[[str, ast.AST, Renderer], str]
+    tied: Callable[[str, ast.expr, Renderer], str]
     found: Reads = field(default_factory=Reads)
 
     def read(self, method: ast.FunctionDef) -> None:
@@ -211,7 +211,7 @@ class Reader:
         self.remarks.imports.add("nnm")
 
         def text(renderer: Renderer) -> str:
-            build = self.tied(child, node, renderer)
+            build = self.tied(child, params, renderer)
             given = [renderer.render(one) for one in rest]
             given += [f"{one.arg}={renderer.render(one.value)}" for one in node.keywords]
             layer = f"nnm.with_params(lambda rngs: {build}, {renderer.render(params)})"

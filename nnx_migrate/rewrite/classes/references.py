@@ -65,9 +65,7 @@ def references(project: Project, cls: ClassInfo) -> Iterator[Reference]:
         yield from _statement(project, statement, inside, cls.scope)
 
 
-def _statement(
-    project: Project, node: ast.AST, scope: Scope, outer: Scope
-) -> Iterator[Reference]:
+def _statement(project: Project, node: ast.AST, scope: Scope, outer: Scope) -> Iterator[Reference]:
     """A class-body statement; functions see ``outer``, not the class' own names."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         yield from _function(project, node, scope, outer)

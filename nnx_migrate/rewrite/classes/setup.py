@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes, statements
 from nnx_migrate.rewrite.classes.construct import Builder, is_inline
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.emit import is_attribute_name
+from nnx_migrate.rewrite.classes.emit import conjunction, is_attribute_name
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.layout import Layout, block_text, docstring_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
@@ -181,20 +181,19 @@ class SetupConverter:
         if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try):
             return
         sites = [items[id(one)] for one in ast.walk(statement) if id(one) in items]
-        reached = {one.site.reached for one in sites if one.site and one.site.reached}
-        if reached:
-            self._guard(statement, sites, reached, edits)
         local = self._local_param(statement, items)
         if local is not None:
             edits[id(statement)] = local
         widths = [one for one in sites if one.site and one.site.out_variable]
         if widths:
             self._width(statement, widths, edits)
+        if sites:
+            self._guard(statement, sites, edits)
 
-    def _guard(
-        self, statement: ast.stmt, sites: list[Item], reached: set[str], edits: Edits
-    ) -> None:
-        if len(reached) > 1 or any(one.site and not one.site.reached for one in sites):
+    def _guard(self, statement: ast.stmt, sites: list[Item], edits: Edits) -> None:
+        """Build only what Linen's initial call reaches, and what has all its sizes."""
+        reached = {one.site.reached if one.site else None for one in sites}
+        if len(reached) > 1:
             raise Refused(
                 statement,
                 "one statement builds submodules that Linen reaches under different conditions",
@@ -209,8 +208,13 @@ class SetupConverter:
         def text(renderer: Renderer) -> str:
             if condition == "False":
                 return "pass  # Linen never calls it, so it has no parameters"
-            inner = _rendered(previous, statement, renderer)
-            return f"if {condition}:{newline}{indent}{self.layout.unit}{inner}"
+            sized = [self.builder.guard(one, self.builder(one, renderer)) for one in sites]
+            conditions = [one for one in (condition, *dict.fromkeys(sized)) if one]
+            inner = _rendered(previous, statement, renderer.without(statement))
+            if not conditions:
+                return inner
+            head = f"if {conjunction(conditions)}:{newline}{indent}{self.layout.unit}"
+            return head + inner.replace(newline, newline + self.layout.unit)
 
         edits[id(statement)] = text
 
@@ -260,9 +264,7 @@ class SetupConverter:
 
         edits[id(statement)] = text
 
-    def _carry(
-        self, statement: ast.stmt, carried: tuple[Carried, ...], edits: Edits
-    ) -> None:
+    def _carry(self, statement: ast.stmt, carried: tuple[Carried, ...], edits: Edits) -> None:
         indent = self._indent(statement)
         inner = indent + self.layout.unit
         newline = self.layout.newline

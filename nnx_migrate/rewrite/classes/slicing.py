@@ -107,7 +107,7 @@ class Slicer:
     def _branch(self, step: Branch, live: Live, *, later: bool) -> Sequence[Step]:
         cause = self.taint.steps.get(id(step))
         inside = builds((*step.body, *step.orelse))
-        if cause is not None and (inside or _leaves(step) and later):
+        if cause is not None and (inside or (_leaves(step) and later)):
             return self._dynamic(step, cause, inside, live, later=later)
         other = dict(live)
         body = self._block(step.body, live, later=later)
@@ -116,7 +116,11 @@ class Slicer:
             live.setdefault(name, why)
         if not body and not orelse:
             return []
-        if not later and not builds((*body, *orelse)) and all(_is_exit(s) for s in (*body, *orelse)):
+        if (
+            not later
+            and not builds((*body, *orelse))
+            and all(_is_exit(s) for s in (*body, *orelse))
+        ):
             return []
         first = builds((*body, *orelse)) or [None]
         why = first[0].call if first[0] is not None else next(iter(live.values()), step.node)

@@ -37,7 +37,9 @@ def taint_of(steps: Sequence[Step], parameters: Sequence[str], replaced: Replace
     return found
 
 
-def tainted_name(node: ast.AST, tainted: set[str] | frozenset[str], replaced: Replaced) -> str | None:
+def tainted_name(
+    node: ast.AST, tainted: set[str] | frozenset[str], replaced: Replaced
+) -> str | None:
     """A name through which ``node`` depends on the call, if any."""
     return min(free_names(node, replaced) & tainted, default=None)
 
