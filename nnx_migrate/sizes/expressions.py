@@ -556,26 +556,39 @@ def _is_negative(one: Expr) -> bool:
 
 def _binary(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
     left, right = evaluate(interpreter, node.left, frame), evaluate(interpreter, node.right, frame)
+    return combine(left, node.op, right)
+
+
+def combine(left: Value, op: ast.operator, right: Value) -> Value:
+    """``left op right`` on abstract values."""
+    for one in (left, right):
+        if isinstance(one, Choice) and any(isinstance(o, Sequence) for o in one.options):
+            results = [combine(o, op, right) if one is left else combine(left, op, o) for o in one.options]
+            result = results[-1]
+            for other in reversed(results[:-1]):
+                result = join(one.test if len(results) == 2 else None, other, result)
+            return result
     if isinstance(left, Static) and isinstance(right, Static):
-        return Static(ex.binary(left.expr, node.op, right.expr))
-    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(node.op, ast.Add):
+        return Static(ex.binary(left.expr, op, right.expr))
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         return Sequence((*left.items, *right.items), left.is_list)
     if isinstance(left, ShapeOf) and isinstance(right, Sequence):
         left = OpenShape(left.shape_of.known(1), left.shape_of, 0)
     if isinstance(left, OpenShape) and isinstance(right, Sequence):
         added = tuple(item.expr if isinstance(item, Static) else None for item in right.items)
         return OpenShape((*left.tail, *added), left.source, left.cut, added)
-    if isinstance(left, Sequence) and isinstance(right, Static) and isinstance(node.op, ast.Mult):
+    if isinstance(left, Sequence) and isinstance(right, Static) and isinstance(op, ast.Mult):
         return _repeat(left, right.expr)
-    one, two = as_array(left), as_array(right)
-    if isinstance(node.op, ast.MatMult):
-        return shapes.contract_last(one, two) if one and two else Unknown("@ of unknown values")
-    if one is not None:
-        if two is not None:
-            return shapes.broadcast([one, two])
-        return one if isinstance(right, Static) else _fuzzy(one)
-    if two is not None:
-        return two if isinstance(left, Static) else _fuzzy(two)
+    first, second = as_array(left), as_array(right)
+    if isinstance(op, ast.MatMult):
+        both = first is not None and second is not None
+        return shapes.contract_last(first, second) if both and first and second else Unknown("@")
+    if first is not None:
+        if second is not None:
+            return shapes.broadcast([first, second])
+        return first if isinstance(right, Static) else _fuzzy(first)
+    if second is not None:
+        return second if isinstance(left, Static) else _fuzzy(second)
     return Unknown("an operator on unknown values")
 
 
@@ -644,6 +657,13 @@ def _either(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Value |
 
 def truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Expr | None:
     """Truth of a condition: known, an expression over fields and sizes, or None."""
+    test = _truth(interpreter, node, frame)
+    if isinstance(test, Expr) and isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp):
+        interpreter.note(node, Static(test), frame)
+    return test
+
+
+def _truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Expr | None:
     match node:
         case ast.BoolOp(op=op, values=values):
             return _junction(interpreter, isinstance(op, ast.And), values, frame)

@@ -84,6 +84,7 @@ class Interpreter:
     carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     review: list[tuple[ast.AST, str]] = field(default_factory=list)
+    unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
     depth: int = 0
     steps: int = 0

@@ -11,6 +11,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.values import (
     Argument,
     Array,
+    Choice,
     Record,
     Repeated,
     Sequence,
@@ -18,6 +19,7 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
     as_array,
+    join,
 )
 
 if TYPE_CHECKING:
@@ -106,6 +108,12 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
                 loop.origins.append(origin)
                 loop.last.update(value.last)
             return item
+        case Choice(options=options, test=test):
+            items = [_abstract(one, target, loop) for one in options]
+            result = items[-1]
+            for other in reversed(items[:-1]):
+                result = join(test if len(items) == 2 else None, other, result)
+            return result
         case Static(expr=expr):
             last = Expr(ast.Subscript(expr.node, ex.literal(-1).node, ast.Load()))
             return _named(target, last, loop)

@@ -292,7 +292,13 @@ _BUILTINS: dict[str, Callable[[LibraryCall], Value]] = {
 
 def _made(index: int) -> Callable[[LibraryCall], Value]:
     def make(call: LibraryCall) -> Value:
+        from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
+
         shape = call.get(index, "shape")
+        if isinstance(shape, ShapeOf) and not isinstance(shape, Sequence):
+            return shape.shape_of
+        if isinstance(shape, OpenShape):
+            return Array(shape.tail, None)
         sizes = shapes.shape_of(shape) if shape is not None else None
         return shapes.array_of(sizes) if sizes is not None else Unknown("shape unknown")
 
@@ -667,6 +673,9 @@ _ARRAYS: dict[str, Callable[[LibraryCall], Value]] = {
     "min_pool": _pool,
     "dot_product_attention": _attention,
     "glu": _glu,
+    "dynamic_update_slice": lambda call: as_array(call.args[0]) or Unknown("update"),
+    "dynamic_update_slice_in_dim": lambda call: as_array(call.args[0]) or Unknown("update"),
+    "scan": _unknown,
 }
 
 

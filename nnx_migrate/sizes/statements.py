@@ -156,7 +156,10 @@ def _run_one(
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             assign(interpreter, target, evaluate(interpreter, value, frame), frame)
         case ast.AugAssign(target=target, op=op, value=value):
-            load = ast.copy_location(ast.BinOp(_loaded(target), op, value), statement)
+            load = interpreter.unfolded.get(id(statement))
+            if load is None:  # kept, so that no later node gets its id
+                load = ast.copy_location(ast.BinOp(_loaded(target), op, value), statement)
+                interpreter.unfolded[id(statement)] = load
             assign(interpreter, target, evaluate(interpreter, load, frame), frame)
         case ast.Return(value=value):
             result = evaluate(interpreter, value, frame) if value else NONE
@@ -384,7 +387,7 @@ def _rerun_carried(
         _pass(interpreter, statement, frame, value, loop)
     finally:
         interpreter.carrying.pop()
-    owner = id(loop.origins[-1]) if loop.origins else id(statement)
+    owners = list(dict.fromkeys(id(one) for one in loop.origins)) or [id(statement)]
     for name, symbol in symbols.items():
         before, after = as_array(start[name]), as_array(frame.env[name])
         first = before.axis(-1) if before else None
@@ -396,7 +399,8 @@ def _rerun_carried(
             frame.env[name] = after.with_last(first)
             continue
         if frame.own:
-            interpreter.carried.setdefault(owner, []).append((symbol, first, last))
+            for owner in owners:
+                interpreter.carried.setdefault(owner, []).append((symbol, first, last))
         final = ex.substitute(last, loop.last)
         inside = {*symbols.values(), *loop.last}
         local = any(one in inside or one.startswith(OUT_VARIABLE) for one in final.names)

@@ -14,6 +14,7 @@ from nnx_migrate.sizes.interpreter import Interpreter, out_variable, spellable
 from nnx_migrate.sizes.result import Carried, ClassSizes, Site, SiteKind
 from nnx_migrate.sizes.values import (
     Argument,
+    Choice,
     Instance,
     Record,
     Sequence,
@@ -49,9 +50,7 @@ class Study:
 def finish(study: Study) -> ClassSizes:
     """Collect sites and choose the constructor arguments for the sizes that stay open."""
     sites = {key: _site(study, module) for key, module in study.interpreter.built.items()}
-    output = as_array(study.output)
-    if isinstance(study.output, Sequence) and study.output.items:
-        output = as_array(study.output.items[0])
+    output = as_array(_first_output(study.output))
     last = output.axis(-1) if output else None
     carried = {
         key: tuple((name, one.text, two.text) for name, one, two in entries)
@@ -67,6 +66,7 @@ def finish(study: Study) -> ClassSizes:
         if _INPUT.search(text) and set(_INPUT.findall(text)) <= needed
     }
     used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
+    used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
     return ClassSizes(
         new_arguments=tuple({a.name: a for a in (*arguments.values(), *study.opaque.values())}.values()),
         sites={key: _renamed(site, rename, used) for key, site in sites.items()},
@@ -81,6 +81,15 @@ def finish(study: Study) -> ClassSizes:
         problems=tuple([*study.problems, *study.interpreter.problems]),
         review=tuple(study.interpreter.review),
     )
+
+
+def _first_output(value: Value) -> Value:
+    if isinstance(value, Sequence) and value.items:
+        return value.items[0]
+    if isinstance(value, Choice):
+        firsts = [_first_output(one) for one in value.options]
+        return firsts[0] if all(one == firsts[0] for one in firsts) else value
+    return value
 
 
 def _exportable(last: Expr, needed: set[str]) -> bool:
