@@ -1,0 +1,167 @@
+"""The journal of in-place runs: what a directory's ``.nnx-migrate/`` says. Nothing is written here.
+
+``journal.json`` holds one entry per file that was or will be replaced: the hash before and after.
+``originals/<hash>`` holds the bytes before. The journal is complete before the first file is
+replaced, so a run that is killed at any point can be finished or undone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+DIRECTORY = ".nnx-migrate"
+SCHEMA = 1
+
+
+class State(StrEnum):
+    """How far the last run came."""
+
+    WRITING = "writing"  # killed, when found on disk
+    PARTIAL = "partial"  # ended, with files that could not be written
+    DONE = "done"
+
+
+class JournalError(Exception):
+    """The journal cannot be used; the message is one line and says what to do."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One file: its path (from the root, ``/`` between parts) and SHA-256 before and after."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Journal:
+    """Everything the runs so far have replaced and not taken back."""
+
+    state: State
+    run: tuple[str, ...]  # arguments of the last run that decide its result, and the version
+    entries: tuple[Entry, ...] = ()
+
+    def to_json(self) -> str:
+        """The text of ``journal.json``."""
+        return json.dumps({"schema": SCHEMA, **asdict(self)}, indent=1) + "\n"
+
+    def entry(self, path: str) -> Entry | None:
+        """The entry of one file."""
+        return next((entry for entry in self.entries if entry.path == path), None)
+
+
+def digest(data: bytes) -> str:
+    """SHA-256 in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def journal_file(root: Path) -> Path:
+    """Where the journal of a root is."""
+    return root / DIRECTORY / "journal.json"
+
+
+def original_file(root: Path, before: str) -> Path:
+    """Where the bytes with this hash are kept."""
+    return root / DIRECTORY / "originals" / before
+
+
+def name_in(root: Path, path: Path) -> str:
+    """How the journal names a file; absolute when it lies outside the root."""
+    inside = path.is_relative_to(root)
+    return path.relative_to(root).as_posix() if inside else path.as_posix()
+
+
+def load(root: Path) -> Journal | None:
+    """Read the journal of ``root``, if there is one.
+
+    Raises:
+        JournalError: it exists and cannot be read.
+    """
+    file = journal_file(root)
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        raise JournalError(
+            f"{file}: unreadable journal ({' '.join(str(error).split())}); "
+            f"restore or remove {file.parent}"
+        ) from error
+    return _from_json(file, content)
+
+
+def _from_json(file: Path, content: Any) -> Journal:
+    try:
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"schema {content['schema']}")
+        return Journal(
+            State(content["state"]),
+            tuple(content["run"]),
+            tuple(Entry(**entry) for entry in content["entries"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise JournalError(
+            f"{file}: expected a journal of schema {SCHEMA}, found {error!r}; "
+            f"use the nnx-migrate that wrote it, or remove {file.parent}"
+        ) from error
+
+
+def read_original(root: Path, entry: Entry) -> bytes:
+    """The bytes a file had before.
+
+    Raises:
+        JournalError: they are missing or damaged.
+    """
+    file = original_file(root, entry.before)
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise JournalError(f"{entry.path}: its original {file} is unreadable: {error}") from error
+    if digest(data) != entry.before:
+        raise JournalError(f"{entry.path}: its original {file} is damaged (hash differs)")
+    return data
+
+
+def unfinished(journal: Journal | None, run: tuple[str, ...]) -> Journal | None:
+    """The journal, when its last run has to be finished by this same run.
+
+    Raises:
+        JournalError: another run was killed; this one would build on a half-written tree.
+    """
+    if journal is None or journal.state is State.DONE:
+        return None
+    if journal.run == run:
+        return journal
+    if journal.state is State.WRITING:
+        raise JournalError(
+            "an earlier run with other arguments (or another version) was interrupted: "
+            "run it again the same way to finish it, or `nnx-migrate undo` first"
+        )
+    return None
+
+
+def is_own(journal: Journal | None, path: str, data: bytes) -> bool:
+    """Whether these bytes are what an earlier run wrote to this file."""
+    entry = journal.entry(path) if journal else None
+    return entry is not None and entry.after == digest(data)
+
+
+def begin(old: Journal | None, run: tuple[str, ...], new: Iterable[Entry]) -> Journal:
+    """The journal to store before the first write.
+
+    A file that an earlier run wrote keeps that run's original, so that undo goes all the way back.
+    """
+    entries = {entry.path: entry for entry in old.entries} if old else {}
+    for entry in new:
+        earlier = entries.get(entry.path)
+        if earlier is not None and earlier.after == entry.before:
+            entry = replace(entry, before=earlier.before)
+        entries[entry.path] = entry
+    return Journal(State.WRITING, run, tuple(entries[path] for path in sorted(entries)))

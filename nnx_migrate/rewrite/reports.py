@@ -1,0 +1,107 @@
+"""JSON of one rewriting run: the report and the migration map, both ``"schema": 1``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from nnx_migrate.model import (
+    ClassResult,
+    Confidence,
+    FileResult,
+    FileStatus,
+    MigrationMap,
+    Outcome,
+    RewriteResult,
+    Tally,
+)
+
+SCHEMA = 1
+
+
+def report(result: RewriteResult) -> dict[str, Any]:
+    """The report as JSON values; absent ``error``, ``reason`` and ``cut_by`` are left out."""
+    return {
+        "schema": SCHEMA,
+        "files": [_file(file) for file in result.files],
+        "classes": [_class(one) for one in result.classes],
+        "references": _tally(result.references),
+        "call_sites": _tally(result.call_sites),
+        "findings": [
+            {**asdict(finding), "outcome": finding.outcome.value} for finding in result.findings
+        ],
+    }
+
+
+def migration_map(content: MigrationMap) -> dict[str, Any]:
+    """The migration map as JSON values."""
+    return {"schema": SCHEMA, **asdict(content)}
+
+
+def _file(file: FileResult) -> dict[str, Any]:
+    error = {"error": file.error} if file.error is not None else {}
+    return {"path": file.path, "status": file.status.value, **error}
+
+
+def _class(one: ClassResult) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "name": one.name,
+        "path": one.path,
+        "line": one.line,
+        "outcome": one.outcome.value,
+        "confidence": one.confidence.value,
+        "new_arguments": list(one.new_arguments),
+    }
+    if one.reason is not None:
+        content["reason"] = one.reason
+    if one.cut_by is not None:
+        content["cut_by"] = one.cut_by
+    return content
+
+
+def _tally(tally: Tally) -> dict[str, int]:
+    return asdict(tally)
+
+
+def with_failures(result: RewriteResult, failures: Mapping[str, str]) -> RewriteResult:
+    """The result when these files (path -> reason) could not be read or written.
+
+    A class that was rewritten in a file that was not written is refused with that reason; the
+    counts of references stay those of the decision.
+    """
+    known = {file.path for file in result.files}
+    files = [
+        FileResult(file.path, FileStatus.FAILED, error=failures[file.path])
+        if file.path in failures
+        else file
+        for file in result.files
+    ]
+    files += [
+        FileResult(path, FileStatus.FAILED, error=reason)
+        for path, reason in failures.items()
+        if path not in known
+    ]
+    classes = tuple(
+        replace(
+            one,
+            outcome=Outcome.REFUSED,
+            confidence=Confidence.EXACT,
+            reason=f"its file failed: {failures[one.path]}",
+        )
+        if one.path in failures and one.outcome is Outcome.REWRITTEN
+        else one
+        for one in result.classes
+    )
+    return replace(result, files=tuple(sorted(files, key=lambda file: file.path)), classes=classes)
+
+
+def needs_a_person(result: RewriteResult) -> bool:
+    """Whether anything was refused or failed."""
+    return (
+        any(file.status is FileStatus.FAILED for file in result.files)
+        or any(one.outcome is Outcome.REFUSED for one in result.classes)
+        or any(finding.outcome is Outcome.REFUSED for finding in result.findings)
+        or result.references.refused > 0
+        or result.call_sites.refused > 0
+    )
