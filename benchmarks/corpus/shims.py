@@ -6,25 +6,33 @@ Nothing here changes what a function computes: each shim translates an old spell
 from __future__ import annotations
 
 import functools
+import importlib.util
+import sys
+import types
 from typing import Any
 
 
 def restore_clip_names() -> None:
     """Let ``jax.numpy.clip`` take ``a``, ``a_min`` and ``a_max`` again (dropped in jax 0.7)."""
+    _rename_arguments("clip", {"a": "arr", "a_min": "min", "a_max": "max"})
+
+
+def restore_reshape_names() -> None:
+    """Let ``jax.numpy.reshape`` take ``newshape`` again (dropped in jax 0.5)."""
+    _rename_arguments("reshape", {"newshape": "shape"})
+
+
+def _rename_arguments(function: str, renamed: dict[str, str]) -> None:
     import jax.numpy as jnp
 
-    clip = jnp.clip
-    if hasattr(clip, "__wrapped_by_shim__"):
-        return
-    renamed = {"a": "arr", "a_min": "min", "a_max": "max"}
+    original = getattr(jnp, function)
 
-    @functools.wraps(clip)
+    @functools.wraps(original)
     def translated(*arguments: Any, **keywords: Any) -> Any:
         named = {renamed.get(name, name): value for name, value in keywords.items()}
-        return clip(*arguments, **named)
+        return original(*arguments, **named)
 
-    translated.__wrapped_by_shim__ = True  # type: ignore[attr-defined]
-    jnp.clip = translated
+    setattr(jnp, function, translated)
 
 
 def restore_xla_names() -> None:
@@ -43,3 +51,9 @@ def restore_key_array() -> None:
 
     if not hasattr(jax.random, "KeyArray"):
         jax.random.KeyArray = jax.Array  # type: ignore[attr-defined]
+
+
+def stand_in(name: str) -> None:
+    """Let ``import name`` succeed where the package is absent and no case reaches into it."""
+    if name not in sys.modules and importlib.util.find_spec(name) is None:
+        sys.modules[name] = types.ModuleType(name)

@@ -21,8 +21,10 @@ def linen():
 
 
 def inputs():
+    import jax.numpy as jnp
+
     generator = np.random.default_rng(680)
     latents = generator.normal(size=(2, 4, 8, 8)).astype(np.float32)
-    steps = np.array([3, 470], np.int32)
+    steps = jnp.array([3, 470], jnp.int32)
     text = generator.normal(size=(2, 7, 20)).astype(np.float32)
     return (latents, steps, text), {"train": True}

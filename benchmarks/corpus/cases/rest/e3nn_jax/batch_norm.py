@@ -12,8 +12,11 @@ def linen():
 
 
 def inputs():
-    generator = np.random.default_rng(893)
     import e3nn_jax
+    import jax.numpy as jnp
 
-    values = e3nn_jax.IrrepsArray("3x0e+1x1o", generator.normal(size=(4, 6)).astype(np.float32))
+    generator = np.random.default_rng(893)
+    values = e3nn_jax.IrrepsArray(
+        "3x0e+1x1o", jnp.asarray(generator.normal(size=(4, 6)).astype(np.float32))
+    )
     return (values,), {"use_running_average": False}

@@ -12,7 +12,12 @@ def linen():
 
 
 def inputs():
-    generator = np.random.default_rng(475)
     import e3nn_jax
+    import jax.numpy as jnp
 
-    return (e3nn_jax.IrrepsArray("3x0e+1x1o", generator.normal(size=(2, 6)).astype(np.float32)),)
+    generator = np.random.default_rng(475)
+    return (
+        e3nn_jax.IrrepsArray(
+            "3x0e+1x1o", jnp.asarray(generator.normal(size=(2, 6)).astype(np.float32))
+        ),
+    )

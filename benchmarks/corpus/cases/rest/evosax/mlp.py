@@ -13,7 +13,7 @@ def linen():
         num_hidden_layers=2,
         num_output_units=3,
         hidden_activation="tanh",
-        output_activation="tanh_gaussian",
+        output_activation="gaussian",
     )
 
 

@@ -26,7 +26,9 @@ def linen():
 
 
 def inputs():
+    import jax.numpy as jnp
+
     generator = np.random.default_rng(299)
     tokens = generator.integers(1, 61, (2, 9)).astype(np.int32)
     positions = np.broadcast_to(np.arange(9, dtype=np.int32), (2, 9))
-    return tokens, positions
+    return jnp.asarray(tokens), jnp.asarray(positions)
