@@ -1,0 +1,19 @@
+"""The code around the classes of one module, converted place by place."""
+
+from __future__ import annotations
+
+from nnx_migrate.rewrite.outside.data import Draft, OutsideContext, OutsideResult
+from nnx_migrate.rewrite.outside.places import places_of
+from nnx_migrate.rewrite.outside.references import convert_references
+from nnx_migrate.source.project import Module, Project
+
+
+def convert_outside(project: Project, module: Module, context: OutsideContext) -> OutsideResult:
+    """Convert everything of ``module`` outside the classes in ``context.skip``.
+
+    Every place that is not understood stays as it is and gets a remark.
+    """
+    draft = Draft()
+    places = places_of(module, context.skip)
+    convert_references(project, places, context, draft)
+    return draft.result()

@@ -1,0 +1,78 @@
+"""What converting the code around the classes needs to know and what it gives back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from nnx_migrate.model import Outcome, SizeArgument
+from nnx_migrate.rewrite.classes.data import Replacement
+
+Kind = Literal["reference", "call_site", "constructor"]
+
+
+@dataclass(frozen=True)
+class OutsideContext:
+    """What is decided about the classes of the project.
+
+    Attributes:
+      converted: qualified names of the Linen classes that become NNX classes.
+      new_arguments: the size arguments that each converted class gains.
+      skip: ids of class statements that are not looked into: converted ones, and those that stay.
+      memo: what was worked out about the project, shared by its modules.
+    """
+
+    converted: frozenset[str] = frozenset()
+    new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
+    skip: frozenset[int] = frozenset()
+    memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One remark about one place outside the classes."""
+
+    node: ast.AST
+    rule: str
+    outcome: Outcome
+    message: str
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class OutsideResult:
+    """Edits (node ``id`` -> replacement), keys of ``IMPORT_LINES`` they need, and remarks."""
+
+    edits: Mapping[int, Replacement] = field(default_factory=dict)
+    imports: frozenset[str] = frozenset()
+    findings: tuple[Remark, ...] = ()
+
+
+@dataclass
+class Draft:
+    """An ``OutsideResult`` in the making."""
+
+    edits: dict[int, Replacement] = field(default_factory=dict)
+    imports: set[str] = field(default_factory=set)
+    findings: list[Remark] = field(default_factory=list)
+    refused: set[int] = field(default_factory=set)  # ids of nodes that stay as they are
+
+    def refuse(self, node: ast.AST, rule: str, message: str, kind: Kind) -> None:
+        """Leave ``node`` as it is and say why."""
+        self.refused.add(id(node))
+        self.findings.append(Remark(node, rule, Outcome.REFUSED, message, kind))
+
+    def note(self, node: ast.AST, rule: str, message: str, kind: Kind) -> None:
+        """Say what to know about something rewritten."""
+        self.findings.append(Remark(node, rule, Outcome.REWRITTEN, message, kind))
+
+    def result(self) -> OutsideResult:
+        """The finished result, remarks in the order of their places."""
+        ordered = sorted(self.findings, key=lambda one: _place(one.node))
+        return OutsideResult(dict(self.edits), frozenset(self.imports), tuple(ordered))
+
+
+def _place(node: ast.AST) -> tuple[int, int]:
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)

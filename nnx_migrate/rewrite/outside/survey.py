@@ -1,0 +1,82 @@
+"""What classes that stay Linen need from the code around them: it must stay Linen too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.outside.data import OutsideContext
+from nnx_migrate.source.names import dotted
+from nnx_migrate.source.project import Project, Scope
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What stays Linen in the project, and who reads what.
+
+    Attributes:
+      unconverted: Linen classes of the project that stay Linen.
+      needed: module-level names that those classes use, at any remove; name -> one such class.
+    """
+
+    unconverted: tuple[str, ...]
+    needed: dict[str, str]
+
+
+def survey_of(project: Project, context: OutsideContext) -> Survey:
+    """Survey the project once per context."""
+    known = context.memo.get("survey")
+    if isinstance(known, Survey):
+        return known
+    made = _survey(project, context)
+    context.memo["survey"] = made
+    return made
+
+
+def _survey(project: Project, context: OutsideContext) -> Survey:
+    unconverted = tuple(name for name in project.linen if name not in context.converted)
+    needed: dict[str, str] = {}
+    pending: list[tuple[str, str]] = []
+    for name in unconverted:
+        cls = project.linen[name]
+        pending += [(symbol, name) for symbol in _loads(project, cls.node, cls.scope)]
+    while pending:
+        symbol, cls_name = pending.pop()
+        if symbol in needed or symbol in project.linen:
+            continue
+        definition = project.definition(symbol)
+        if definition is None:
+            continue
+        needed[symbol] = cls_name
+        module, node = definition
+        pending += [(one, cls_name) for one in _loads(project, node, Scope(module))]
+    return Survey(unconverted, needed)
+
+
+def _loads(project: Project, node: ast.AST, scope: Scope) -> Iterator[str]:
+    """Project names loaded in ``node``; local names that hide one only widen the answer."""
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
+            assert isinstance(one, ast.Name | ast.Attribute)
+            yield from _symbols(project, one, scope)
+            continue
+        todo.extend(ast.iter_child_nodes(one))
+
+
+def _symbols(project: Project, node: ast.expr, scope: Scope) -> Iterator[str]:
+    """The project names on the way of a dotted expression, aliases included."""
+    while True:
+        if isinstance(node, ast.Name):
+            yield f"{scope.module.name}.{node.id}"
+            target = getattr(scope.module.table.get(node.id), "target", None)
+            if target is not None:
+                yield target
+        symbol = project.resolve(node, scope)
+        if symbol is not None:
+            yield symbol
+        if not isinstance(node, ast.Attribute):
+            return
+        node = node.value
