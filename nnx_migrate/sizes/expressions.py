@@ -18,6 +18,7 @@ from nnx_migrate.sizes.values import (
     Choice,
     Class,
     DataClass,
+    Extended,
     Function,
     Instance,
     Library,
@@ -303,6 +304,10 @@ def item_of(
             for other in items[1:]:
                 result = join(None, result, other)
             return result
+        case Extended(first=first, rest=rest):
+            if isinstance(number, int) and 0 <= number < len(first):
+                return first[number]
+            return item_of(interpreter, rest, key, index, frame)
         case Repeated(item=item):
             if interpreter.loops and base.origin is not None:
                 interpreter.loops[-1].origins.append(base.origin)

@@ -65,6 +65,7 @@ class Loop:
 
     node: ast.AST
     origins: list[ast.AST] = field(default_factory=list)
+    first: list[Value] = field(default_factory=list)  # items that come before the alike ones
     last: dict[str, Expr] = field(default_factory=dict)
 
 
@@ -205,6 +206,9 @@ class Interpreter:
         """One of several callables: those that are understood speak for the others."""
         from nnx_migrate.sizes.values import join
 
+        classes = Class | Partial | Factories
+        if all(isinstance(one, classes) or self._is_layer_value(one) for one in target.options):
+            return self.construct_any(Factories(target.options, ""), args, kwargs, node, frame)
         known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
         results = [self._call(one, args, kwargs, node, frame) for one in known]
         if not results:
@@ -223,6 +227,9 @@ class Interpreter:
         if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
             return array
         return Unknown("the called value is unknown")
+
+    def _is_layer_value(self, value: Value) -> bool:
+        return isinstance(value, Library) and self.is_layer(value.symbol)
 
     @staticmethod
     def is_layer(symbol: str) -> bool:

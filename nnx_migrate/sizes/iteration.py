@@ -12,6 +12,7 @@ from nnx_migrate.sizes.values import (
     Argument,
     Array,
     Choice,
+    Extended,
     Record,
     Repeated,
     Sequence,
@@ -59,7 +60,20 @@ def iteration_of(
     if items is not None and len(items) <= _UNROLL and not all(_plain(item) for item in items):
         return items
     loop = Loop(loop_node)
-    return _abstract(value, target, loop), loop
+    first, rest = _parts(value)
+    loop.first.extend(first)
+    return _abstract(rest, target, loop), loop
+
+
+def _parts(value: Value) -> tuple[list[Value], Value]:
+    """Items known one by one at the head of a sequence, and the rest."""
+    if isinstance(value, Extended):
+        return list(value.first), value.rest
+    if isinstance(value, Enumerated):
+        first, rest = _parts(value.value)
+        pairs = [Sequence((Static(ex.literal(i)), one)) for i, one in enumerate(first)]
+        return list(pairs), Enumerated(rest)
+    return [], value
 
 
 def _plain(value: Value) -> bool:

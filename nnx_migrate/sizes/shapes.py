@@ -142,6 +142,13 @@ def einsum(equation: str, operands: list[Array]) -> Array:
     return array_of(tuple(sizes.get(letter) for letter in output))
 
 
+def _better(one: Dim, two: Dim) -> Dim:
+    """Of two texts for the same size, the one that depends on no input."""
+    if one is None or two is None:
+        return one or two
+    return two if any(ex.is_input(name) for name in one.names) else one
+
+
 def _hidden(letters: str, operand: Array) -> int | None:
     """How many axes ``...`` stands for in one operand."""
     if "..." not in letters or operand.rank is None:
@@ -153,7 +160,7 @@ def _read_letters(letters: str, operand: Array, sizes: dict[str, Dim]) -> None:
     _, dots, tail = letters.partition("...")
     tail = tail if dots else letters
     for index, letter in enumerate(reversed(tail), 1):
-        sizes[letter] = operand.axis(-index) or sizes.get(letter)
+        sizes[letter] = _better(sizes.get(letter), operand.axis(-index))
 
 
 def contract_last(left: Array, right: Array) -> Array:

@@ -13,6 +13,7 @@ from nnx_migrate.sizes.values import (
     NONE,
     Argument,
     Array,
+    Extended,
     Function,
     Instance,
     Record,
@@ -316,12 +317,10 @@ def _merged(test: Expr | None, yes: dict[str, Value], no: dict[str, Value]) -> d
 def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | None:
     iteration = iterate(interpreter, statement.iter, statement.target, frame, statement)
     if isinstance(iteration, list):  # few items, known one by one
-        for item in iteration:
-            assign(interpreter, statement.target, item, frame)
-            if run(interpreter, statement.body, frame) == RETURN:
-                return RETURN
-        return None
+        return _run_items(interpreter, statement, frame, iteration)
     value, loop = iteration
+    if loop.first:
+        _run_items(interpreter, statement, frame, loop.first)
     start = dict(frame.env)
     records, carried = _snapshot(interpreter), dict(interpreter.carried)
     _pass(interpreter, statement, frame, value, loop)
@@ -330,6 +329,16 @@ def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | N
         interpreter.carried = carried
         _rerun_carried(interpreter, statement, frame, value, loop, start, records, moved)
     _settle_lists(frame, start, loop)
+    return None
+
+
+def _run_items(
+    interpreter: Interpreter, statement: ast.For, frame: Frame, items: list[Value]
+) -> str | None:
+    for item in items:
+        assign(interpreter, statement.target, item, frame)
+        if run(interpreter, statement.body, frame) == RETURN:
+            return RETURN
     return None
 
 
@@ -414,7 +423,8 @@ def _settle_lists(frame: Frame, start: dict[str, Value], loop: Loop) -> None:
         before = start.get(name)
         if isinstance(value, Sequence) and isinstance(before, Sequence) and value.is_list:
             added = value.items[len(before.items) :]
-            if len(added) == 1 and not before.items:
-                frame.env[name] = Repeated(added[0], None, loop.node, dict(loop.last))
+            if len(added) == 1:
+                rest = Repeated(added[0], None, loop.node, dict(loop.last))
+                frame.env[name] = Extended(before.items, rest) if before.items else rest
             elif added:
                 frame.env[name] = Unknown("a list that a loop extends")

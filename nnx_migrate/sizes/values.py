@@ -96,6 +96,14 @@ class Repeated(Value):
 
 
 @dataclass(frozen=True)
+class Extended(Value):
+    """A list of a few known items followed by what a loop appended."""
+
+    first: tuple[Value, ...]
+    rest: Repeated
+
+
+@dataclass(frozen=True)
 class Record(Value):
     """A dict, named tuple, dataclass or model output with known entries (in order)."""
 
