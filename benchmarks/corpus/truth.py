@@ -118,11 +118,21 @@ def _constructed(source: Path) -> Iterator[set[str]]:
 
 
 def _place_of(cls: type, source: Path) -> set[str]:
-    module = sys.modules.get(cls.__module__)
-    file = Path(getattr(module, "__file__", None) or "/").resolve()
+    file = _file_of(cls).resolve()
     if not file.is_relative_to(source.resolve()):
         return set()
     return {f"{file.relative_to(source.resolve()).as_posix()}:{cls.__qualname__}"}
+
+
+def _file_of(cls: type) -> Path:
+    """Return the file that defines a class; some packages give their classes another module."""
+    for value in vars(cls).values():
+        function = inspect.unwrap(value) if callable(value) else None
+        code = getattr(function, "__code__", None)
+        if code is not None and function.__qualname__ == f"{cls.__qualname__}.{code.co_name}":
+            return Path(code.co_filename)
+    module = sys.modules.get(cls.__module__)
+    return Path(getattr(module, "__file__", None) or "/")
 
 
 def _place(error: BaseException) -> str:

@@ -12,7 +12,7 @@ def linen():
     return Griffin(
         GriffinConfig(
             vocab_size=61,
-            width=24,
+            width=32,
             mlp_expanded_width=40,
             num_heads=4,
             lru_width=20,
