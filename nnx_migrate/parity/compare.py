@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.parity import graphs, programs
 from nnx_migrate.parity.case import ParityCase
-from nnx_migrate.parity.report import CHECKS, Check, Verdict
+from nnx_migrate.parity.report import CHECKS, Check, Status, Verdict
 from nnx_migrate.parity.sides import Numbers, SideResult
 from nnx_migrate.parity.values import Arrays, describe_difference, emptiness, same_bits, within
 
@@ -59,16 +59,21 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
     if nnx.bridged:
         not_checked.append(f"still Linen, behind ToNNX: {', '.join(nnx.bridged)}")
     failed = any(check.status == "fail" for check in checks)
-    verdict = _verdict(failed, found, case, linen, nnx)
+    if failed and found.parts:
+        # Nothing speaks for a program that differs once any number does.
+        checks = tuple(_failed(check) if check.name == "program" else check for check in checks)
+    verdict = _verdict(failed, found, linen, nnx)
     if verdict == "numerically_equal":
         not_checked.append("program: not the same; the numbers are for the inputs of this case")
     rules = found.rules if verdict == "equal_by_rules" else ()
     return Comparison(checks, verdict, tuple(not_checked), rules)
 
 
-def _verdict(
-    failed: bool, found: Programs, case: ParityCase, linen: SideResult, nnx: SideResult
-) -> Verdict:
+def _failed(check: Check) -> Check:
+    return Check(check.name, "fail", check.leaves, check.details)
+
+
+def _verdict(failed: bool, found: Programs, linen: SideResult, nnx: SideResult) -> Verdict:
     if failed:
         return "different"
     if found.parts or not _all_bits(linen, nnx):
@@ -93,10 +98,10 @@ def _all_bits(linen: SideResult, nnx: SideResult) -> bool:
 def _check(name: str, leaves: int, failures: Iterable[str], notes: Iterable[str] = ()) -> Check:
     """Return a check that passes when nothing failed; the first failures are spelled out."""
     details = list(failures)
-    status = "fail" if details else "pass"
+    status: Status = "fail" if details else "pass"
     if len(details) > _SHOWN:
         details[_SHOWN:] = [f"and {len(details) - _SHOWN} more"]
-    return Check(name, "fail" if status == "fail" else "pass", leaves, (*details, *notes))
+    return Check(name, status, leaves, (*details, *notes))
 
 
 def _stacks(linen: SideResult, nnx: SideResult) -> Check:
@@ -302,5 +307,5 @@ def _program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
         failures.append("nothing was compared")
     leaves = len(linen.programs.keys() & nnx.programs.keys())
     notes = [f"the same by {', '.join(found.rules)}"] if found.rules else []
-    notes += [f"not the same program, judged by its numbers: {line}" for line in found.parts]
+    notes += [f"not the same program: {line}" for line in found.parts]
     return _check("program", leaves, failures, notes)

@@ -23,6 +23,7 @@ from nnx_migrate.parity.case import (
 )
 from nnx_migrate.parity.measure import (
     FORWARD,
+    Measured,
     Variables,
     describe_error,
     initialise,
@@ -33,12 +34,15 @@ from nnx_migrate.parity.sides import SideResult, SubmoduleOutput
 from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 
 
-def evaluate_linen(case: ParityCase, *, submodules: bool = False) -> SideResult:
+def evaluate_linen(
+    case: ParityCase, *, submodules: bool = False, numbers: bool = True
+) -> SideResult:
     """Run everything that can be said about the Linen module of a case.
 
-    With ``submodules``, also record the output of every submodule call (slower). Raises BadCase
-    when the case has no Linen module or its initialisation fails: then there is nothing to
-    compare with.
+    With ``submodules``, also record the output of every submodule call (slower); without
+    ``numbers`` only what precedes the forward pass, and those outputs. Raises BadCase when the
+    case has no Linen module or when that cannot be initialised and applied: then there is
+    nothing to compare with.
     """
     module = case.linen
     if module is None:
@@ -49,7 +53,7 @@ def evaluate_linen(case: ParityCase, *, submodules: bool = False) -> SideResult:
     arguments, mesh = arguments_of(case), mesh_of(case)
     with surroundings(case, mesh):
         arrays = place(arguments.arrays, mesh)
-        return _evaluate(case, module, name, arguments, arrays, mesh, submodules)
+        return _evaluate(case, module, name, arguments, arrays, mesh, submodules, numbers)
 
 
 def _evaluate(
@@ -60,6 +64,7 @@ def _evaluate(
     arrays: list[Any],
     mesh: Any,
     submodules: bool,
+    numbers: bool,
 ) -> SideResult:
     classes: set[type] = set()
     build, treedefs = _initialiser(case, module, arguments, arrays)
@@ -78,7 +83,9 @@ def _evaluate(
         {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
     )
     apply = _apply(case, module, treedefs[-1], list(values))
-    measured = measure(case, apply, variables, arguments, arrays, control=True)
+    measured = Measured()
+    if numbers:
+        measured = measure(case, apply, variables, arguments, arrays, control=True)
     if FORWARD in measured.errors:
         raise BadCase(f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}")
     outputs: tuple[SubmoduleOutput, ...] = ()

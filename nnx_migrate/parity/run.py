@@ -25,8 +25,8 @@ def check(case: ParityCase) -> ParityReport:
     report = judge(case, linen, nnx)
     if wants_submodules(report):
         # Recording every submodule is slow, so it waits until there is something to locate.
-        ours = evaluate_linen(case, submodules=True).submodules
-        theirs = evaluate_nnx(case, submodules=True).submodules
+        ours = evaluate_linen(case, submodules=True, numbers=False).submodules
+        theirs = evaluate_nnx(case, submodules=True, numbers=False).submodules
         found = bisect.first_difference(ours, theirs, case.tolerance)
         report = dataclasses.replace(report, first_difference=found)
     return dataclasses.replace(report, seconds=round(time.monotonic() - start, 3))

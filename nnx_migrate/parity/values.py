@@ -38,8 +38,8 @@ def shape_dtype(value: Any) -> ShapeDtype:
 
 
 def is_array(value: Any) -> bool:
-    """Whether a leaf is traced and compared as numbers: an array, not a Python scalar."""
-    return isinstance(value, np.ndarray | np.generic | jax.Array | jax.ShapeDtypeStruct)
+    """Whether a leaf is traced and compared as numbers: an array, not a scalar of Python or numpy."""
+    return isinstance(value, np.ndarray | jax.Array | jax.ShapeDtypeStruct)
 
 
 def is_key(value: Any) -> bool:

@@ -1,0 +1,224 @@
+"""The checks and the verdict, on made-up sides: no model runs here."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.compare import compare
+from nnx_migrate.parity.programs import canonical
+from nnx_migrate.parity.report import CHECKS
+from nnx_migrate.parity.sides import Numbers, SideResult
+from nnx_migrate.parity.values import ShapeDtype
+
+ONES = np.float32([1.0, 2.0])
+OTHER = np.float32([1.0, 3.0])
+ZEROS = np.zeros(2, np.float32)
+NANS = np.float32([np.nan, np.nan])
+
+
+def program(function):
+    return canonical(jax.jit(function).lower(np.ones((2, 3), np.float32)).as_text())
+
+
+BROADCAST = program(lambda x: jax.lax.broadcast_in_dim(x, (2, 1, 3), (0, 2)))
+RESHAPED = program(lambda x: x.reshape(2, 1, 3))
+DOUBLED = program(lambda x: x * 2)
+
+
+def numbers(value=ONES, **changes):
+    made = Numbers("*", {"": value}, {"loss": value}, {"params/a": value}, {"batch_stats/m": value})
+    return dataclasses.replace(made, **changes)
+
+
+def side(stack, **changes):
+    made = SideResult(
+        stack,
+        f"m.{stack}",
+        shapes={"params/a": ShapeDtype((2,), "float32")},
+        init_values={"params/a": ONES},
+        first=numbers(),
+        second=numbers(OTHER),
+        programs={"forward": BROADCAST, "loss_and_grad": BROADCAST},
+        control_leaves=3 if stack == "linen" else 0,
+    )
+    return dataclasses.replace(made, **changes)
+
+
+CASE = ParityCase(rngs={"dropout": 0}, collections=("batch_stats",))
+
+
+def judged(case=CASE, linen=None, **nnx):
+    return compare(case, linen or side("linen"), side("nnx", **nnx))
+
+
+def statuses(result):
+    return {check.name: check.status for check in result.checks}
+
+
+def failed(result):
+    return {name for name, status in statuses(result).items() if status == "fail"}
+
+
+def test_sides_that_agree_in_text_and_bits_are_identical():
+    result = judged()
+    assert (result.verdict, failed(result), result.rules_used) == ("identical", set(), ())
+
+
+def test_every_check_is_reported_once_in_its_order():
+    assert tuple(check.name for check in judged().checks) == CHECKS
+
+
+def test_programs_that_agree_by_rules_name_them():
+    result = judged(programs={"forward": RESHAPED, "loss_and_grad": BROADCAST})
+    assert result.verdict == "equal_by_rules"
+    assert result.rules_used == ("dataflow", "broadcast_as_reshape")
+
+
+def test_other_programs_with_equal_numbers_are_numerically_equal_and_say_so():
+    result = judged(programs={"forward": DOUBLED, "loss_and_grad": BROADCAST})
+    assert result.verdict == "numerically_equal"
+    assert failed(result) == set()
+    assert any(line.startswith("program: not the same") for line in result.not_checked)
+
+
+def test_other_programs_with_other_numbers_fail_the_program_check_too():
+    result = judged(programs={"forward": DOUBLED, "loss_and_grad": BROADCAST}, first=numbers(OTHER))
+    assert "program" in failed(result)
+    assert result.verdict == "different"
+
+
+def test_a_tolerance_of_the_case_makes_close_numbers_numerically_equal():
+    close = np.float32([1.0, 2.0002])
+    case = dataclasses.replace(CASE, tolerance=1e-3)
+    result = judged(case, first=numbers(close))
+    assert (result.verdict, failed(result)) == ("numerically_equal", set())
+    details = next(check for check in result.checks if check.name == "forward").details
+    assert "within the case's tolerance 0.001" in details[0]
+    assert failed(judged(first=numbers(close))) >= {"forward", "loss", "gradients", "collections"}
+
+
+@pytest.mark.parametrize(
+    ("check", "changes"),
+    [
+        ("stacks", {"stack": "linen"}),
+        ("stacks", {"problems": ("the NNX side runs the Linen module Dense",)}),
+        ("stacks", {"errors": {"construct": "TypeError: no"}}),
+        ("paths", {"shapes": {}}),
+        ("paths", {"shapes": {"params/b": ShapeDtype((2,), "float32")}}),
+        ("shapes", {"shapes": {"params/a": ShapeDtype((3,), "float32")}}),
+        ("shapes", {"shapes": {"params/a": ShapeDtype((2,), "bfloat16")}}),
+        ("init_values", {"init_values": {"params/a": OTHER}}),
+        ("init_values", {"init_values": {"params/a": ONES.astype(jnp.bfloat16)}}),
+        ("init_values", {"init_values": {}}),
+        ("init_values", {"repeated": ("params/a = params/b",)}),
+        ("init_values", {"draws": 4, "repeated_draws": 1}),
+        ("init_values", {"errors": {"init_values": "TypeError: no"}}),
+        ("forward", {"first": numbers(outputs={"": OTHER})}),
+        ("forward", {"first": numbers(outputs={})}),
+        ("forward", {"first": numbers(structure="tuple(*)")}),
+        ("forward", {"first": numbers(outputs={"": ONES, "1": ONES})}),
+        ("forward", {"first": numbers(outputs={"": ONES.astype(np.float64)})}),
+        ("forward", {"errors": {"forward": "TypeError: no"}}),
+        ("loss", {"first": numbers(loss={"loss": OTHER})}),
+        ("loss", {"first": numbers(loss={})}),
+        ("loss", {"skipped": {"loss": "the model has no floating-point output"}}),
+        ("gradients", {"first": numbers(gradients={"params/a": OTHER})}),
+        ("gradients", {"first": numbers(gradients={"params/b": ONES})}),
+        ("gradients", {"errors": {"gradients": "TypeError: no"}}),
+        ("collections", {"first": numbers(collections={"batch_stats/m": OTHER})}),
+        ("collections", {"first": numbers(collections={})}),
+        ("rng", {"second": numbers()}),
+        ("rng", {"second": numbers(OTHER, gradients={"params/a": ONES})}),
+        ("program", {"programs": {"forward": BROADCAST}}),
+        ("program", {"programs": {}}),
+    ],
+)
+def test_a_defect_of_the_nnx_side_fails_its_check(check, changes):
+    result = compare(CASE, side("linen"), dataclasses.replace(side("nnx"), **changes))
+    assert check in failed(result)
+    assert result.verdict == "different"
+
+
+@pytest.mark.parametrize("value", [ZEROS, NANS])
+@pytest.mark.parametrize("name", ["outputs", "loss", "gradients", "collections"])
+def test_zeros_or_nan_on_both_sides_prove_nothing(name, value):
+    place = {"outputs": "", "loss": "loss", "gradients": "params/a", "collections": "batch_stats/m"}
+    run = numbers(**{name: {place[name]: value}})
+    result = compare(CASE, side("linen", first=run), side("nnx", first=run))
+    check = "forward" if name == "outputs" else name
+    assert failed(result) == {check}
+    assert result.verdict == "different"
+
+
+def test_initial_values_that_are_all_zero_prove_nothing():
+    empty = {"params/a": ZEROS}
+    result = compare(CASE, side("linen", init_values=empty), side("nnx", init_values=empty))
+    assert failed(result) == {"init_values"}
+
+
+def test_a_model_without_variables_proves_nothing():
+    result = compare(CASE, side("linen", shapes={}), side("nnx", shapes={}))
+    assert failed(result) >= {"paths", "shapes"}
+
+
+def test_a_linen_model_that_differs_from_itself_fails_the_control():
+    result = compare(CASE, side("linen", control=("forward: line 3",)), side("nnx"))
+    assert failed(result) == {"control"}
+
+
+def test_a_control_that_compared_nothing_fails():
+    result = compare(CASE, side("linen", control_leaves=0), side("nnx"))
+    assert failed(result) == {"control"}
+
+
+def test_repeats_that_linen_has_too_are_no_defect():
+    line = ("params/a: every slice along axis 0 is the same",)
+    result = compare(CASE, side("linen", repeated=line), side("nnx", repeated=line))
+    assert result.verdict == "identical"
+
+
+def test_rngs_without_effect_on_either_side_are_not_checked():
+    result = compare(CASE, side("linen", second=numbers()), side("nnx", second=numbers()))
+    assert statuses(result)["rng"] == "not_run"
+    assert any(line.startswith("rng: dropout: no effect") for line in result.not_checked)
+    assert result.verdict == "identical"
+
+
+def test_what_a_case_does_not_have_is_not_checked():
+    result = judged(ParityCase())
+    assert statuses(result)["rng"] == "not_run"
+    assert statuses(result)["collections"] == "not_run"
+    assert {line.split(":")[0] for line in result.not_checked} >= {"rng", "collections", "specs"}
+
+
+def test_a_loss_that_neither_side_can_have_is_not_checked():
+    skipped = {"loss": "no float output", "gradients": "no float output"}
+    run = numbers(loss={}, gradients={})
+    result = compare(
+        CASE, side("linen", first=run, skipped=skipped), side("nnx", first=run, skipped=skipped)
+    )
+    assert (statuses(result)["loss"], statuses(result)["gradients"]) == ("not_run", "not_run")
+    assert result.verdict == "identical"
+
+
+def test_writes_outside_the_mutable_collections_are_told():
+    result = judged(ParityCase(), written=("cache/index",))
+    assert any("cache/index" in line for line in result.not_checked)
+
+
+def test_bridged_submodules_are_told():
+    result = judged(bridged=("inner (Dense)",))
+    assert "still Linen, behind ToNNX: inner (Dense)" in result.not_checked
+    assert result.verdict == "identical"
+
+
+def test_long_lists_of_differences_are_cut():
+    many = {f"params/{i}": ShapeDtype((), "float32") for i in range(50)}
+    result = compare(CASE, side("linen", shapes=many), side("nnx"))
+    details = next(check for check in result.checks if check.name == "paths").details
+    assert len(details) == 21
+    assert details[-1] == "and 31 more"

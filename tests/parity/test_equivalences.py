@@ -1,0 +1,224 @@
+"""Every published equivalence: both forms are the same by that rule, and give the same bits."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from nnx_migrate.parity import graphs
+from nnx_migrate.parity.equivalences import DATAFLOW, RULES, STRUCTURAL
+from nnx_migrate.parity.values import same_bits, to_host
+
+# Values whose bits a careless rule would change: both zeros, infinities, NaN, a denormal.
+HARD = np.array([-0.0, 0.0, np.inf, -np.inf, np.nan, 1e-40, -1.5, 3.0], np.float32)
+COLUMN = HARD.reshape(8, 1)
+ROW = HARD.reshape(1, 8)
+PAIR = HARD.reshape(2, 4)
+
+
+def loop(swapped):
+    def run(x):
+        def body(carry):
+            i, a, b = (carry[0], carry[2], carry[1]) if swapped else carry
+            a, b = a * 2 + b, b + 1
+            return (i + 1, b, a) if swapped else (i + 1, a, b)
+
+        start = (0, x + 1, x) if swapped else (0, x, x + 1)
+        end = lax.while_loop(lambda carry: carry[0] < 3, body, start)
+        return end[2] if swapped else end[1]
+
+    return run
+
+
+def barrier(x):
+    one, other = lax.optimization_barrier((x, x * 2))
+    return one + other
+
+
+def barrier_swapped(x):
+    other, one = lax.optimization_barrier((x * 2, x))
+    return one + other
+
+
+def double(x):
+    return jnp.sin(x) * 2
+
+
+PAIRS = {
+    "reshape_identity": (lambda x: x.reshape(8).reshape(2, 4), lambda x: x, PAIR),
+    "splat_constant": (
+        lambda x: x + lax.broadcast_in_dim(np.float32(1.5), (2, 4), ()),
+        lambda x: x + np.full((2, 4), 1.5, np.float32),
+        PAIR,
+    ),
+    "broadcast_as_reshape": (
+        lambda x: lax.broadcast_in_dim(x, (2, 1, 4), (0, 2)),
+        lambda x: x.reshape(2, 1, 4),
+        PAIR,
+    ),
+    "broadcast_of_broadcast": (
+        lambda x: lax.broadcast_in_dim(
+            lax.broadcast_in_dim(x, (3, 2, 4), (1, 2)), (5, 3, 2, 4), (1, 2, 3)
+        ),
+        lambda x: lax.broadcast_in_dim(x, (5, 3, 2, 4), (2, 3)),
+        PAIR,
+    ),
+    "broadcast_of_units": (
+        lambda x: lax.broadcast_in_dim(x, (8, 3), (0, 1)),
+        lambda x: lax.broadcast_in_dim(x.reshape(8), (8, 3), (0,)),
+        COLUMN,
+    ),
+    "transpose_identity": (lambda x: x.T, lambda x: x.reshape(8, 1), ROW),
+    "transpose_of_transpose": (lambda x: x.T.T + x, lambda x: x + x, PAIR),
+    "reduce_unit_axes": (lambda x: jnp.sum(x, axis=1), lambda x: x.reshape(8), COLUMN),
+    "commuted_operands": (lambda x: x + jnp.sin(x), lambda x: jnp.sin(x) + x, PAIR),
+    "barrier_operands": (barrier, barrier_swapped, PAIR),
+    "private_functions": (jax.jit(double), double, PAIR),
+    "loop_carries": (loop(False), loop(True), PAIR),
+}
+# Rules that only ever fire together with another one are seen in the company they need.
+COMPANY = {
+    "transpose_of_transpose": {"transpose_identity"},
+    "broadcast_of_units": {"reshape_identity"},
+    "reduce_unit_axes": {"reshape_identity"},
+}
+
+
+def text(function, *values):
+    return jax.jit(function).lower(*values).as_text()
+
+
+@pytest.mark.parametrize("rule", PAIRS)
+def test_two_forms_of_a_value_are_the_same_by_the_rule(rule):
+    left, right, value = PAIRS[rule]
+    found = graphs.equal_by_rules(text(left, value), text(right, value))
+    assert found is not None
+    assert found[0] == DATAFLOW
+    assert rule in found
+    assert set(found) - {DATAFLOW, rule} <= COMPANY.get(rule, set())
+
+
+@pytest.mark.parametrize("rule", PAIRS)
+def test_two_forms_of_a_value_have_the_same_bits(rule):
+    left, right, value = PAIRS[rule]
+    one, other = jax.jit(left)(value), jax.jit(right)(value)
+    assert same_bits(to_host(one), to_host(other))
+
+
+def test_a_conversion_to_the_same_type_is_the_value():
+    module = """
+    module {{ func.func public @main(%arg0: tensor<2xf32>) -> tensor<2xf32> {{
+      {body}
+    }} }}"""
+    converted = module.format(
+        body="%0 = stablehlo.convert %arg0 : (tensor<2xf32>) -> tensor<2xf32>\n return %0 : tensor<2xf32>"
+    )
+    bare = module.format(body="return %arg0 : tensor<2xf32>")
+    assert graphs.equal_by_rules(converted, bare) == (DATAFLOW, "convert_identity")
+    value = jnp.asarray(HARD)
+    assert same_bits(to_host(jax.jit(lambda x: x.astype(jnp.float32))(value)), HARD)
+
+
+def test_every_rule_has_a_pair():
+    assert set(PAIRS) | {"convert_identity"} == {*RULES, *STRUCTURAL}
+
+
+def test_order_of_independent_operations_and_unused_results_do_not_count():
+    def one(x):
+        a = jnp.sin(x)
+        b = jnp.cos(x)
+        return a - b
+
+    def other(x):
+        b = jnp.cos(x)
+        a = jnp.sin(x)
+        return a - b
+
+    assert graphs.equal_by_rules(text(one, PAIR), text(other, PAIR)) == (DATAFLOW,)
+
+
+def shifted_loop(start):
+    def run(x):
+        return lax.while_loop(
+            lambda carry: carry[0] < 3, lambda carry: (carry[0] + 1, carry[1] * 2), (start, x)
+        )[1]
+
+    return run
+
+
+def crossed_loop(crossed):
+    def run(x):
+        def body(carry):
+            i, a, b = carry
+            a, b = jnp.sin(a), jnp.cos(b)
+            return (i + 1, b, a) if crossed else (i + 1, a, b)
+
+        return lax.while_loop(lambda carry: carry[0] < 3, body, (0, x, x + 1))[1]
+
+    return run
+
+
+def many(x):
+    return lax.fori_loop(0, 4, lambda i, c: c + i, x)
+
+
+REFUSED = {
+    "operands of a subtraction": (lambda x: x - jnp.sin(x), lambda x: jnp.sin(x) - x),
+    "a constant": (lambda x: x * 1.5, lambda x: x * 1.25),
+    "a constant in a loop": (
+        lambda x: lax.fori_loop(0, 4, lambda i, c: c + 1.5, x),
+        lambda x: lax.fori_loop(0, 4, lambda i, c: c + 1.25, x),
+    ),
+    "the start of a loop": (shifted_loop(0), shifted_loop(1)),
+    "values that change places in a loop": (crossed_loop(False), crossed_loop(True)),
+    "the number of steps": (many, lambda x: lax.fori_loop(0, 5, lambda i, c: c + i, x)),
+    "a reshape and a transpose": (lambda x: x.reshape(4, 2), lambda x: x.T),
+    "the axis of a broadcast": (
+        lambda x: lax.broadcast_in_dim(x.reshape(8), (8, 8), (0,)),
+        lambda x: lax.broadcast_in_dim(x.reshape(8), (8, 8), (1,)),
+    ),
+    "the axis of a sum": (
+        lambda x: jnp.sum(x.reshape(2, 2, 2), axis=0),
+        lambda x: jnp.sum(x.reshape(2, 2, 2), axis=1),
+    ),
+    "a sum and a maximum over one element": (
+        lambda x: jnp.sum(x.reshape(8, 1), axis=1),
+        lambda x: lax.reduce(x.reshape(8, 1), np.float32(0), lax.max, (1,)),
+    ),
+    "a sum that does not start at zero": (
+        lambda x: lax.reduce(x.reshape(8, 1), np.float32(1), lax.add, (1,)),
+        lambda x: x.reshape(8),
+    ),
+    "the order of results": (lambda x: (x, x + 1), lambda x: (x + 1, x)),
+    "the dtype of the arithmetic": (
+        lambda x: x * x,
+        lambda x: (x.astype(jnp.bfloat16) * x.astype(jnp.bfloat16)).astype(jnp.float32),
+    ),
+    "association": (lambda x: (x + 1.5) + jnp.sin(x), lambda x: x + (1.5 + jnp.sin(x))),
+    "the precision of a product": (
+        lambda x: jnp.dot(x, x.T, precision="highest"),
+        lambda x: jnp.dot(x, x.T),
+    ),
+    "a barrier": (lambda x: lax.optimization_barrier(x) + 1, lambda x: x + 1),
+}
+
+
+@pytest.mark.parametrize("difference", REFUSED)
+def test_programs_that_differ_are_not_equal(difference):
+    left, right = REFUSED[difference]
+    assert graphs.equal_by_rules(text(left, PAIR), text(right, PAIR)) is None
+
+
+def test_arguments_are_told_apart_by_place():
+    assert (
+        graphs.equal_by_rules(
+            text(lambda x, y: x - y, PAIR, PAIR), text(lambda y, x: x - y, PAIR, PAIR)
+        )
+        is None
+    )
+
+
+def test_text_that_is_no_module_is_refused():
+    with pytest.raises(ValueError, match="not a StableHLO module"):
+        graphs.equal_by_rules("module {", "module { }")
