@@ -66,8 +66,8 @@ def compare(
         content = json.loads(kept.read_text(encoding="utf-8"))
         return Row(**{**content, "classes": classes, "reused": True})
     row = Row(**base, classes=classes, **_parity(case, rewritten, python, folder, timeout))
-    folder.mkdir(parents=True, exist_ok=True)
-    kept.write_text(json.dumps(asdict(row), indent=1), encoding="utf-8")
+    if row.verdict != "error":  # an error may be the machine's: try again next time
+        kept.write_text(json.dumps(asdict(row), indent=1), encoding="utf-8")
     return row
 
 
