@@ -51,10 +51,6 @@ def setup_attributes(
             kind, stored = _kind(value, items, held, local, receiver)
             match target:
                 case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
-                    if held.get(attr) in (Kind.PARAM, Kind.VARIABLE) or (
-                        stored and kind is Kind.STRUCTURE
-                    ):
-                        stored = None
                     held[attr] = kind
                     stored = None if stored == attr else stored
                     found.append(Attribute(attr, kind, statement, target, value, stored))
@@ -90,6 +86,8 @@ def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
                     yield target, value
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             yield target, value
+        case ast.AugAssign(target=ast.Attribute() as target, op=ast.Add(), value=value):
+            yield target, value
 
 
 def _note_mutation(statement: ast.stmt, items: Mapping[int, Item], local: dict[str, Kind]) -> None:
@@ -124,10 +122,13 @@ def _kind(
     held: Mapping[str, Kind],
     local: Mapping[str, Kind],
     receiver: str,
+    *,
+    computed: bool = False,
 ) -> tuple[Kind, str | None]:
+    """Kind of a value, and its literal name; ``computed`` allows names that are not literal."""
     item = items.get(id(value))
     if item is not None:
-        return _item_kind(item)
+        return _item_kind(item, computed=computed)
     match value:
         case ast.Name(id=name):
             return local.get(name, Kind.PLAIN), None
@@ -144,7 +145,9 @@ def _kind(
             )
             return (Kind.STRUCTURE if inside else Kind.PLAIN), None
         case ast.BinOp(left=left, right=right):
-            kinds = {_kind(one, items, held, local, receiver)[0] for one in (left, right)}
+            kinds = {
+                _kind(one, items, held, local, receiver, computed=True)[0] for one in (left, right)
+            }
             return (Kind.STRUCTURE if Kind.STRUCTURE in kinds else Kind.PLAIN), None
         case ast.Call(func=ast.Name(id="list" | "tuple" | "dict"), args=[inner]):
             kind, _ = _kind(inner, items, held, local, receiver)
@@ -162,17 +165,17 @@ def _is_module(
     receiver: str,
 ) -> bool:
     return isinstance(node, ast.expr) and (
-        _kind(node, items, held, local, receiver)[0] is not Kind.PLAIN
+        _kind(node, items, held, local, receiver, computed=True)[0] is not Kind.PLAIN
     )
 
 
-def _item_kind(item: Item) -> tuple[Kind, str | None]:
+def _item_kind(item: Item, *, computed: bool) -> tuple[Kind, str | None]:
     literal = None
     if isinstance(item.name, ast.Constant) and isinstance(item.name.value, str):
         literal = item.name.value
     match item.kind:
         case ItemKind.SITE:
-            if item.name is not None and literal is None:
+            if item.name is not None and literal is None and not computed:
                 raise Refused(
                     item.call,
                     "the name of an attribute's submodule is computed",

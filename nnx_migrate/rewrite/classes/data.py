@@ -56,5 +56,6 @@ class Refused(Exception):
     """Raised inside a conversion to leave the whole class untouched."""
 
     def __init__(self, node: ast.AST, reason: str, recipe: str, rule: str) -> None:
+        """Refuse at ``node``."""
         super().__init__(reason)
         self.refusal = ClassRefusal(node, reason, recipe, rule)

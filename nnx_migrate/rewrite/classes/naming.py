@@ -159,7 +159,8 @@ class _Numbering:
             if not even or index is None:
                 start[kind] = after[kind] = None
                 continue
-            assert before is not None and end is not None
+            assert before is not None
+            assert end is not None
             growth = end.start - before.start
             start[kind] = _Count(before.start, (*before.terms, (growth, index[0])))
             rounds = index[1]

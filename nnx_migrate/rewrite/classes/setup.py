@@ -10,8 +10,9 @@ from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attrib
 from nnx_migrate.rewrite.classes.construct import Builder, is_inline
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.emit import conjunction, is_attribute_name
+from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names, target_names
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.layout import Layout, block_text, docstring_of
+from nnx_migrate.rewrite.classes.layout import Layout, block_text, docstring_of, wrapped
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import Carried, ClassSizes
@@ -156,15 +157,60 @@ class SetupConverter:
                 "assign it on a line of its own",
                 RULE,
             )
+        loop = comprehension_loop(one, items)
+        if loop is not None and loop.counts and not self._reads_locals(loop):
+            edits[id(one.statement)] = self._loop(loop)
+            properties[one.name] = loop.property_text(
+                Renderer(self.project, self.cls.module, self.common)
+            )
+            return
         self.remarks.imports.add("nnm")
         for node in ast.walk(one.value):
             item = items.get(id(node))
             if item is not None and item.name is not None:
                 edits[id(node)] = self._named(item)
-        edits[id(one.statement)] = lambda renderer: (
-            f"nnm.set_submodules(self, {one.name!r}, {renderer.value(one.value)})"
-        )
         properties[one.name] = f"nnm.get_submodules(self, {one.name!r})"
+        if loop is not None and self.sizes.carried.get(id(loop.node)):
+            edits[id(one.statement)] = self._loop(loop, collect=f"{one.name}_list")
+            return
+        before = f"self.{one.name} + " if isinstance(one.statement, ast.AugAssign) else ""
+        edits[id(one.statement)] = lambda renderer: (
+            f"nnm.set_submodules(self, {one.name!r}, {before}{renderer.value(one.value)})"
+        )
+
+    def _reads_locals(self, loop: ComprehensionLoop) -> bool:
+        """Whether the property could not evaluate the loop's header and names."""
+        local = own_bound_names(self.method) - {"self"}
+        local |= {one.name for one in self.sizes.new_arguments}
+        return bool(loop.reads() & local)
+
+    def _loop(
+        self, loop: ComprehensionLoop, collect: str | None = None
+    ) -> Callable[[Renderer], str]:
+        """``self.layers = [Block(...) for i in range(n)]`` as a loop."""
+        carried = self.sizes.carried.get(id(loop.node), ())
+        indent = self._indent(loop.attribute.statement)
+        inner = indent + self.layout.unit
+
+        def text(renderer: Renderer) -> str:
+            target = renderer.render(loop.generator.target)
+            lines = [f"{indent}{one.name} = {one.before}" for one in carried]
+            if collect is not None:
+                lines.append(f"{indent}{collect} = []")
+            lines.append(f"{indent}for {target} in {renderer.value(loop.generator.iter)}:")
+            if collect is not None:
+                lines.append(f"{inner}{collect}.append({renderer.render(loop.node.elt)})")
+            else:
+                value = self.builder(loop.item, renderer)
+                stored = f"setattr(self, {loop.name_text(renderer)}, {value})"
+                lines.append(wrapped(inner + stored, inner, self.layout))
+            lines += [f"{inner}{one.name} = {one.after}" for one in carried]
+            if collect is not None:
+                name = loop.attribute.name
+                lines.append(f"{indent}nnm.set_submodules(self, {name!r}, {collect})")
+            return self.layout.newline.join(lines).removeprefix(indent)
+
+        return text
 
     def _named(self, item: Item) -> Callable[[Renderer], str]:
         def text(renderer: Renderer) -> str:
@@ -282,6 +328,56 @@ class SetupConverter:
         return text[: len(text) - len(text.lstrip(" \t"))]
 
 
+@dataclass(frozen=True)
+class ComprehensionLoop:
+    """``self.<attribute> = [<submodule> for <target> in <iter>]``."""
+
+    attribute: Attribute
+    node: ast.ListComp
+    generator: ast.comprehension
+    item: Item
+
+    @property
+    def counts(self) -> bool:
+        """Whether the loop variable numbers the elements from 0."""
+        match self.generator.iter, self.generator.target:
+            case ast.Call(func=ast.Name(id="range"), args=[_], keywords=[]), ast.Name():
+                return True
+            case _:
+                return False
+
+    def name_text(self, renderer: Renderer) -> str:
+        """The attribute name of one element."""
+        if self.item.name is not None:
+            return renderer.render(self.item.name)
+        return f'f"{self.attribute.name}_{{{renderer.render(self.generator.target)}}}"'
+
+    def reads(self) -> frozenset[str]:
+        """Names that the header and the element names read."""
+        names = free_names(self.generator.iter)
+        if self.item.name is not None:
+            names |= free_names(self.item.name)
+        return names - frozenset(target_names(self.generator.target))
+
+    def property_text(self, renderer: Renderer) -> str:
+        """The expression of the read-only property; Linen makes a tuple of the list."""
+        target = renderer.render(self.generator.target)
+        loop = f"for {target} in {renderer.value(self.generator.iter)}"
+        return f"tuple(getattr(self, {self.name_text(renderer)}) {loop})"
+
+
+def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> ComprehensionLoop | None:
+    """Read an attribute's value as a plain list comprehension of one submodule each."""
+    match one.value:
+        case ast.ListComp(elt=element, generators=[ast.comprehension(ifs=[]) as generator]) if (
+            not isinstance(one.statement, ast.AugAssign)
+        ):
+            item = items.get(id(element))
+            if item is not None and item.kind is ItemKind.SITE:
+                return ComprehensionLoop(one, one.value, generator, item)
+    return None
+
+
 def _rendered(
     previous: str | Callable[[Renderer], str] | None, node: ast.stmt, renderer: Renderer
 ) -> str:
@@ -292,7 +388,7 @@ def _rendered(
 
 def _is_single(one: Attribute) -> bool:
     statement = one.statement
-    if isinstance(statement, ast.AnnAssign):
+    if isinstance(statement, ast.AnnAssign | ast.AugAssign):
         return True
     return isinstance(statement, ast.Assign) and statement.targets == [one.target]
 
