@@ -41,8 +41,8 @@ def _broadcast_axis(arrays: list[Array], index: int) -> Dim:
         return ex.literal(1)
     if not known:
         return None
-    constant = [size for size in known if not any(ex.is_input(name) for name in size.names)]
-    return (constant or known)[0]
+    fixed = [size for size in known if not size.names]  # no input, no loop-carried size
+    return (fixed or known)[0]
 
 
 def shape_of(value: Value) -> tuple[Dim, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -321,13 +322,21 @@ def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | N
     value, loop = iteration
     if loop.first:
         _run_items(interpreter, statement, frame, loop.first)
-    start = dict(frame.env)
-    records, carried = _snapshot(interpreter), dict(interpreter.carried)
+    start, before = dict(frame.env), _snapshot(interpreter)
     _pass(interpreter, statement, frame, value, loop)
     moved = _moved(start, frame.env)
-    if moved:
-        interpreter.carried = carried
-        _rerun_carried(interpreter, statement, frame, value, loop, start, records, moved)
+    while moved:
+        _restore_to(interpreter, before)
+        kept = _carried_pass(interpreter, statement, frame, value, loop, start, moved)
+        if kept == moved:
+            break
+        moved = kept
+        if not moved:  # every size came back as it was: one plain pass says it all
+            _restore_to(interpreter, before)
+            frame.env = dict(start)
+            _pass(interpreter, statement, frame, value, loop)
+            for name in start:
+                _keep_last(start, frame.env, name)
     _settle_lists(frame, start, loop)
     return None
 
@@ -353,40 +362,64 @@ def _pass(
         interpreter.loops.pop()
 
 
-def _snapshot(interpreter: Interpreter) -> dict[int, int]:
-    return {key: len(uses) for key, uses in interpreter.root.records.items()}
+@dataclass(frozen=True)
+class _Snapshot:
+    """What the interpreter had noted before a loop ran."""
+
+    records: dict[int, int]
+    statics: dict[int, str | None]
+    carried: dict[int, list[tuple[str, Expr, Expr]]]
 
 
-def _moved(before: dict[str, Value], after: dict[str, Value]) -> dict[str, int]:
-    """Arrays whose last sizes the loop changes, with how many trailing axes to carry."""
-    found = {}
+def _snapshot(interpreter: Interpreter) -> _Snapshot:
+    return _Snapshot(
+        {key: len(uses) for key, uses in interpreter.root.records.items()},
+        dict(interpreter.statics),
+        {key: list(entries) for key, entries in interpreter.carried.items()},
+    )
+
+
+def _restore_to(interpreter: Interpreter, before: _Snapshot) -> None:
+    for key, uses in interpreter.root.records.items():
+        del uses[before.records.get(key, 0) :]
+    interpreter.statics = dict(before.statics)
+    interpreter.carried = {key: list(entries) for key, entries in before.carried.items()}
+
+
+def _keep_last(start: dict[str, Value], env: dict[str, Value], name: str) -> None:
+    """An array whose last size the loop does not change keeps the one it had."""
+    old, new = as_array(start[name]), as_array(env.get(name, start[name]))
+    if old is not None and new is not None and name in env and new.axis(-1) != old.axis(-1):
+        env[name] = new.with_last(old.axis(-1))
+
+
+def _moved(before: dict[str, Value], after: dict[str, Value]) -> frozenset[str]:
+    """Arrays whose last size the loop changes."""
+    found = set()
     for name, value in before.items():
         old, new = as_array(value), as_array(after.get(name, value))
         if old is None or new is None or isinstance(after.get(name), Argument):
             continue
         if old.axis(-1) != new.axis(-1) and old.axis(-1) is not None:
-            found[name] = 1
-    return found
+            found.add(name)
+    return frozenset(found)
 
 
-def _rerun_carried(
+def _carried_pass(
     interpreter: Interpreter,
     statement: ast.For,
     frame: Frame,
     value: Value,
     loop: Loop,
     start: dict[str, Value],
-    records: dict[int, int],
-    moved: dict[str, int],
-) -> None:
-    """Run the body again with the changing sizes as loop-carried variables."""
-    for key, uses in interpreter.root.records.items():
-        del uses[records.get(key, 0) :]
-    interpreter.statics = {k: v for k, v in interpreter.statics.items() if v is not None}
+    moved: frozenset[str],
+) -> frozenset[str]:
+    """Run the body with the changing sizes as loop-carried variables; those that do change."""
     frame.env = dict(start)
     depth = len(interpreter.carrying)
     mark = f"_{depth + 1}" if depth else ""
-    symbols = {name: f"{name}_features{mark}" for name in moved}
+    symbols = {name: f"{name}_features{mark}" for name in sorted(moved)}
+    interpreter.symbols.update(symbols.values())
     for name, symbol in symbols.items():
         array = as_array(start[name])
         if array is not None:
@@ -396,25 +429,45 @@ def _rerun_carried(
         _pass(interpreter, statement, frame, value, loop)
     finally:
         interpreter.carrying.pop()
-    owners = list(dict.fromkeys(id(one) for one in loop.origins)) or [id(statement)]
+    changed = {name for name in symbols if not _is_invariant(frame.env[name], symbols[name])}
+    if changed != moved:
+        return frozenset(changed)
     for name, symbol in symbols.items():
-        before, after = as_array(start[name]), as_array(frame.env[name])
-        first = before.axis(-1) if before else None
-        last = after.axis(-1) if after else None
-        if first is None or after is None or last is None:
-            interpreter.problems.append((statement, f"the size of {name} after the loop is unknown"))
-            continue
-        if last.names == {symbol} and last.text == symbol:
-            frame.env[name] = after.with_last(first)
-            continue
-        if frame.own:
-            for owner in owners:
-                interpreter.carried.setdefault(owner, []).append((symbol, first, last))
-        final = ex.substitute(last, loop.last)
-        inside = {*symbols.values(), *loop.last}
-        local = any(one in inside or one.startswith(OUT_VARIABLE) for one in final.names)
-        frame.env[name] = after.with_last(ex.name(symbol) if local and frame.own else None) \
-            if local else after.with_last(final)
+        _carry(interpreter, statement, frame, loop, start, name, symbol)
+    return moved
+
+
+def _is_invariant(value: Value, symbol: str) -> bool:
+    array = as_array(value)
+    last = array.axis(-1) if array else None
+    return last is not None and last.text == symbol
+
+
+def _carry(
+    interpreter: Interpreter,
+    statement: ast.For,
+    frame: Frame,
+    loop: Loop,
+    start: dict[str, Value],
+    name: str,
+    symbol: str,
+) -> None:
+    """Note one carried size, and what it is once the loop is over."""
+    before, after = as_array(start[name]), as_array(frame.env[name])
+    first = before.axis(-1) if before else None
+    last = after.axis(-1) if after else None
+    if first is None or after is None or last is None:
+        interpreter.problems.append((statement, f"the size of {name} after the loop is unknown"))
+        return
+    owners = list(dict.fromkeys(id(one) for one in loop.origins)) or [id(statement)]
+    if frame.own:
+        for owner in owners:
+            interpreter.carried.setdefault(owner, []).append((symbol, first, last))
+    final = ex.substitute(last, loop.last)
+    inside = {*interpreter.symbols, *loop.last}
+    local = any(one in inside or one.startswith(OUT_VARIABLE) for one in final.names)
+    known = ex.name(symbol) if frame.own else None
+    frame.env[name] = after.with_last(known if local else final)
 
 
 def _settle_lists(frame: Frame, start: dict[str, Value], loop: Loop) -> None:
