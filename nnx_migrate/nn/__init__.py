@@ -113,6 +113,7 @@ from .dtypes import (
     linen_promote_dtype,
     promote_dtype,
 )
+from .functional import abstract, apply, apply_fn, bind, rngs, variables_of
 from .lazy import (
     freeze,
     get_submodules,
@@ -162,7 +163,11 @@ __all__ = [
     "SimpleCell",
     "SpectralNorm",
     "WeightNorm",
+    "abstract",
+    "apply",
+    "apply_fn",
     "avg_pool",
+    "bind",
     "canonicalize_dtype",
     "combine_masks",
     "dot_product_attention",
@@ -191,12 +196,14 @@ __all__ = [
     "promote_dtype",
     "pure_params",
     "remat",
+    "rngs",
     "scan_method",
     "set_submodules",
     "sow",
     "stream",
     "variable",
     "variable_type",
+    "variables_of",
     "with_logical_partitioning",
     "with_params",
 ]

@@ -1,0 +1,333 @@
+"""Linen's functional calls for a migrated module: ``variables_of``, ``apply``, ``apply_fn``.
+
+``model.init(key, x)`` becomes ``variables_of(Model(..., rngs=rngs(key)))`` and ``model.apply(v, x)``
+becomes ``apply(model, v, x)``, with Linen's layout of variables (collection -> scope path -> array),
+its arguments and its return convention. ``apply`` never changes ``model``: it merges a copy of it, so
+it works under ``jax.jit``, ``jax.grad`` and ``jax.vmap`` like Linen's.
+
+flax 0.12.8: linen/module.py (``Module.init``, ``Module.apply``), core/scope.py (keys of streams).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from flax.core.scope import in_filter
+
+from .variables import variable_type
+
+M = TypeVar("M", bound=nnx.Module)
+Path = tuple[str, ...]
+_DRAWS = 64  # keys of one stream that are Linen's; later ones are folded from the last
+
+
+def rngs(given: Any) -> nnx.Rngs:
+    """Random streams from what Linen's ``init`` takes: one key, or a dict of keys by stream.
+
+    A stream that is not given falls back to ``params``, as in Linen.
+    """
+    if not isinstance(given, Mapping):
+        return nnx.Rngs(given)
+    streams = dict(given)
+    first = streams.pop("params", None)
+    return nnx.Rngs(first, **streams)
+
+
+def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
+    """``build(*args, **options, rngs=...)`` without values: all that :func:`apply` needs.
+
+    Stands for a Linen module that is only ever applied to variables made elsewhere.
+    """
+    return nnx.eval_shape(lambda: build(*args, **options, rngs=nnx.Rngs(0)))  # type: ignore[no-any-return]
+
+
+def variables_of(model: nnx.Module) -> dict[str, Any]:
+    """The variables of ``model`` as Linen's ``init`` returns them: collection -> path -> array.
+
+    Random streams are left out. Names are the module's attributes.
+    """
+    return _by_collection(_flat_variables(model))
+
+
+def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:
+    """A copy of ``model`` that holds ``values`` and draws from ``rngs`` (Linen's ``model.bind``).
+
+    Raises:
+      ValueError: as :func:`apply`.
+    """
+    return _merged(model, values, rngs, mutable=True)
+
+
+def apply(
+    model: nnx.Module,
+    values: Mapping[str, Any],
+    /,
+    *args: Any,
+    rngs: Any = None,
+    method: Callable[..., Any] | str | None = None,
+    mutable: Any = False,
+    **kwargs: Any,
+) -> Any:
+    """``model.apply(values, *args, ...)`` of Linen.
+
+    Args:
+      model: the module; it is not changed.
+      values: collection -> path -> array. Variables the model does not have are ignored. A variable
+        other than a parameter may be missing in a mutable collection: it starts as in ``model``.
+      rngs: a key, or keys by stream. Streams of dropout and the like draw Linen's own keys, so
+        that masks are Linen's; streams inside stacked (scanned) modules draw others.
+      method: a method by name, the bound method of any instance, or a function of the module.
+      mutable: which collections the call may change: bool, name, names or ``DenyList``.
+
+    Returns:
+      The output; with ``mutable`` other than False, ``(output, changed)`` where ``changed`` holds
+      every mutable collection. Values sown are among them when the collection is named.
+
+    Raises:
+      ValueError: a variable is missing or has another shape, a stream is drawn from that ``rngs``
+        lacks, or the call changed a collection that is not mutable.
+    """
+    copy = _merged(model, values, rngs, mutable)
+    before = _flat_variables(copy)
+
+    def call(module: nnx.Module) -> Any:
+        return _method(module, method)(*args, **kwargs)
+
+    sown = _sown_types(mutable, before)
+    outputs, captured = nnx.capture(call, *sown)(copy) if sown else (call(copy), None)
+    after = _flat_variables(copy)
+    if captured is not None:
+        after |= _flat_state(captured)
+    _check_unchanged(before, after, mutable)
+    if mutable is False:
+        return outputs
+    extra = {name: values[name] for name in values if in_filter(mutable, name)}
+    changed = {key: value for key, value in after.items() if in_filter(mutable, key[0])}
+    return outputs, {
+        **{name: dict(value) for name, value in extra.items()},
+        **_by_collection(changed),
+    }
+
+
+@dataclass(frozen=True)
+class ApplyFn:
+    """``model.apply`` as a value: equal for the same model, so that jit caches stay warm."""
+
+    model: nnx.Module
+
+    def __call__(self, values: Mapping[str, Any], /, *args: Any, **kwargs: Any) -> Any:
+        """See :func:`apply`."""
+        return apply(self.model, values, *args, **kwargs)
+
+
+def apply_fn(model: nnx.Module) -> ApplyFn:
+    """``model.apply`` named without a call, for example in ``TrainState.create(apply_fn=...)``."""
+    return ApplyFn(model)
+
+
+# ---- variables
+
+
+def _collection(kind: type[nnx.Variable[Any]]) -> str:
+    """The Linen collection of a variable type; a subclass belongs to its base's."""
+    for base in kind.__mro__:
+        if base is nnx.Variable or not issubclass(base, nnx.Variable):
+            continue
+        try:
+            return str(nnx.variable_name_from_type(base))
+        except ValueError:
+            continue
+    return kind.__name__
+
+
+def _flat_state(state: Any) -> dict[Path, Any]:
+    """(collection, *path) -> value of every variable that is no random state."""
+    found: dict[Path, Any] = {}
+    for path, one in nnx.to_flat_state(state):
+        if isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState):
+            found[(_collection(type(one)), *map(str, path))] = one.get_value()
+    return found
+
+
+def _flat_variables(model: nnx.Module) -> dict[Path, Any]:
+    return _flat_state(nnx.state(model))
+
+
+def _by_collection(flat: Mapping[Path, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for path, value in flat.items():
+        inner = nested
+        for name in path[:-1]:
+            inner = inner.setdefault(name, {})
+        inner[path[-1]] = value
+    return nested
+
+
+def _look_up(values: Mapping[str, Any], path: Path) -> tuple[bool, Any]:
+    found: Any = values
+    for name in path:
+        if not isinstance(found, Mapping) or name not in found:
+            return False, None
+        found = found[name]
+    return True, found.get_value() if isinstance(found, nnx.Variable) else found
+
+
+def _merged(model: M, values: Mapping[str, Any], rngs: Any, mutable: Any) -> M:
+    """A copy of ``model`` with the given variables and streams."""
+    graphdef, state = nnx.split(model)
+    entries = []
+    for path, one in nnx.to_flat_state(state):
+        if isinstance(one, nnx.RngState):
+            one = _concrete(one)
+        elif isinstance(one, nnx.Variable):
+            one = one.replace(_given(model, values, one, tuple(map(str, path)), mutable))
+        entries.append((path, one))
+    copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
+    _set_streams(copy, rngs)
+    return copy  # type: ignore[no-any-return]
+
+
+def _concrete(one: nnx.RngState) -> nnx.RngState:
+    """Random state of an abstract model needs a value to be merged; the streams are set below."""
+    value = one.get_value()
+    if not isinstance(value, jax.ShapeDtypeStruct):
+        return one
+    if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        key = jax.random.key(0)
+        return one.replace(jax.random.split(key, value.shape) if value.shape else key)
+    return one.replace(jnp.zeros(value.shape, value.dtype))
+
+
+def _given(
+    model: nnx.Module, values: Mapping[str, Any], one: nnx.Variable[Any], path: Path, mutable: Any
+) -> Any:
+    collection, name = _collection(type(one)), "/".join(path)
+    own = one.get_value()
+    found, value = _look_up(values, (collection, *path))
+    if not found:
+        is_abstract = any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(own))
+        if collection == "params" or is_abstract or not in_filter(mutable, collection):
+            raise ValueError(
+                f"{type(model).__name__} has the variable '{name}' in collection '{collection}', "
+                f"which the given variables lack: found collections {sorted(values)}"
+            )
+        return own
+    expected, given = _shapes(own), _shapes(value)
+    if expected != given:
+        raise ValueError(
+            f"expected '{collection}' variable '{name}' of {type(model).__name__} to have the shape "
+            f"{expected}, found {given}"
+        )
+    return value
+
+
+def _shapes(value: Any) -> Any:
+    shapes = [tuple(jnp.shape(leaf)) for leaf in jax.tree.leaves(value)]
+    return shapes[0] if len(shapes) == 1 else shapes
+
+
+def _check_unchanged(before: Mapping[Path, Any], after: Mapping[Path, Any], mutable: Any) -> None:
+    for path, value in after.items():
+        if not in_filter(mutable, path[0]) and value is not before.get(path):
+            raise ValueError(
+                f"the call changed '{'/'.join(path[1:])}' in collection '{path[0]}', which is not "
+                f"mutable: pass mutable=['{path[0]}'] and keep what apply returns"
+            )
+
+
+# ---- the call
+
+
+def _method(module: nnx.Module, method: Callable[..., Any] | str | None) -> Callable[..., Any]:
+    if method is None:
+        return module  # type: ignore[return-value]
+    if isinstance(method, str):
+        return getattr(module, method)  # type: ignore[no-any-return]
+    function = getattr(method, "__func__", method)
+    return lambda *args, **kwargs: function(module, *args, **kwargs)
+
+
+def _sown_types(mutable: Any, before: Mapping[Path, Any]) -> list[type[nnx.Variable[Any]]]:
+    """Types of the collections that the call may fill by sowing."""
+    held = {path[0] for path in before}
+    if isinstance(mutable, str):
+        names = {mutable}
+    elif isinstance(mutable, (list, tuple, set, frozenset)):
+        names = set(mutable)
+    else:
+        names = {"intermediates"} if in_filter(mutable, "intermediates") else set()
+    return [variable_type(name) for name in sorted(names - held - {"params"})]
+
+
+# ---- random streams
+
+
+class _LinenStream(nnx.RngStream):
+    """Draws the keys that Linen's ``make_rng`` gives the module at ``path``."""
+
+    def __init__(self, key: Any, *, tag: str, path: Path = ()) -> None:
+        super().__init__(key, tag=tag)
+        self.path = path
+
+    def __call__(self) -> jax.Array:
+        count = self.count[...]
+        self.count[...] += 1
+        folds = jnp.asarray(_folds(self.path))
+        key = jax.random.fold_in(self.key[...], folds[jnp.minimum(count, _DRAWS - 1)])
+        later = jax.random.fold_in(key, count)
+        return jnp.where(count < _DRAWS - 1, key, later)
+
+
+class _MissingStream(nnx.RngStream):
+    """Stands where the call was given no key."""
+
+    def __call__(self) -> jax.Array:
+        raise ValueError(
+            f"the call needs a key for the stream '{self.tag}': pass rngs={{'{self.tag}': key}}"
+        )
+
+
+def _folds(path: Path) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """What Linen folds into the stream's key for its draws 1, 2, ... at ``path``."""
+    digests = (hashlib.sha1(b"".join(_words(path, draw))).digest() for draw in range(1, _DRAWS + 1))
+    return np.array([int.from_bytes(one[:4], "big") for one in digests], np.uint32)
+
+
+def _words(path: Path, draw: int) -> Iterator[bytes]:
+    from flax import config
+
+    separator = b"\00" if config.flax_fix_rng_separator else b""
+    for name in path:
+        yield separator + name.encode()
+    yield separator + draw.to_bytes((draw.bit_length() + 7) // 8, "big")
+
+
+def _set_streams(model: nnx.Module, rngs: Any) -> None:
+    given = {} if rngs is None else dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
+    for path, owner in list(nnx.iter_graph(model)):
+        if not isinstance(owner, nnx.Pytree):
+            continue
+        for name, child in list(vars(owner).items()):
+            if isinstance(child, nnx.RngStream):
+                scope = path[:-1] if isinstance(owner, nnx.Rngs) else path
+                tag = getattr(owner, "rng_collection", child.tag)
+                setattr(owner, name, _stream(child, str(tag), tuple(map(str, scope)), given))
+
+
+def _stream(old: nnx.RngStream, tag: str, path: Path, given: Mapping[str, Any]) -> nnx.RngStream:
+    key = given.get(tag, given.get("params"))
+    if key is None:
+        return _MissingStream(old.key[...], tag=tag)
+    if isinstance(key, int):
+        key = jax.random.key(key)
+    elif not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        key = jax.random.wrap_key_data(key)
+    shape = old.count[...].shape
+    return _LinenStream(jax.random.split(key, shape) if shape else key, tag=tag, path=path)

@@ -1,0 +1,196 @@
+"""``nnm.apply`` against Linen's ``apply``: same outputs, updates, masks and errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen, nnx
+
+from nnx_migrate import nn as nnm
+
+
+class LinenNet(linen.Module):
+    features: int
+
+    @linen.compact
+    def __call__(self, x: Any, train: bool = True) -> Any:
+        x = linen.Dense(self.features)(x)
+        x = linen.BatchNorm(use_running_average=not train)(x)
+        x = linen.Dropout(0.5, deterministic=not train)(x)
+        x = linen.Dense(self.features)(x)
+        x = linen.Dropout(0.3, deterministic=not train)(x)
+        self.sow("intermediates", "out", x)
+        return x
+
+
+class Net(nnx.Module):
+    def __init__(self, features: int, *, in_features: int, rngs: nnx.Rngs) -> None:
+        self.features = features
+        self.Dense_0 = nnx.Linear(in_features, features, rngs=rngs)
+        self.BatchNorm_0 = nnx.BatchNorm(features, rngs=rngs, promote_dtype=nnm.keep_dtype)
+        self.Dropout_0 = nnm.Dropout(0.5, rngs=rngs)
+        self.Dense_1 = nnx.Linear(features, features, rngs=rngs)
+        self.Dropout_1 = nnx.Dropout(0.3, rngs=rngs)
+
+    def __call__(self, x: Any, train: bool = True) -> Any:
+        x = self.Dense_0(x)
+        x = self.BatchNorm_0(x, use_running_average=not train)
+        x = self.Dropout_0(x, deterministic=not train)
+        x = self.Dense_1(x)
+        x = self.Dropout_1(x, deterministic=not train)
+        nnm.sow(self, "intermediates", "out", x)
+        return x
+
+    def encode(self, x: Any) -> Any:
+        return self.Dense_0(x)
+
+
+X = jax.random.normal(jax.random.key(7), (4, 3))
+
+
+@pytest.fixture(name="pair")
+def _pair() -> tuple[LinenNet, Any, Net]:
+    before = LinenNet(8)
+    return (
+        before,
+        before.init(jax.random.key(0), X, train=False),
+        Net(8, in_features=3, rngs=nnm.rngs(jax.random.key(0))),
+    )
+
+
+def same(left: Any, right: Any) -> None:
+    assert jax.tree.structure(left) == jax.tree.structure(right)
+    for one, other in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert jax.tree.leaves(left)
+
+
+def test_variables_have_linens_layout(pair: Any) -> None:
+    _, values, model = pair
+    found = nnm.variables_of(model)
+    assert jax.tree.map(jnp.shape, found) == jax.tree.map(jnp.shape, values)
+
+
+def test_evaluation_is_linens(pair: Any) -> None:
+    before, values, model = pair
+    same(
+        nnm.apply(model, values, X, train=False),
+        before.apply(values, X, train=False),
+    )
+
+
+@pytest.mark.parametrize("legacy", [False, True])
+def test_training_with_dropout_is_linens_bit_by_bit(pair: Any, legacy: bool) -> None:
+    before, values, model = pair
+    key = jax.random.PRNGKey(3) if legacy else jax.random.key(3)
+    options: dict[str, Any] = {"rngs": {"dropout": key}, "mutable": ["batch_stats"]}
+    same(nnm.apply(model, values, X, **options), before.apply(values, X, **options))
+
+
+def test_streams_fall_back_to_params_and_one_key_is_params(pair: Any) -> None:
+    before, values, model = pair
+    for rngs in ({"params": jax.random.key(3)}, jax.random.key(3)):
+        options: dict[str, Any] = {"rngs": rngs, "mutable": "batch_stats"}
+        same(nnm.apply(model, values, X, **options), before.apply(values, X, **options))
+
+
+@pytest.mark.parametrize("mutable", [True, [], ["params"], linen.DenyList("params"), False])
+def test_mutable_returns_what_linen_returns(pair: Any, mutable: Any) -> None:
+    before, values, model = pair
+    same(
+        nnm.apply(model, values, X, train=False, mutable=mutable),
+        before.apply(values, X, train=False, mutable=mutable),
+    )
+
+
+def test_sown_values_come_with_their_collection(pair: Any) -> None:
+    before, values, model = pair
+    options: dict[str, Any] = {"train": False, "mutable": ["intermediates"]}
+    same(nnm.apply(model, values, X, **options), before.apply(values, X, **options))
+
+
+def test_abstract_models_apply(pair: Any) -> None:
+    before, values, _ = pair
+    model = nnm.abstract(Net, 8, in_features=3)
+    key = jax.random.key(1)
+    options: dict[str, Any] = {"rngs": {"dropout": key}, "mutable": ["batch_stats"]}
+    same(nnm.apply(model, values, X, **options), before.apply(values, X, **options))
+
+
+def test_apply_works_under_jit_and_grad(pair: Any) -> None:
+    before, values, model = pair
+    stats = {"batch_stats": values["batch_stats"]}
+
+    def loss(apply: Any) -> Any:
+        def function(params: Any, key: Any) -> Any:
+            out, new = apply(
+                {"params": params, **stats}, X, rngs={"dropout": key}, mutable=["batch_stats"]
+            )
+            return (out**2).sum(), new
+
+        return jax.jit(jax.value_and_grad(function, has_aux=True))
+
+    same(
+        loss(nnm.apply_fn(model))(values["params"], jax.random.key(2)),
+        loss(before.apply)(values["params"], jax.random.key(2)),
+    )
+
+
+@pytest.mark.parametrize("method", ["encode", Net.encode, lambda net, x: net.Dense_0(x)])
+def test_method_is_a_name_or_a_function_of_the_module(pair: Any, method: Any) -> None:
+    _, values, model = pair
+    expected = X @ values["params"]["Dense_0"]["kernel"] + values["params"]["Dense_0"]["bias"]
+    same(nnm.apply(model, values, X, method=method), expected)
+    same(nnm.apply(model, values, X, method=model.encode), expected)
+
+
+def test_the_model_itself_never_changes(pair: Any) -> None:
+    _, values, model = pair
+    before = nnm.variables_of(model)
+    nnm.apply(model, values, X, rngs={"dropout": 0}, mutable=["batch_stats"])
+    same(before, nnm.variables_of(model))
+
+
+def test_a_change_of_an_immutable_collection_is_an_error(pair: Any) -> None:
+    _, values, model = pair
+    with pytest.raises(ValueError, match=r"changed 'BatchNorm_0/mean'.*mutable=\['batch_stats'\]"):
+        nnm.apply(model, values, X, rngs={"dropout": 0})
+
+
+def test_a_missing_stream_is_an_error(pair: Any) -> None:
+    _, values, model = pair
+    with pytest.raises(ValueError, match="stream 'dropout'"):
+        nnm.apply(model, values, X, mutable=["batch_stats"])
+
+
+@pytest.mark.parametrize("collection", ["params", "batch_stats"])
+def test_missing_variables_are_an_error(pair: Any, collection: str) -> None:
+    _, values, model = pair
+    left = {name: value for name, value in values.items() if name != collection}
+    with pytest.raises(ValueError, match=f"in collection '{collection}', which the given"):
+        nnm.apply(model, left, X, train=False)
+
+
+def test_another_shape_is_an_error(pair: Any) -> None:
+    _, values, _ = pair
+    with pytest.raises(ValueError, match=r"Dense_0/kernel.* \(5, 8\), found \(3, 8\)"):
+        nnm.apply(nnm.abstract(Net, 8, in_features=5), values, X, train=False)
+
+
+def test_apply_fn_is_equal_for_the_same_model_only(pair: Any) -> None:
+    _, _, model = pair
+    assert nnm.apply_fn(model) == nnm.apply_fn(model)
+    assert hash(nnm.apply_fn(model)) == hash(nnm.apply_fn(model))
+    assert nnm.apply_fn(model) != nnm.apply_fn(nnm.abstract(Net, 8, in_features=3))
+
+
+def test_rngs_take_a_key_or_a_dict() -> None:
+    key, other = jax.random.key(1), jax.random.key(2)
+    assert set(vars(nnm.rngs(key))) >= {"default"}
+    both = nnm.rngs({"params": key, "dropout": other})
+    assert (both.default.key[...] == key).all()
+    assert (both.dropout.key[...] == other).all()
