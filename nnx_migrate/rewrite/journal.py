@@ -33,10 +33,15 @@ class JournalError(Exception):
 
 @dataclass(frozen=True)
 class Entry:
-    """One file: its path (from the root, ``/`` between parts) and SHA-256 before and after."""
+    """One file: its path (from the root, ``/`` between parts) and its SHA-256 hashes.
+
+    ``before`` is what undo restores, ``found`` what the last run found and read. The two differ
+    when an earlier run had already replaced the file.
+    """
 
     path: str
     before: str
+    found: str
     after: str
 
 
@@ -113,20 +118,32 @@ def _from_json(file: Path, content: Any) -> Journal:
         ) from error
 
 
-def read_original(root: Path, entry: Entry) -> bytes:
-    """The bytes a file had before.
+def read_original(root: Path, name: str, before: str) -> bytes:
+    """The bytes with this hash, kept for the file ``name``.
 
     Raises:
         JournalError: they are missing or damaged.
     """
-    file = original_file(root, entry.before)
+    file = original_file(root, before)
     try:
         data = file.read_bytes()
     except OSError as error:
-        raise JournalError(f"{entry.path}: its original {file} is unreadable: {error}") from error
-    if digest(data) != entry.before:
-        raise JournalError(f"{entry.path}: its original {file} is damaged (hash differs)")
+        raise JournalError(f"{name}: its original {file} is unreadable: {error}") from error
+    if digest(data) != before:
+        raise JournalError(f"{name}: its original {file} is damaged (hash differs)")
     return data
+
+
+def as_found(root: Path, journal: Journal | None, name: str, data: bytes) -> bytes:
+    """What the unfinished run found in a file that it has replaced; else ``data``.
+
+    Raises:
+        JournalError: the original is missing or damaged.
+    """
+    entry = journal.entry(name) if journal else None
+    if entry is None or entry.after != digest(data):
+        return data
+    return read_original(root, name, entry.found)
 
 
 def unfinished(journal: Journal | None, run: tuple[str, ...]) -> Journal | None:
@@ -148,9 +165,9 @@ def unfinished(journal: Journal | None, run: tuple[str, ...]) -> Journal | None:
 
 
 def is_own(journal: Journal | None, path: str, data: bytes) -> bool:
-    """Whether these bytes are what an earlier run wrote to this file."""
+    """Whether these bytes are what an earlier run wrote to this file, or undid."""
     entry = journal.entry(path) if journal else None
-    return entry is not None and entry.after == digest(data)
+    return entry is not None and digest(data) in (entry.after, entry.found, entry.before)
 
 
 def begin(old: Journal | None, run: tuple[str, ...], new: Iterable[Entry]) -> Journal:
@@ -161,7 +178,7 @@ def begin(old: Journal | None, run: tuple[str, ...], new: Iterable[Entry]) -> Jo
     entries = {entry.path: entry for entry in old.entries} if old else {}
     for entry in new:
         earlier = entries.get(entry.path)
-        if earlier is not None and earlier.after == entry.before:
+        if earlier is not None and entry.found in (earlier.after, earlier.found):
             entry = replace(entry, before=earlier.before)
         entries[entry.path] = entry
     return Journal(State.WRITING, run, tuple(entries[path] for path in sorted(entries)))

@@ -113,19 +113,21 @@ def write_in_place(
         old = journals.load(root)
         ready, failures = _ready(plans)
         _store_originals(root, ready)
-        entries = (
-            Entry(journals.name_in(root, plan.path), digest(plan.before), digest(plan.after))
-            for plan in ready
-        )
-        current = journals.begin(old, run, entries)
+        current = journals.begin(old, run, [_entry(root, plan) for plan in ready])
         _store(root, current)
         for plan in ready:
             failure = _replace(plan)
             if failure is not None:
                 failures.append(failure)
-        _store(root, replace(current, state=State.PARTIAL if failures else State.DONE))
+        current = replace(current, state=State.PARTIAL if failures else State.DONE)
+        _store(root, current)
         _drop_unused_originals(root, current)
     return tuple(failures)
+
+
+def _entry(root: Path, plan: PlannedWrite) -> Entry:
+    found = digest(plan.before)
+    return Entry(journals.name_in(root, plan.path), found, found, digest(plan.after))
 
 
 def _ready(plans: Sequence[PlannedWrite]) -> tuple[list[PlannedWrite], list[WriteFailure]]:
@@ -177,6 +179,8 @@ def _store_originals(root: Path, plans: Sequence[PlannedWrite]) -> None:
 
 def _drop_unused_originals(root: Path, journal: Journal) -> None:
     used = {entry.before for entry in journal.entries}
+    if journal.state is not State.DONE:
+        used |= {entry.found for entry in journal.entries}
     for file in (root / journals.DIRECTORY / "originals").iterdir():
         if file.name not in used:
             file.unlink()
@@ -243,12 +247,12 @@ def _restore(root: Path, path: Path, entry: Entry, restored: list[Path]) -> str 
         found = digest(path.read_bytes())
         if found == entry.before:
             return None
-        if found != entry.after:
+        if found not in (entry.after, entry.found):
             return "changed since the run: left as it is now"
         reason = read_only(path)
         if reason is None:
             mode = stat.S_IMODE(path.stat().st_mode)
-            write_file(path, journals.read_original(root, entry), mode)
+            write_file(path, journals.read_original(root, entry.path, entry.before), mode)
             restored.append(path)
     except FileNotFoundError:
         return "removed since the run: not restored"

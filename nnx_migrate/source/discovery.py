@@ -160,3 +160,19 @@ def _any(spellings: tuple[str, ...], globs: Sequence[str]) -> bool:
         for glob in globs
         for name in spellings
     )
+
+
+def project_files(root: Path, explicit: bool, found: Discovery) -> tuple[Path, ...]:
+    """Files of the project that callers, bases and re-exports of the found ones may be in.
+
+    A root that was named, or that a pyproject.toml or .git marks, is read whole. Otherwise nothing
+    says where the project ends: it is PATH itself, and the outermost package around it.
+    """
+    if explicit or (root / "pyproject.toml").is_file() or (root / ".git").exists():
+        return discover([root]).files
+    if root == found.base and found.base in {path.parent for path in found.files}:
+        beside = (path for path in sorted(root.glob("*.py")) if not path.is_symlink())
+        return tuple(path for path in beside if path.is_file()) + found.left_out
+    if root == found.base:
+        return found.left_out
+    return discover([root / found.base.relative_to(root).parts[0]]).files

@@ -1,0 +1,46 @@
+"""The command line, and the only part that prints.
+
+A command's stack is imported inside the command: ``--help`` and ``rewrite`` load neither jax nor
+numpy nor flax.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from nnx_migrate.cli.arguments import UsageError, parse
+from nnx_migrate.cli.commands import run
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """Run one command; never a traceback, unless ``NNX_MIGRATE_DEBUG=1``.
+
+    Returns:
+        0: nothing left to do; 1: a person is needed; 2: the command could not do its job.
+    """
+    try:
+        options = parse(sys.argv[1:] if words is None else words)
+        return options if isinstance(options, int) else run(options)
+    except UsageError as error:
+        return _fail(str(error))
+    except KeyboardInterrupt:
+        return _fail("interrupted; run again to finish, or `nnx-migrate undo`")
+    except BrokenPipeError:
+        # The reader of our output left (`| head`); keep the interpreter from noticing at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 2
+    except Exception as error:
+        if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
+            raise
+        text = " ".join(str(error).split()) or "no message"
+        return _fail(
+            f"internal error: {type(error).__name__}: {text}; "
+            "please report it with the traceback that NNX_MIGRATE_DEBUG=1 shows"
+        )
+
+
+def _fail(message: str) -> int:
+    sys.stderr.write(f"nnx-migrate: error: {message}\n")
+    return 2

@@ -1,0 +1,198 @@
+"""What the words of the command line mean."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import NoReturn
+
+from nnx_migrate import __version__
+
+LATER = {
+    "record": "run a program and store the sizes of the Linen calls it makes",
+    "shardings": "print or compare the specs of every array",
+    "checkpoint": "convert a checkpoint between Linen and NNX",
+}
+
+
+class UsageError(Exception):
+    """The command line cannot be used; the message is one line."""
+
+
+@dataclass(frozen=True)
+class RewriteOptions:
+    """``rewrite PATH...``"""
+
+    paths: tuple[Path, ...]
+    output: Path | None = None
+    diff: bool = False
+    check: bool = False
+    map: Path | None = None
+    report: Path | None = None
+    evidence: Path | None = None
+    select: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    root: Path | None = None
+    jobs: int = 1
+    allow_dirty: bool = False
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the files themselves are replaced."""
+        return self.output is None and not self.diff and not self.check
+
+
+@dataclass(frozen=True)
+class UndoOptions:
+    """``undo [PATH]``"""
+
+    root: Path | None = None
+    path: Path = Path()
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """``explain RULE``"""
+
+    rule: str
+
+
+@dataclass(frozen=True)
+class ParityOptions:
+    """``parity key=value...``"""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LaterOptions:
+    """A command of a later version."""
+
+    command: str
+
+
+Options = RewriteOptions | UndoOptions | ExplainOptions | ParityOptions | LaterOptions
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises instead of printing and exiting, so that errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message}; see `{self.prog} --help`")
+
+
+def parse(words: Sequence[str]) -> Options | int:
+    """Read the command line; an exit code when ``--help`` or ``--version`` has answered it.
+
+    Raises:
+        UsageError: with the nearest known spelling, if there is one.
+    """
+    parser, commands = _parsers()
+    command = next((word for word in words if not word.startswith("-")), None)
+    if command is not None and command not in commands:
+        raise UsageError(f"unknown command {command!r}{nearest(command, commands)}")
+    if command in LATER and not {"-h", "--help"} & set(words):
+        return LaterOptions(command)
+    try:
+        known, unknown = parser.parse_known_args(words)
+    except SystemExit as done:  # --help and --version
+        return int(done.code or 0)
+    if unknown:
+        raise UsageError(_unknown(unknown[0], commands[known.command]))
+    return _options(known)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`` (did you mean ...?)`` or nothing."""
+    close = get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {close[0]}?)" if close else ""
+
+
+def _unknown(word: str, parser: argparse.ArgumentParser) -> str:
+    if not word.startswith("-"):
+        return f"unexpected argument {word!r}; see `{parser.prog} --help`"
+    name = word.partition("=")[0]
+    options = [option for action in parser._actions for option in action.option_strings]
+    return f"unknown option {name}{nearest(name, options)}; see `{parser.prog} --help`"
+
+
+def _parsers() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
+    parser = _Parser(
+        prog="nnx-migrate",
+        description="Move Flax Linen code to Flax NNX, and check that nothing changed.",
+        allow_abbrev=False,
+        epilog="Exit codes: 0 nothing left to do; 1 a person is needed; 2 could not do its job.",
+    )
+    parser.add_argument("--version", action="version", version=f"nnx-migrate {__version__}")
+    commands = parser.add_subparsers(
+        dest="command", required=True, metavar="COMMAND", parser_class=_Parser
+    )
+    _rewrite_parser(commands)
+    undo = _command(commands, "undo", "take in-place runs back")
+    undo.add_argument("path", nargs="?", type=Path, default=Path(), metavar="PATH")
+    undo.add_argument("--root", type=Path, metavar="DIR", help="the project's root")
+    explain = _command(commands, "explain", "what a rewriting rule does")
+    explain.add_argument("rule", metavar="RULE", help="a rule or a Linen name, e.g. Dense")
+    parity = _command(commands, "parity", "compare a Linen model with its NNX counterpart")
+    parity.add_argument("words", nargs="*", metavar="key=value", help="case=FILE.py and more")
+    for name, text in LATER.items():
+        _command(commands, name, f"{text} (not available yet)")
+    return parser, dict(commands.choices)
+
+
+def _command(
+    commands: argparse._SubParsersAction[_Parser], name: str, text: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(name, help=text, description=text.capitalize(), allow_abbrev=False)
+
+
+def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = _command(commands, "rewrite", "rewrite Linen modules to NNX, in place by default")
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="file or directory")
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument("--output", type=Path, metavar="DIR", help="write a rewritten copy there")
+    mode.add_argument("--diff", action="store_true", help="print the changes, write nothing")
+    mode.add_argument(
+        "--check", action="store_true", help="only tell; exit 1 if files would change"
+    )
+    parser.add_argument("--map", type=Path, metavar="FILE", help="write the migration map (JSON)")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write the report (JSON)")
+    parser.add_argument("--evidence", type=Path, metavar="FILE", help="not available yet")
+    for option, text in (("--select", "only these"), ("--exclude", "not these")):
+        parser.add_argument(
+            option,
+            action="append",
+            default=[],
+            metavar="GLOB",
+            help=f"{text} paths or qualified class names (may be repeated)",
+        )
+    parser.add_argument("--root", type=Path, metavar="DIR", help="the project's root")
+    parser.add_argument("-j", "--jobs", type=_jobs, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument(
+        "--allow-dirty", action="store_true", help="also replace files with uncommitted changes"
+    )
+
+
+def _jobs(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least 1, found {text!r}")
+    return int(text)
+
+
+def _options(known: argparse.Namespace) -> Options:
+    match known.command:
+        case "rewrite":
+            values = {name: value for name, value in vars(known).items() if name != "command"}
+            for name in ("paths", "select", "exclude"):
+                values[name] = tuple(values[name])
+            return RewriteOptions(**values)
+        case "undo":
+            return UndoOptions(known.root, known.path)
+        case "explain":
+            return ExplainOptions(known.rule)
+        case _:
+            return ParityOptions(tuple(known.words))

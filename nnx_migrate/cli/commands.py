@@ -1,0 +1,108 @@
+"""One function per command: import its stack, run it, print, return the exit code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from nnx_migrate.cli import printing
+from nnx_migrate.cli.arguments import (
+    ExplainOptions,
+    LaterOptions,
+    Options,
+    ParityOptions,
+    RewriteOptions,
+    UndoOptions,
+    UsageError,
+    nearest,
+)
+
+
+def run(options: Options) -> int:
+    """Run the command that ``options`` belong to."""
+    match options:
+        case RewriteOptions():
+            from nnx_migrate.cli.rewriting import rewrite
+
+            return rewrite(options)
+        case UndoOptions():
+            return _undo(options)
+        case ExplainOptions():
+            return _explain(options)
+        case ParityOptions():
+            return _parity(options)
+        case LaterOptions():
+            raise UsageError(f"{options.command}: not available yet")
+
+
+def _parity(options: ParityOptions) -> int:
+    from nnx_migrate.parity.command import run as compare
+
+    outcome = compare(options.words)
+    stream = sys.stderr if outcome.exit_code == 2 else sys.stdout
+    for line in outcome.lines:
+        stream.write(f"{line}\n")
+    return outcome.exit_code
+
+
+def _explain(options: ExplainOptions) -> int:
+    from nnx_migrate.rewrite import rules
+
+    try:
+        text = rules.explain(options.rule)
+    except KeyError as error:
+        names = {
+            name
+            for rule in rules.all_rules()
+            for name in (
+                rule.name,
+                *(symbol.removeprefix("flax.linen.") for symbol in rule.symbols),
+            )
+        }
+        raise UsageError(
+            f"unknown rule {options.rule!r}{nearest(options.rule, sorted(names))}"
+        ) from error
+    sys.stdout.write(text.rstrip() + "\n")
+    return 0
+
+
+def _undo(options: UndoOptions) -> int:
+    from nnx_migrate.rewrite.journal import JournalError
+    from nnx_migrate.rewrite.writer import Busy, undo
+
+    root = _journal_root(options)
+    try:
+        undone = undo(root)
+    except (Busy, JournalError) as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        raise UsageError(f"undo: {error.strerror or error}") from error
+    for failure in undone.failures:
+        printing.error(f"{failure.path.relative_to(root)}: {failure.reason}")
+    sys.stdout.write(f"{len(undone.restored)} restored, {len(undone.failures)} left as they are\n")
+    return 1 if undone.failures else 0
+
+
+def _journal_root(options: UndoOptions) -> Path:
+    """Where the journal is: at ``--root``, above PATH, or in one directory right below it."""
+    from nnx_migrate.rewrite.journal import DIRECTORY, journal_file
+
+    if options.root is not None:
+        places = [options.root.resolve()]
+    else:
+        start = options.path.resolve()
+        places = [start, *start.parents]
+    for place in places:
+        if journal_file(place).is_file():
+            return place
+    below = [] if options.root else sorted(places[0].glob(f"*/{DIRECTORY}/journal.json"))
+    if len(below) > 1:
+        names = ", ".join(file.parent.parent.name for file in below)
+        raise UsageError(
+            f"undo: several journals below {places[0]} ({names}): name one with --root"
+        )
+    if below:
+        return below[0].parent.parent
+    raise UsageError(
+        f"undo: no journal of an in-place run at or above {places[0]}: name the root with --root"
+    )

@@ -1,0 +1,121 @@
+"""What a person sees: plain lines in a pipe, a table and a spinner on a terminal."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from nnx_migrate.model import FileStatus, Finding, Outcome, RewriteResult, Tally
+
+
+def error(message: str) -> None:
+    """One line on stderr."""
+    sys.stderr.write(f"nnx-migrate: error: {' '.join(message.split())}\n")
+
+
+@contextmanager
+def working(message: str) -> Iterator[None]:
+    """A spinner while something runs, on a terminal only."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(message):
+        yield
+
+
+def file_errors(result: RewriteResult) -> None:
+    """One line on stderr per file that failed."""
+    for file in result.files:
+        if file.status is FileStatus.FAILED:
+            error(f"{file.path}: {file.error}")
+
+
+def diff(path: str, before: str, after: str) -> str:
+    """A unified diff with the newlines of the texts, and a note where the last one is missing."""
+    lines: list[str] = []
+    pieces = difflib.unified_diff(
+        _lines(before), _lines(after), f"a/{path}", f"b/{path}", lineterm="\n"
+    )
+    for line in pieces:
+        lines.append(line)
+        if not line.endswith("\n"):
+            lines.append("\n\\ No newline at end of file\n")
+    return "".join(lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as patch tools see them: only a line feed ends one."""
+    pieces = text.split("\n")
+    return [piece + "\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
+
+
+def summary(result: RewriteResult, *, would: bool) -> None:
+    """What was refused, line by line, and the totals."""
+    for line in refusals(result):
+        sys.stdout.write(f"{line}\n")
+    if sys.stdout.isatty():
+        _table(result)
+    else:
+        sys.stdout.write(f"{_totals(result, would=would)}\n")
+
+
+def refusals(result: RewriteResult) -> Iterable[str]:
+    """``path:line:column: rule: message`` for all that a person has to see."""
+    places = {(one.path, one.line): one for one in result.classes if one.reason is not None}
+    shown = sorted(
+        (finding for finding in result.findings if finding.outcome is Outcome.REFUSED),
+        key=lambda finding: (finding.path, finding.line, finding.column),
+    )
+    yield from (_line(finding) for finding in shown)
+    said = {(finding.path, finding.line) for finding in shown}
+    for place, one in sorted(places.items()):
+        if one.outcome is Outcome.REFUSED and place not in said:
+            reason = " ".join((one.reason or "").split())
+            yield f"{one.path}:{one.line}:1: class: {one.name} refused: {reason}"
+
+
+def _line(finding: Finding) -> str:
+    place = f"{finding.path}:{finding.line}:{finding.column}"
+    return f"{place}: {finding.rule}: {' '.join(finding.message.split())}"
+
+
+def _totals(result: RewriteResult, *, would: bool) -> str:
+    statuses = [file.status for file in result.files]
+    verb = "would be rewritten" if would else "rewritten"
+    return (
+        f"{statuses.count(FileStatus.REWRITTEN)} files {verb}, "
+        f"{statuses.count(FileStatus.UNCHANGED)} unchanged, "
+        f"{statuses.count(FileStatus.FAILED)} failed; "
+        f"classes: {_counts(_classes(result))}; "
+        f"references: {_counts(result.references)}; call sites: {_counts(result.call_sites)}"
+    )
+
+
+def _classes(result: RewriteResult) -> Tally:
+    outcomes = [one.outcome for one in result.classes]
+    return Tally(len(outcomes), *(outcomes.count(outcome) for outcome in Outcome))
+
+
+def _counts(tally: Tally) -> str:
+    parts = [f"{getattr(tally, one.value)} {one.value}" for one in Outcome]
+    return f"{tally.total} ({', '.join(part for part in parts if not part.startswith('0 '))})"
+
+
+def _table(result: RewriteResult) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("", "total", *(outcome.value for outcome in Outcome))
+    rows = (
+        ("classes", _classes(result)),
+        ("references", result.references),
+        ("call sites", result.call_sites),
+    )
+    for name, tally in rows:
+        counts = (getattr(tally, outcome.value) for outcome in Outcome)
+        table.add_row(name, str(tally.total), *map(str, counts))
+    Console().print(table)

@@ -1,0 +1,261 @@
+"""``nnx-migrate rewrite``: read, decide, write, report."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from nnx_migrate import __version__
+from nnx_migrate.cli import printing
+from nnx_migrate.cli.arguments import RewriteOptions, UsageError
+from nnx_migrate.cli.git import uncommitted
+from nnx_migrate.model import FileStatus, RewriteResult
+from nnx_migrate.rewrite import journal as journals
+from nnx_migrate.rewrite import reports, writer
+from nnx_migrate.rewrite.journal import Journal, JournalError
+from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.rewrite.writer import Busy, PlannedWrite
+from nnx_migrate.source.discovery import Discovery, discover, project_files
+from nnx_migrate.source.files import SourceText, decode, find_root, read
+
+Engine = Callable[[RewriteRequest], RewriteResult]
+
+
+@dataclass
+class _Run:
+    """What one run has read and what has failed so far."""
+
+    options: RewriteOptions
+    root: Path
+    found: Discovery
+    journal: Journal | None = None
+    texts: dict[str, SourceText] = field(default_factory=dict)  # by path in the report
+    on_disk: dict[str, bytes] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+
+    def name(self, path: Path) -> str:
+        """The path in the report."""
+        inside = path.is_relative_to(self.found.base)
+        return path.relative_to(self.found.base).as_posix() if inside else str(path)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """What decides the result of an in-place run; an interrupted one must match it."""
+        options = self.options
+        return (
+            __version__,
+            *(str(path.resolve()) for path in options.paths),
+            *(f"--select={glob}" for glob in options.select),
+            *(f"--exclude={glob}" for glob in options.exclude),
+        )
+
+
+def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
+    """Run the command.
+
+    Raises:
+        UsageError: nothing was done.
+    """
+    _check(options)
+    found = discover(options.paths, options.select, options.exclude)
+    run = _Run(options, find_root(found.base, options.root), found)
+    run.failures = {run.name(one.path): one.reason for one in found.failures}
+    with printing.working("Reading..."):
+        _read(run)
+    if not run.texts:
+        return _nothing_to_read(run)
+    with printing.working(f"Rewriting {len(run.texts)} files..."):
+        result = (engine or _engine())(_request(run))
+    after = _encoded(run, result)
+    _write(run, after)
+    result = reports.with_failures(result, run.failures)
+    _store(options.report, reports.report(result))
+    _store(options.map, reports.migration_map(result.migration_map))
+    _print(run, result)
+    return _exit_code(options, result)
+
+
+def _engine() -> Engine:
+    from nnx_migrate.rewrite.engine import rewrite_project
+
+    return rewrite_project
+
+
+def _check(options: RewriteOptions) -> None:
+    """Refuse what cannot work before anything is read."""
+    if options.evidence is not None:
+        raise UsageError("--evidence: not available yet")
+    if options.root is not None and not options.root.is_dir():
+        raise UsageError(f"--root {options.root}: expected a directory")
+    for name, file in (("--map", options.map), ("--report", options.report)):
+        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
+            raise UsageError(f"{name} {file}: expected a file in an existing directory")
+    output = options.output
+    if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise UsageError(f"--output {output}: not empty; name a new or empty directory")
+
+
+def _read(run: _Run) -> None:
+    """Read the files to rewrite; a file that an interrupted run replaced is read as it was."""
+    in_place = run.options.in_place
+    try:
+        run.journal = journals.load(run.root)
+        pending = journals.unfinished(run.journal, run.arguments) if in_place else None
+    except JournalError as error:
+        raise UsageError(str(error)) from error
+    for path in run.found.files:
+        name = run.name(path)
+        content = read(path)
+        if isinstance(content, SourceText):
+            run.on_disk[name] = content.raw
+            original = _as_found(run, pending, content)
+            content = content if original == content.raw else decode(path, original)
+        if isinstance(content, SourceText):
+            run.texts[name] = content
+        else:
+            run.failures[name] = content.reason
+
+
+def _as_found(run: _Run, pending: Journal | None, content: SourceText) -> bytes:
+    name = journals.name_in(run.root, content.path)
+    try:
+        return journals.as_found(run.root, pending, name, content.raw)
+    except JournalError as error:
+        raise UsageError(str(error)) from error
+
+
+def _nothing_to_read(run: _Run) -> int:
+    """Say why there is nothing to do, as errors."""
+    for name, reason in run.failures.items():
+        printing.error(f"{name}: {reason}")
+    if not run.failures:
+        wanted = " ".join(map(str, run.options.paths))
+        why = "is selected" if run.found.left_out else "was found"
+        printing.error(f"{wanted}: no Python file {why}")
+    return 2
+
+
+def _request(run: _Run) -> RewriteRequest:
+    """The files to rewrite, and the rest of the project to read.
+
+    A read-only file is not rewritten, so the engine must see its classes as staying Linen.
+    """
+    fixed = set()
+    if run.options.in_place:
+        for name, source in run.texts.items():
+            reason = writer.read_only(source.path) if "flax" in source.text else None
+            if reason is not None:
+                fixed.add(name)
+                run.failures[name] = reason
+    files = tuple(source for name, source in run.texts.items() if name not in fixed)
+    read_already = {source.path for source in run.texts.values()}
+    others = project_files(run.root, run.options.root is not None, run.found)
+    around = (read(path) for path in others if path not in read_already)
+    context = [source for source in around if isinstance(source, SourceText)]
+    context += [run.texts[name] for name in sorted(fixed)]
+    return RewriteRequest(
+        root=run.root,
+        files=files,
+        context=tuple(context),
+        select=run.found.class_select,
+        exclude=run.found.class_exclude,
+        jobs=run.options.jobs,
+        base=run.found.base,
+    )
+
+
+def _encoded(run: _Run, result: RewriteResult) -> dict[str, bytes]:
+    """The new bytes of every file that changes."""
+    after: dict[str, bytes] = {}
+    for file in result.files:
+        if file.status is not FileStatus.REWRITTEN or file.code is None:
+            continue
+        source = run.texts[file.path]
+        try:
+            after[file.path] = source.encode(file.code)
+        except UnicodeEncodeError as error:
+            run.failures[file.path] = f"its encoding {source.encoding} cannot hold {error.object!r}"
+    return after
+
+
+def _write(run: _Run, after: Mapping[str, bytes]) -> None:
+    try:
+        if run.options.output is not None:
+            _write_copy(run, run.options.output.resolve(), after)
+        elif run.options.in_place:
+            _write_in_place(run, after)
+    except (Busy, JournalError) as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        reason = error.strerror if isinstance(error, FileExistsError) else writer.reason_of(error)
+        raise UsageError(f"{error.filename or run.root}: {reason}") from error
+
+
+def _write_copy(run: _Run, output: Path, after: Mapping[str, bytes]) -> None:
+    trees = [path.resolve() for path in run.options.paths if path.exists()]
+    replaced = {run.texts[name].path: content for name, content in after.items()}
+    writer.write_copy(run.found.base, trees, output, replaced)
+
+
+def _write_in_place(run: _Run, after: Mapping[str, bytes]) -> None:
+    plans = [
+        PlannedWrite(run.texts[name].path, run.on_disk[name], content)
+        for name, content in after.items()
+        if content != run.on_disk[name]
+    ]
+    if not run.options.allow_dirty:
+        _refuse_dirty(run, plans)
+    for failure in writer.write_in_place(run.root, plans, run.arguments):
+        run.failures[run.name(failure.path)] = failure.reason
+
+
+def _refuse_dirty(run: _Run, plans: list[PlannedWrite]) -> None:
+    changed = uncommitted(run.root, [plan.path for plan in plans])
+    foreign = [
+        plan.path
+        for plan in plans
+        if plan.path in changed
+        and not journals.is_own(run.journal, journals.name_in(run.root, plan.path), plan.before)
+    ]
+    if foreign:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise UsageError(
+            f"{run.name(foreign[0])}{more}: uncommitted changes, nothing was written; "
+            "commit them, or pass --allow-dirty"
+        )
+
+
+def _store(file: Path | None, content: dict[str, Any]) -> None:
+    if file is None:
+        return
+    try:
+        writer.write_file(file.absolute(), (json.dumps(content, indent=1) + "\n").encode())
+    except OSError as error:
+        raise UsageError(f"{file}: {writer.reason_of(error)}") from error
+
+
+def _print(run: _Run, result: RewriteResult) -> None:
+    printing.file_errors(result)
+    would = not run.options.in_place and run.options.output is None
+    changed = [file for file in result.files if file.status is FileStatus.REWRITTEN]
+    if run.options.diff:
+        for file in changed:
+            before = run.texts[file.path].text
+            sys.stdout.write(printing.diff(file.path, before, file.code or ""))
+        return
+    if run.options.check:
+        for file in changed:
+            sys.stdout.write(f"would rewrite {file.path}\n")
+    printing.summary(result, would=would)
+
+
+def _exit_code(options: RewriteOptions, result: RewriteResult) -> int:
+    statuses = {file.status for file in result.files}
+    if statuses == {FileStatus.FAILED}:
+        return 2
+    would_change = options.check and FileStatus.REWRITTEN in statuses
+    return 1 if would_change or reports.needs_a_person(result) else 0
