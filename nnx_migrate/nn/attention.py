@@ -6,7 +6,6 @@ float32 and ignores ``precision``; Linen computes in the layer's dtype.
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,11 +15,14 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.nnx import combine_masks, make_attention_mask, make_causal_mask
 from flax.nnx.nn.linear import default_kernel_init
-from jax import lax, random
+from jax import lax
 
-from .dtypes import canonicalize_dtype, linen_dot_general, promote_dtype
+from .dot_product import dot_product_attention, dot_product_attention_weights
+from .dtypes import canonicalize_dtype, linen_dot_general
 from .normalization import LayerNorm
 from .variables import merge_param, stream
+
+_zeros = nnx.initializers.zeros_init()
 
 __all__ = [
     "MultiHeadAttention",
@@ -32,148 +34,6 @@ __all__ = [
     "make_attention_mask",
     "make_causal_mask",
 ]
-
-
-def _einsum(precision: Any, dot_general: Any) -> Callable[..., jax.Array]:
-    return functools.partial(
-        jnp.einsum, precision=precision, _dot_general=dot_general or lax.dot_general
-    )
-
-
-def _expect(condition: bool, message: str, *arrays: jax.Array) -> None:
-    if not condition:
-        raise ValueError(f"{message}, found shapes {[array.shape for array in arrays]}")
-
-
-def dot_product_attention_weights(
-    query: jax.Array,
-    key: jax.Array,
-    bias: jax.Array | None = None,
-    mask: jax.Array | None = None,
-    broadcast_dropout: bool = True,
-    dropout_rng: Any = None,
-    dropout_rate: float = 0.0,
-    deterministic: bool = False,
-    dtype: Any = None,
-    precision: Any = None,
-    module: nnx.Module | None = None,
-    force_fp32_for_softmax: bool = False,
-    einsum_dot_general: Callable[..., jax.Array] | None = None,
-    einsum: Callable[..., jax.Array] | None = None,
-) -> jax.Array:
-    """Attention weights ``(*batch, heads, q_length, kv_length)``.
-
-    Args:
-      query, key: ``(*batch, length, heads, depth)``.
-      bias, mask: broadcastable to the result; False in ``mask`` masks out.
-      dtype: of the computation; default: the common dtype of ``query`` and ``key``.
-      module: sows the weights as ``nnx.Intermediate`` named ``attention_weights``.
-      force_fp32_for_softmax: compute (and return) the softmax in float32.
-
-    Raises:
-      ValueError: shapes do not fit, or ``einsum`` comes with ``precision``/``einsum_dot_general``.
-    """
-    if (precision or einsum_dot_general) and einsum:
-        raise ValueError("expected either einsum or precision/einsum_dot_general, found both")
-    einsum = einsum or _einsum(precision, einsum_dot_general)
-    query, key = promote_dtype(query, key, dtype=dtype)
-    dtype = query.dtype
-    _expect(
-        query.ndim == key.ndim
-        and query.shape[:-3] == key.shape[:-3]
-        and query.shape[-2:] == key.shape[-2:],
-        "query and key must agree in batch, heads and depth",
-        query,
-        key,
-    )
-    query = query / jnp.sqrt(query.shape[-1]).astype(dtype)
-    weights = einsum("...qhd,...khd->...hqk", query, key)
-    if bias is not None:
-        weights = weights + bias
-    if mask is not None:
-        weights = jnp.where(mask, weights, jnp.finfo(dtype).min)
-    if force_fp32_for_softmax and dtype != jnp.float32:
-        weights = jax.nn.softmax(weights.astype(jnp.float32))
-    else:
-        weights = jax.nn.softmax(weights).astype(dtype)
-    if module is not None:
-        module.sow(nnx.Intermediate, "attention_weights", weights)
-    if not deterministic and dropout_rate > 0.0:
-        keep = 1.0 - dropout_rate
-        # A broadcast mask is shared by the batch and the heads.
-        shape = (1,) * (key.ndim - 2) + weights.shape[-2:] if broadcast_dropout else weights.shape
-        kept = random.bernoulli(dropout_rng, keep, shape)
-        weights = weights * (kept.astype(dtype) / jnp.asarray(keep, dtype=dtype))
-    return weights
-
-
-def dot_product_attention(
-    query: jax.Array,
-    key: jax.Array,
-    value: jax.Array,
-    bias: jax.Array | None = None,
-    mask: jax.Array | None = None,
-    broadcast_dropout: bool = True,
-    dropout_rng: Any = None,
-    dropout_rate: float = 0.0,
-    deterministic: bool = False,
-    dtype: Any = None,
-    precision: Any = None,
-    module: nnx.Module | None = None,
-    force_fp32_for_softmax: bool = False,
-    einsum_dot_general: Callable[..., jax.Array] | None = None,
-    qk_attn_weights_einsum: Callable[..., jax.Array] | None = None,
-    attn_weights_value_einsum: Callable[..., jax.Array] | None = None,
-) -> jax.Array:
-    """Attention output ``(*batch, q_length, heads, v_depth)``; arguments as for the weights.
-
-    Args:
-      value: ``(*batch, kv_length, heads, v_depth)``.
-      qk_attn_weights_einsum, attn_weights_value_einsum: replace ``jnp.einsum``; both or neither,
-        and not together with ``precision``/``einsum_dot_general``.
-
-    Raises:
-      ValueError: shapes do not fit, or arguments exclude each other.
-    """
-    if (qk_attn_weights_einsum is None) != (attn_weights_value_einsum is None):
-        raise ValueError(
-            "expected qk_attn_weights_einsum and attn_weights_value_einsum together, found one"
-        )
-    if (precision or einsum_dot_general) and qk_attn_weights_einsum:
-        raise ValueError(
-            "expected either qk_attn_weights_einsum/attn_weights_value_einsum or "
-            "precision/einsum_dot_general, found both"
-        )
-    query, key, value = promote_dtype(query, key, value, dtype=dtype)
-    dtype = query.dtype
-    _expect(
-        key.ndim == query.ndim == value.ndim
-        and query.shape[:-3] == key.shape[:-3] == value.shape[:-3]
-        and query.shape[-2] == key.shape[-2] == value.shape[-2]
-        and key.shape[-3] == value.shape[-3],
-        "query, key and value must agree in batch and heads, key and value in length",
-        query,
-        key,
-        value,
-    )
-    weights = dot_product_attention_weights(
-        query,
-        key,
-        bias,
-        mask,
-        broadcast_dropout,
-        dropout_rng,
-        dropout_rate,
-        deterministic,
-        dtype,
-        precision,
-        module,
-        force_fp32_for_softmax,
-        einsum_dot_general=einsum_dot_general,
-        einsum=qk_attn_weights_einsum,
-    )
-    einsum = attn_weights_value_einsum or _einsum(precision, einsum_dot_general)
-    return einsum("...hqk,...khd->...qhd", weights, value)
 
 
 class MultiHeadDotProductAttention(nnx.Module):
@@ -192,6 +52,16 @@ class MultiHeadDotProductAttention(nnx.Module):
       TypeError: a ``*_cls`` field is given (quantisation hooks have no NNX counterpart).
     """
 
+    query: nnx.LinearGeneral
+    key: nnx.LinearGeneral
+    value: nnx.LinearGeneral
+    query_ln: LayerNorm
+    key_ln: LayerNorm
+    dropout_stream: Any
+    cached_key: Any
+    cached_value: Any
+    cache_index: Any
+
     def __init__(
         self,
         num_heads: int,
@@ -205,7 +75,7 @@ class MultiHeadDotProductAttention(nnx.Module):
         precision: Any = None,
         kernel_init: Any = default_kernel_init,
         out_kernel_init: Any = None,
-        bias_init: Any = nnx.initializers.zeros_init(),
+        bias_init: Any = _zeros,
         out_bias_init: Any = None,
         use_bias: bool = True,
         attention_fn: Callable[..., jax.Array] = dot_product_attention,
@@ -225,6 +95,7 @@ class MultiHeadDotProductAttention(nnx.Module):
         cache_shape: Sequence[int] | None = None,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         _refuse(
             qkv_dot_general_cls=qkv_dot_general_cls,
             out_dot_general_cls=out_dot_general_cls,
@@ -414,6 +285,7 @@ class SelfAttention(MultiHeadDotProductAttention):
         dropout_rng: Any = None,
         sow_weights: bool = False,
     ) -> jax.Array:
+        """Attend within ``inputs_q`` of ``(*batch, length, features)``."""
         return super().__call__(
             inputs_q,
             mask=mask,

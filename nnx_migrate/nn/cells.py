@@ -15,92 +15,24 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 from flax.nnx.nn.linear import default_kernel_init
-from jax import random
 
+from .cell_base import Cell, MemoryCell, RNNCellBase
 from .dtypes import promote_dtype
 from .variables import param
+
+__all__ = [
+    "ConvLSTMCell",
+    "GRUCell",
+    "LSTMCell",
+    "MGUCell",
+    "OptimizedLSTMCell",
+    "RNNCellBase",
+    "SimpleCell",
+]
 
 _zeros = nnx.initializers.zeros_init()
 _ones = nnx.initializers.ones_init()
 _orthogonal = nnx.initializers.orthogonal()
-
-
-class RNNCellBase(nnx.Module):
-    """What :class:`nnx_migrate.nn.RNN` needs of a cell; migrated cells derive from it."""
-
-    def initialize_carry(self, rng: Any, input_shape: Sequence[int]) -> Any:
-        """The first carry for inputs of ``input_shape`` (time axis removed)."""
-        raise NotImplementedError(f"{type(self).__name__} defines no initialize_carry")
-
-    @property
-    def num_feature_axes(self) -> int:
-        """How many trailing axes of the input are not batch axes."""
-        raise NotImplementedError(f"{type(self).__name__} defines no num_feature_axes")
-
-
-class _Cell(RNNCellBase):
-    """A cell whose carry is one array ``(*batch, features)``."""
-
-    features: int
-    carry_init: Any
-    param_dtype: Any
-
-    @staticmethod
-    def make_carry(
-        rng: Any,
-        input_shape: Sequence[int],
-        *,
-        features: int,
-        carry_init: Any = _zeros,
-        param_dtype: Any = jnp.float32,
-        **unused_fields: Any,
-    ) -> Any:
-        """What ``initialize_carry`` of a cell with these fields returns; no cell is built."""
-        return carry_init(rng, (*input_shape[:-1], features), param_dtype)
-
-    def initialize_carry(self, rng: Any, input_shape: Sequence[int]) -> Any:
-        return type(self).make_carry(
-            rng,
-            input_shape,
-            features=self.features,
-            carry_init=self.carry_init,
-            param_dtype=self.param_dtype,
-        )
-
-    @property
-    def num_feature_axes(self) -> int:
-        return 1
-
-    @property
-    def out_features(self) -> int:
-        """Size of the output's last axis."""
-        return self.features
-
-    def _store(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            setattr(self, name, value)
-
-
-class _MemoryCell(_Cell):
-    """A cell whose carry is a pair of arrays ``(memory, hidden)``."""
-
-    @staticmethod
-    def make_carry(
-        rng: Any,
-        input_shape: Sequence[int],
-        *,
-        features: int,
-        carry_init: Any = _zeros,
-        param_dtype: Any = jnp.float32,
-        **unused_fields: Any,
-    ) -> Any:
-        """What ``initialize_carry`` of a cell with these fields returns; no cell is built."""
-        memory_key, hidden_key = random.split(rng)
-        shape = (*input_shape[:-1], features)
-        return (
-            carry_init(memory_key, shape, param_dtype),
-            carry_init(hidden_key, shape, param_dtype),
-        )
 
 
 def _dense(cell: Any, name: str, size: int, rngs: nnx.Rngs, **options: Any) -> None:
@@ -111,7 +43,7 @@ def _dense(cell: Any, name: str, size: int, rngs: nnx.Rngs, **options: Any) -> N
     setattr(cell, name, layer)
 
 
-class LSTMCell(_MemoryCell):
+class LSTMCell(MemoryCell):
     """``linen.LSTMCell``: parameters ``ii if ig io`` (no bias) and ``hi hf hg ho``."""
 
     def __init__(
@@ -129,6 +61,7 @@ class LSTMCell(_MemoryCell):
         in_features: int,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
         for gate in "ifgo":
@@ -143,9 +76,10 @@ class LSTMCell(_MemoryCell):
             )
 
     def __call__(self, carry: Any, inputs: jax.Array) -> Any:
+        """One step: the new carry and the output."""
         memory, hidden = carry
 
-        def gate(name: str) -> jax.Array:
+        def gate(name: str) -> Any:
             projected = getattr(self, f"i{name}")(inputs)
             return projected + getattr(self, f"h{name}")(hidden)
 
@@ -175,7 +109,7 @@ class _DenseParams(nnx.Module):
             self.bias = param(rngs, bias_init, shape[1:], dtype)
 
 
-class OptimizedLSTMCell(_MemoryCell):
+class OptimizedLSTMCell(MemoryCell):
     """``linen.OptimizedLSTMCell``: :class:`LSTMCell` with one product for all gates."""
 
     def __init__(
@@ -193,6 +127,7 @@ class OptimizedLSTMCell(_MemoryCell):
         in_features: int,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
         for gate in "ifgo":
@@ -218,6 +153,7 @@ class OptimizedLSTMCell(_MemoryCell):
         return jnp.split(y, np.cumsum([k.shape[-1] for k in kernels[:-1]]), axis=-1)
 
     def __call__(self, carry: Any, inputs: jax.Array) -> Any:
+        """One step: the new carry and the output."""
         memory, hidden = carry
         h_i, h_f, h_g, h_o = self._gates("h", hidden)
         i_i, i_f, i_g, i_o = self._gates("i", inputs)
@@ -230,8 +166,12 @@ class OptimizedLSTMCell(_MemoryCell):
         return (memory, hidden), hidden
 
 
-class SimpleCell(_Cell):
+class SimpleCell(Cell):
     """``linen.SimpleCell``: parameters ``i`` and ``h`` (no bias)."""
+
+    i: nnx.Linear
+    h: nnx.Linear
+    residual: bool
 
     def __init__(
         self,
@@ -248,12 +188,14 @@ class SimpleCell(_Cell):
         in_features: int,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, activation_fn=activation_fn, residual=residual)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
         _dense(self, "i", in_features, rngs, kernel_init=kernel_init, bias_init=bias_init)
         _dense(self, "h", features, rngs, use_bias=False, kernel_init=recurrent_kernel_init)
 
     def __call__(self, carry: jax.Array, inputs: jax.Array) -> Any:
+        """One step: the new carry and the output."""
         new = self.i(inputs) + self.h(carry)
         if self.residual:
             new += carry
@@ -261,8 +203,14 @@ class SimpleCell(_Cell):
         return new, new
 
 
-class GRUCell(_Cell):
+class GRUCell(Cell):
     """``linen.GRUCell``: parameters ``ir iz in`` and ``hr hz`` (no bias) and ``hn``."""
+
+    ir: nnx.Linear
+    iz: nnx.Linear
+    hr: nnx.Linear
+    hz: nnx.Linear
+    hn: nnx.Linear
 
     def __init__(
         self,
@@ -279,6 +227,7 @@ class GRUCell(_Cell):
         in_features: int,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
         for gate in "rzn":
@@ -296,6 +245,7 @@ class GRUCell(_Cell):
             )
 
     def __call__(self, carry: jax.Array, inputs: jax.Array) -> Any:
+        """One step: the new carry and the output."""
         r = self.gate_fn(self.ir(inputs) + self.hr(carry))
         z = self.gate_fn(self.iz(inputs) + self.hz(carry))
         n = self.activation_fn(getattr(self, "in")(inputs) + r * self.hn(carry))
@@ -303,8 +253,11 @@ class GRUCell(_Cell):
         return new, new
 
 
-class MGUCell(_Cell):
+class MGUCell(Cell):
     """``linen.MGUCell``: parameters ``if in``, ``hf`` (no bias) and ``hn`` (bias: ``reset_gate``)."""
+
+    hf: nnx.Linear
+    hn: nnx.Linear
 
     def __init__(
         self,
@@ -323,6 +276,7 @@ class MGUCell(_Cell):
         in_features: int,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
         self.reset_gate = reset_gate
@@ -342,6 +296,7 @@ class MGUCell(_Cell):
             )
 
     def __call__(self, carry: jax.Array, inputs: jax.Array) -> Any:
+        """One step: the new carry and the output."""
         f = self.gate_fn(getattr(self, "if")(inputs) + self.hf(carry))
         x = self.hn(carry)
         if self.reset_gate:
@@ -351,11 +306,15 @@ class MGUCell(_Cell):
         return new, new
 
 
-class ConvLSTMCell(_MemoryCell):
+class ConvLSTMCell(MemoryCell):
     """``linen.ConvLSTMCell``: convolutions ``ih`` and ``hh`` to the four gates.
 
     ``inputs`` is ``(*batch, *spatial, in_features)`` with one spatial axis per kernel axis.
     """
+
+    ih: nnx.Conv
+    hh: nnx.Conv
+    kernel_size: tuple[int, ...]
 
     def __init__(
         self,
@@ -371,6 +330,7 @@ class ConvLSTMCell(_MemoryCell):
         in_features: int,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, kernel_size=tuple(kernel_size), carry_init=carry_init)
         self._store(dtype=dtype, param_dtype=param_dtype)
         for name, size in (("ih", in_features), ("hh", features)):
@@ -388,6 +348,7 @@ class ConvLSTMCell(_MemoryCell):
             setattr(self, name, layer)
 
     def __call__(self, carry: Any, inputs: jax.Array) -> Any:
+        """One step: the new carry and the output."""
         memory, hidden = carry
         i, g, f, o = jnp.split(self.ih(inputs) + self.hh(hidden), 4, axis=-1)
         f = nnx.sigmoid(f + 1)
@@ -397,4 +358,5 @@ class ConvLSTMCell(_MemoryCell):
 
     @property
     def num_feature_axes(self) -> int:
+        """The spatial axes and the channels."""
         return len(self.kernel_size) + 1

@@ -17,7 +17,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 
 import jax.numpy as jnp
 from flax import nnx
-from flax.nnx.nn.linear import default_kernel_init
+from flax.nnx.nn.linear import default_embed_init, default_kernel_init
 
 from . import attention, cells, linear, normalization, recurrent, reparametrize, stochastic
 from .dtypes import linen_dot_general, linen_promote_dtype
@@ -26,13 +26,13 @@ P = ParamSpec("P")
 M = TypeVar("M")
 
 _zeros = nnx.initializers.zeros_init()
-_embed_init = linear.default_embed_init
 
 
 class Factory(Generic[P, M]):
     """A callable that builds one kind of layer and knows Linen's name for it."""
 
     def __init__(self, linen_name: str, build: Callable[P, M]) -> None:
+        """Name ``build``, a callable with Linen's signature plus ``in_features`` and ``rngs``."""
         self.linen_name = linen_name
         self._build = build
         self.__name__ = linen_name
@@ -40,9 +40,11 @@ class Factory(Generic[P, M]):
         self.__signature__ = inspect.signature(build)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> M:
+        """Build the layer."""
         return self._build(*args, **kwargs)
 
     def __repr__(self) -> str:
+        """Read as the name to write."""
         return f"factory.{self.linen_name}"
 
 
@@ -70,7 +72,7 @@ def _refuse(layer: str, **fields: Any) -> None:
 
 def _options(**fields: Any) -> dict[str, Any]:
     """Fields that hold functions, adapted to NNX's protocol and left out when not given."""
-    adapters = {"promote_dtype": linen_promote_dtype}
+    adapters: dict[str, Any] = {"promote_dtype": linen_promote_dtype}
     return {
         name: adapters.get(name, linen_dot_general)(value)
         for name, value in fields.items()
@@ -162,10 +164,10 @@ def DenseGeneral(
 def Conv(
     features: int,
     kernel_size: int | Sequence[int],
-    strides: None | int | Sequence[int] = 1,
+    strides: int | Sequence[int] | None = 1,
     padding: Any = "SAME",
-    input_dilation: None | int | Sequence[int] = 1,
-    kernel_dilation: None | int | Sequence[int] = 1,
+    input_dilation: int | Sequence[int] | None = 1,
+    kernel_dilation: int | Sequence[int] | None = 1,
     feature_group_count: int = 1,
     use_bias: bool = True,
     mask: Any = None,
@@ -253,7 +255,7 @@ def Embed(
     features: int,
     dtype: Any = None,
     param_dtype: Any = jnp.float32,
-    embedding_init: Any = _embed_init,
+    embedding_init: Any = default_embed_init,
     promote_dtype: Any = None,
     *,
     in_features: int | None = None,
@@ -289,7 +291,8 @@ def _sized(layer: type[M]) -> Factory[..., M]:
 
     def build(*args: Any, in_features: Any = None, rngs: Any = None, **fields: Any) -> M:
         size = _size("in_features", in_features, name)
-        return layer(*args, in_features=size, rngs=_streams(rngs, name), **fields)
+        fields |= {"in_features": size, "rngs": _streams(rngs, name)}
+        return layer(*args, **fields)
 
     return _with_signature(layer, build)
 

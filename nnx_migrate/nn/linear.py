@@ -15,6 +15,9 @@ from jax import lax
 from .dtypes import promote_dtype as linen_promotion
 from .variables import merge_param, param
 
+_abstract: Any = jax.ShapeDtypeStruct
+_zeros = nnx.initializers.zeros_init()
+
 
 def einsum_bias_shape(einsum_str: str, shape: Sequence[int]) -> tuple[int, ...]:
     """Shape of the bias that Linen's ``Einsum`` infers: the kernel's axes that stay in the result.
@@ -70,12 +73,13 @@ class Einsum(nnx.Module):
         param_dtype: Any = jnp.float32,
         precision: Any = None,
         kernel_init: Any = default_kernel_init,
-        bias_init: Any = nnx.initializers.zeros_init(),
+        bias_init: Any = _zeros,
         promote_dtype: Any = linen_promotion,
         preferred_element_type: Any = None,
         *,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self.shape = tuple(shape)
         self.einsum_str = einsum_str
         self.use_bias = use_bias
@@ -85,7 +89,7 @@ class Einsum(nnx.Module):
         self.promote_dtype = promote_dtype
         self.preferred_element_type = preferred_element_type
         self.kernel = param(rngs, kernel_init, self.shape, param_dtype)
-        self.bias = nnx.data(None)
+        self.bias: Any = nnx.data(None)
         if use_bias:
             if einsum_str is None:
                 raise ValueError(
@@ -96,6 +100,7 @@ class Einsum(nnx.Module):
             self.bias = param(rngs, bias_init, bias_shape, param_dtype)
 
     def __call__(self, inputs: jax.Array, einsum_str: str | None = None) -> jax.Array:
+        """Transform ``inputs``; ``einsum_str`` only if the constructor had none."""
         equation = merge_param("einsum_str", self.einsum_str, einsum_str).replace(" ", "")
         lhs, kernel_letters, result = einsum_parts(equation)
         bias = self.bias[...] if self.use_bias else None
@@ -134,6 +139,7 @@ class Embed(nnx.Embed):
         rngs: nnx.Rngs,
         **options: Any,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         super().__init__(
             num_embeddings,
             features,
@@ -162,10 +168,10 @@ class ConvLocal(nnx.Module):
         self,
         features: int,
         kernel_size: int | Sequence[int],
-        strides: None | int | Sequence[int] = 1,
+        strides: int | Sequence[int] | None = 1,
         padding: Any = "SAME",
-        input_dilation: None | int | Sequence[int] = 1,
-        kernel_dilation: None | int | Sequence[int] = 1,
+        input_dilation: int | Sequence[int] | None = 1,
+        kernel_dilation: int | Sequence[int] | None = 1,
         feature_group_count: int = 1,
         use_bias: bool = True,
         mask: Any = None,
@@ -173,12 +179,13 @@ class ConvLocal(nnx.Module):
         param_dtype: Any = jnp.float32,
         precision: Any = None,
         kernel_init: Any = default_kernel_init,
-        bias_init: Any = nnx.initializers.zeros_init(),
+        bias_init: Any = _zeros,
         promote_dtype: Any = linen_promotion,
         *,
         input_shape: Sequence[int],
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         if feature_group_count != 1:
             raise NotImplementedError(
                 f"ConvLocal supports feature_group_count=1 only, found {feature_group_count}"
@@ -201,7 +208,7 @@ class ConvLocal(nnx.Module):
         if mask is not None and mask.shape != kernel_shape:
             raise ValueError(f"expected a mask of shape {kernel_shape}, found {mask.shape}")
         self.kernel = param(rngs, kernel_init, kernel_shape, param_dtype)
-        self.bias = nnx.data(None)
+        self.bias: Any = nnx.data(None)
         if use_bias:
             self.bias = param(rngs, bias_init, (*spatial, features), param_dtype)
 
@@ -220,8 +227,8 @@ class ConvLocal(nnx.Module):
                 dimension_numbers=_channels_last(len(self.kernel_size) + 2),
             )
 
-        inputs = jax.ShapeDtypeStruct((1, *shape), jnp.float32)
-        kernel = jax.ShapeDtypeStruct((*self.kernel_size, shape[-1], self.features), jnp.float32)
+        inputs = _abstract((1, *shape), jnp.float32)
+        kernel = _abstract((*self.kernel_size, shape[-1], self.features), jnp.float32)
         output = jax.eval_shape(convolve, inputs, kernel)
         return tuple(output.shape[1:-1])
 
@@ -272,7 +279,7 @@ class ConvLocal(nnx.Module):
         return y if batch_axes == 1 else jnp.reshape(y, batch_shape + y.shape[1:])
 
 
-def _per_axis(value: None | int | Sequence[int], rank: int) -> tuple[int, ...]:
+def _per_axis(value: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """One number per spatial axis; None means 1."""
     if value is None or isinstance(value, int):
         return (1 if value is None else value,) * rank

@@ -62,6 +62,7 @@ class LinenNames:
     """
 
     def __init__(self) -> None:
+        """Start all counters at 0."""
         self._used: Counter[str] = Counter()
 
     def __call__(self, layer: Any) -> str:

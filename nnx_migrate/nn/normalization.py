@@ -7,133 +7,18 @@ The native layers with ``promote_dtype=keep_dtype`` give the same bits through a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
 
-from .dtypes import canonicalize_dtype
-from .variables import merge_param, param
-
-Axes = int | Sequence[int]
+from .norm_base import Axes, Norm, positive_axes
+from .variables import merge_param
 
 
-def positive_axes(rank: int, axes: Axes) -> tuple[int, ...]:
-    """``axes`` as distinct non-negative positions, in Linen's order."""
-    listed = axes if isinstance(axes, Iterable) else (axes,)
-    return tuple({rank + axis if axis < 0 else axis for axis in listed})
-
-
-def _squared(x: jax.Array) -> jax.Array:
-    if jnp.iscomplexobj(x):
-        return lax.square(lax.real(x)) + lax.square(lax.imag(x))
-    return lax.square(x)
-
-
-class _Norm(nnx.Module):
-    """Fields and arithmetic that all norms share; ``in_features`` sizes scale and bias."""
-
-    epsilon: float
-    dtype: Any
-    param_dtype: Any
-    use_bias: bool
-    use_scale: bool
-    axis_name: str | None
-    axis_index_groups: Any
-    use_fast_variance: bool
-    force_float32_reductions: bool
-
-    def __init__(
-        self,
-        in_features: int | Sequence[int],
-        rngs: nnx.Rngs,
-        *,
-        bias_init: Any,
-        scale_init: Any,
-        **fields: Any,
-    ) -> None:
-        shape = (in_features,) if isinstance(in_features, int) else tuple(in_features)
-        self.feature_shape = shape
-        for name, value in fields.items():
-            setattr(self, name, value)
-        self.scale = nnx.data(None)
-        self.bias = nnx.data(None)
-        if self.use_scale:
-            self.scale = param(rngs, scale_init, shape, self.param_dtype)
-        if self.use_bias:
-            self.bias = param(rngs, bias_init, shape, self.param_dtype)
-
-    def _means(self, axes: tuple[int, ...], mask: Any, *xs: jax.Array) -> list[jax.Array]:
-        """Mean of each of ``xs`` over ``axes`` and, in one collective, over ``axis_name``."""
-        where = None if mask is None else jnp.asarray(mask, dtype=bool)
-        means = [x.mean(axes, where=where) for x in xs]
-        if self.axis_name is None:
-            return means
-        groups = self.axis_index_groups
-        if len(means) == 1:
-            return [lax.pmean(means[0], self.axis_name, axis_index_groups=groups)]
-        stacked = jnp.stack(means, axis=0)
-        reduced = lax.pmean(stacked, self.axis_name, axis_index_groups=groups)
-        return [reduced[i] for i in range(len(means))]
-
-    def _statistics(
-        self, x: jax.Array, axes: Axes, mask: Any, *, use_mean: bool = True
-    ) -> tuple[jax.Array, jax.Array]:
-        """Mean and variance of ``x`` over ``axes``; the mean is 0 without ``use_mean``."""
-        dtype = jnp.result_type(x) if self.dtype is None else self.dtype
-        if self.force_float32_reductions:
-            dtype = jnp.promote_types(dtype, jnp.float32)
-        x = x.astype(dtype) if isinstance(x, jax.Array) else jnp.asarray(x, dtype)
-        reduced = positive_axes(x.ndim, axes)
-        if not use_mean:
-            (var,) = self._means(reduced, mask, _squared(x))
-            return jnp.zeros_like(var), var
-        if self.use_fast_variance:
-            mean, mean_of_squares = self._means(reduced, mask, x, _squared(x))
-            # Rounding can make the difference negative.
-            return mean, jnp.maximum(0.0, mean_of_squares - _squared(mean))
-        (mean,) = self._means(reduced, mask, x)
-        (var,) = self._means(reduced, mask, _squared(x - jnp.expand_dims(mean, reduced)))
-        return mean, var
-
-    def _feature_array(self, value: Any, shape: Sequence[int]) -> jax.Array:
-        array = value[...].reshape(shape)
-        return array if self.force_float32_reductions else jnp.asarray(array, self.param_dtype)
-
-    def _normalized(
-        self,
-        x: jax.Array,
-        mean: jax.Array,
-        var: jax.Array,
-        reduction_axes: Axes,
-        feature_axes: Axes,
-    ) -> jax.Array:
-        """``(x - mean) / sqrt(var + epsilon) * scale + bias`` in the dtype Linen returns."""
-        reduction_axes = positive_axes(x.ndim, reduction_axes)
-        shape = [1] * x.ndim
-        for axis in positive_axes(x.ndim, feature_axes):
-            shape[axis] = x.shape[axis]
-        operands: list[Any] = [x]
-        mean = jnp.expand_dims(mean, reduction_axes)
-        var = jnp.expand_dims(var, reduction_axes)
-        y = x - mean
-        factor = lax.rsqrt(var + self.epsilon)
-        if self.use_scale:
-            scale = self._feature_array(self.scale, shape)
-            factor *= scale
-            operands.append(scale)
-        y *= factor
-        if self.use_bias:
-            bias = self._feature_array(self.bias, shape)
-            y += bias
-            operands.append(bias)
-        return jnp.asarray(y, canonicalize_dtype(*operands, dtype=self.dtype))
-
-
-class LayerNorm(_Norm):
+class LayerNorm(Norm):
     """``linen.LayerNorm``: ``scale`` and ``bias`` of shape ``in_features`` (a tuple for several
     ``feature_axes``, in ascending axis position); any input shape."""
 
@@ -156,6 +41,7 @@ class LayerNorm(_Norm):
         in_features: int | Sequence[int],
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         super().__init__(
             in_features,
             rngs,
@@ -175,11 +61,12 @@ class LayerNorm(_Norm):
         self.feature_axes = feature_axes
 
     def __call__(self, x: jax.Array, *, mask: jax.Array | None = None) -> jax.Array:
-        mean, var = self._statistics(x, self.reduction_axes, mask)
-        return self._normalized(x, mean, var, self.reduction_axes, self.feature_axes)
+        """Normalise ``x``; positions where ``mask`` is False do not count in the statistics."""
+        mean, var = self.statistics(x, self.reduction_axes, mask)
+        return self.normalized(x, mean, var, self.reduction_axes, self.feature_axes)
 
 
-class RMSNorm(_Norm):
+class RMSNorm(Norm):
     """``linen.RMSNorm``: as :class:`LayerNorm` without centring and without ``bias``."""
 
     def __init__(
@@ -199,6 +86,7 @@ class RMSNorm(_Norm):
         in_features: int | Sequence[int],
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         super().__init__(
             in_features,
             rngs,
@@ -218,11 +106,12 @@ class RMSNorm(_Norm):
         self.feature_axes = feature_axes
 
     def __call__(self, x: jax.Array, *, mask: jax.Array | None = None) -> jax.Array:
-        mean, var = self._statistics(x, self.reduction_axes, mask, use_mean=False)
-        return self._normalized(x, mean, var, self.reduction_axes, self.feature_axes)
+        """Normalise ``x``; positions where ``mask`` is False do not count in the statistics."""
+        mean, var = self.statistics(x, self.reduction_axes, mask, use_mean=False)
+        return self.normalized(x, mean, var, self.reduction_axes, self.feature_axes)
 
 
-class InstanceNorm(_Norm):
+class InstanceNorm(Norm):
     """``linen.InstanceNorm``: statistics over all axes but the first and ``feature_axes``."""
 
     def __init__(
@@ -243,6 +132,7 @@ class InstanceNorm(_Norm):
         in_features: int | Sequence[int],
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         super().__init__(
             in_features,
             rngs,
@@ -261,17 +151,18 @@ class InstanceNorm(_Norm):
         self.feature_axes = feature_axes
 
     def __call__(self, x: jax.Array, *, mask: jax.Array | None = None) -> jax.Array:
+        """Normalise ``x``; positions where ``mask`` is False do not count in the statistics."""
         feature_axes = positive_axes(x.ndim, self.feature_axes)
         if 0 in feature_axes:
             raise ValueError(
                 f"expected feature_axes without the leading batch axis, found {self.feature_axes}"
             )
         reduction_axes = [axis for axis in range(1, x.ndim) if axis not in feature_axes]
-        mean, var = self._statistics(x, reduction_axes, mask)
-        return self._normalized(x, mean, var, reduction_axes, feature_axes)
+        mean, var = self.statistics(x, reduction_axes, mask)
+        return self.normalized(x, mean, var, reduction_axes, feature_axes)
 
 
-class GroupNorm(_Norm):
+class GroupNorm(Norm):
     """``linen.GroupNorm``: statistics per example and per group of channels (the last axis).
 
     Raises:
@@ -299,6 +190,7 @@ class GroupNorm(_Norm):
         in_features: int,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self.num_groups = _group_count(in_features, num_groups, group_size)
         self.group_size = in_features // self.num_groups
         super().__init__(
@@ -319,6 +211,7 @@ class GroupNorm(_Norm):
         self.reduction_axes = reduction_axes
 
     def __call__(self, x: jax.Array, *, mask: jax.Array | None = None) -> jax.Array:
+        """Normalise ``x``; positions where ``mask`` is False do not count in the statistics."""
         axes = [*range(1, x.ndim - 1), -1] if self.reduction_axes is None else self.reduction_axes
         reduction_axes = positive_axes(x.ndim, axes)
         if reduction_axes[-1] != x.ndim - 1:
@@ -327,10 +220,10 @@ class GroupNorm(_Norm):
         if mask is not None:
             mask = mask.reshape(mask.shape[:-1] + groups)
         kept = list(reduction_axes[:-1])
-        mean, var = self._statistics(x.reshape(x.shape[:-1] + groups), [*kept, -1], mask)
+        mean, var = self.statistics(x.reshape(x.shape[:-1] + groups), [*kept, -1], mask)
         mean = jnp.repeat(mean, self.group_size, axis=-1)
         var = jnp.repeat(var, self.group_size, axis=-1)
-        return self._normalized(x, mean, var, kept, -1)
+        return self.normalized(x, mean, var, kept, -1)
 
 
 def _group_count(channels: int, num_groups: int | None, group_size: int | None) -> int:
@@ -349,7 +242,7 @@ def _group_count(channels: int, num_groups: int | None, group_size: int | None) 
     return num_groups
 
 
-class BatchNorm(_Norm):
+class BatchNorm(Norm):
     """``linen.BatchNorm``: ``mean`` and ``var`` are ``nnx.BatchStat``, updated in every call that
     does not use the running average (Linen: while ``batch_stats`` is mutable).
 
@@ -377,6 +270,7 @@ class BatchNorm(_Norm):
         in_features: int | Sequence[int],
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         super().__init__(
             in_features,
             rngs,
@@ -406,6 +300,7 @@ class BatchNorm(_Norm):
         *,
         mask: jax.Array | None = None,
     ) -> jax.Array:
+        """Normalise ``x``; positions where ``mask`` is False do not count in the statistics."""
         running = merge_param("use_running_average", self.use_running_average, use_running_average)
         feature_axes = positive_axes(x.ndim, self.axis)
         reduction_axes = tuple(axis for axis in range(x.ndim) if axis not in feature_axes)
@@ -415,10 +310,10 @@ class BatchNorm(_Norm):
                 mean = jnp.asarray(mean, self.param_dtype)
                 var = jnp.asarray(var, self.param_dtype)
         else:
-            mean, var = self._statistics(x, reduction_axes, mask)
+            mean, var = self.statistics(x, reduction_axes, mask)
             self.mean.set_value(self.momentum * self.mean[...] + (1 - self.momentum) * mean)
             self.var.set_value(self.momentum * self.var[...] + (1 - self.momentum) * var)
-        return self._normalized(x, mean, var, reduction_axes, feature_axes)
+        return self.normalized(x, mean, var, reduction_axes, feature_axes)
 
     def set_view(self, use_running_average: bool | None = None) -> None:
         """Used by ``nnx.view``; ``train()`` and ``eval()`` set the same attribute."""

@@ -98,6 +98,7 @@ class RNN(nnx.Module):
         variable_carry: Any = False,
         split_rngs: Mapping[Any, bool] | None = None,
     ) -> None:
+        """Take Linen's fields in Linen's order; see the class."""
         if variable_axes:
             raise NotImplementedError(
                 f"RNN supports no variable_axes, found {dict(variable_axes)}: "
@@ -164,7 +165,7 @@ class RNN(nnx.Module):
 
     def _scan(self, carry: Any, xs: jax.Array, keep_carries: bool) -> tuple[Any, Any]:
         """Last carry and stacked outputs of the cell over the leading axis of ``xs``."""
-        graphdef, changing, fixed = nnx.split(self.cell, self._is_carried, ...)
+        graphdef, changing, fixed = nnx.split(self.cell, self._is_carried, ...)  # type: ignore[misc]
 
         def step(state: Any, x: jax.Array) -> tuple[Any, Any]:
             changing, carry = state
@@ -235,6 +236,7 @@ class Bidirectional(nnx.Module):
         time_major: bool = False,
         return_carry: bool = False,
     ) -> None:
+        """Take Linen's fields in Linen's order; see the class."""
         self.forward_rnn = forward_rnn
         self.backward_rnn = backward_rnn
         self.merge_fn = merge_fn
@@ -290,6 +292,7 @@ class Sequential(nnx.Module):
     """
 
     def __init__(self, layers: Sequence[Callable[..., Any]]) -> None:
+        """Hold modules as ``layers_<index>``, functions as they are."""
         if not isinstance(layers, Sequence):
             raise TypeError(f"expected layers to be a sequence, found {type(layers).__name__}")
         self._functions = tuple(
@@ -308,6 +311,7 @@ class Sequential(nnx.Module):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Pass the arguments through all layers."""
         layers = self.layers
         if not layers:
             raise ValueError("expected Sequential to have layers, found none")
@@ -332,10 +336,12 @@ class BatchApply:
     """
 
     def __init__(self, f: Callable[..., Any], num_dims: int = 2) -> None:
+        """Wrap ``f``, which sees ``num_dims`` axes as one."""
         self._f = f
         self.num_dims = num_dims
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the function on merged arguments."""
         leaves = jax.tree.leaves((args, kwargs))
         example = next((leaf for leaf in leaves if jnp.ndim(leaf) >= self.num_dims), None)
         if example is None:

@@ -29,7 +29,7 @@ from flax import nnx
 from jax import lax
 
 from .dtypes import canonicalize_dtype
-from .normalization import positive_axes
+from .norm_base import positive_axes
 from .variables import param_key, variable
 
 Paths = list[tuple[tuple[Any, ...], Any]]
@@ -69,7 +69,7 @@ class Reparametrized(nnx.Module):
                 f"expected layer_instance=self.{self.layer_name} in the call: "
                 f"{type(self).__name__} was built with layer_name and holds no layer"
             )
-        graphdef, params, rest = nnx.split(layer, nnx.Param, ...)
+        graphdef, params, rest = nnx.split(layer, nnx.Param, ...)  # type: ignore[misc]
         normalized = nnx.merge(graphdef, _mapped(params, transform), rest, copy=True)
         outputs = normalized(*args, **kwargs)
         nnx.update(layer, nnx.state(normalized, nnx.Not(nnx.Param)))
@@ -110,6 +110,7 @@ class SpectralNorm(Reparametrized):
         layer_name: str | None = None,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self.n_steps = n_steps
         self.epsilon = epsilon
         self.dtype = dtype
@@ -186,6 +187,7 @@ class WeightNorm(Reparametrized):
         layer_name: str | None = None,
         rngs: nnx.Rngs,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self.epsilon = epsilon
         self.dtype = dtype
         self.use_scale = use_scale

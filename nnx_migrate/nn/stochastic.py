@@ -35,6 +35,7 @@ class Dropout(nnx.Module):
         *,
         rngs: nnx.Rngs | nnx.RngStream | None = None,
     ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self.rate = rate
         self.broadcast_dims = tuple(broadcast_dims)
         self.deterministic = deterministic

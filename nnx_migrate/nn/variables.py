@@ -54,7 +54,8 @@ def stream_of(rngs: nnx.Rngs | nnx.RngStream, name: str) -> nnx.RngStream:
         raise TypeError(f"expected rngs to be nnx.Rngs or nnx.RngStream, found {type(rngs)}")
     for candidate in (name, "params", "default"):
         if candidate in rngs:
-            return rngs[candidate]
+            found: nnx.RngStream = rngs[candidate]
+            return found
     raise KeyError(
         f"no random stream named '{name}', 'params' or 'default' in rngs: "
         f"construct with nnx.Rngs({name}=...)"

@@ -22,7 +22,7 @@ def pair(name, fields, **sizes):
     return getattr(linen, name)(**fields), lambda r: build(**fields, **sizes, rngs=r)
 
 
-@pytest.mark.parametrize("dtype, param_dtype", DTYPES)
+@pytest.mark.parametrize(("dtype", "param_dtype"), DTYPES)
 @pytest.mark.parametrize(
     "fields",
     [
@@ -75,7 +75,9 @@ def test_attention_adapts_dot_general():
     check(linen_module, build, array(2, 4, 6))
 
 
-@pytest.mark.parametrize("dtype, input_dtype", [(None, jnp.float32), (jnp.bfloat16, jnp.float32)])
+@pytest.mark.parametrize(
+    ("dtype", "input_dtype"), [(None, jnp.float32), (jnp.bfloat16, jnp.float32)]
+)
 def test_decoding_fills_linens_cache(dtype, input_dtype):
     fields = {"decode": True, "dtype": dtype, "num_heads": 2}
     sequence = array(2, 4, 6, dtype=input_dtype)
@@ -122,7 +124,7 @@ def test_attention_sows_its_weights():
 
 
 @pytest.mark.parametrize(
-    "call, message",
+    ("call", "message"),
     [
         ({"inputs_kv": 1, "inputs_k": 1}, "found both"),
         ({"inputs_v": 1}, "inputs_v only"),
@@ -174,7 +176,7 @@ def test_attention_functions_are_linens(name, dtype):
 
 
 @pytest.mark.parametrize(
-    "options, message",
+    ("options", "message"),
     [
         ({"qk_attn_weights_einsum": jnp.einsum}, "found one"),
         (

@@ -38,15 +38,16 @@ def carry_of(name, *shape, dtype=jnp.float32):
     return tuple(arrays) if pairs else arrays[0]
 
 
-@pytest.mark.parametrize("dtype, param_dtype", DTYPES)
-@pytest.mark.parametrize("name, fields", CELLS)
+@pytest.mark.parametrize(("dtype", "param_dtype"), DTYPES)
+@pytest.mark.parametrize(("name", "fields"), CELLS)
 def test_cell_is_linens_program(name, fields, dtype, param_dtype):
     fields = {**fields, "dtype": dtype, "param_dtype": param_dtype}
     linen_cell, build = pair(name, fields)
     check(linen_cell, build, carry_of(name, 2, 4), array(2, 3))
 
 
-@pytest.mark.parametrize("name, fields", CELLS)
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "fields"), CELLS)
 def test_cell_takes_initialisers_and_activations(name, fields):
     fields = {**fields, "activation_fn": jnp.sin}
     fields["kernel_init"] = nnx.initializers.normal(0.3)
@@ -58,7 +59,8 @@ def test_cell_takes_initialisers_and_activations(name, fields):
     check(linen_cell, build, carry_of(name, 2, 4), array(2, 3))
 
 
-@pytest.mark.parametrize("dtype, param_dtype", DTYPES)
+@pytest.mark.slow
+@pytest.mark.parametrize(("dtype", "param_dtype"), DTYPES)
 @pytest.mark.parametrize(
     "fields",
     [{"kernel_size": (3, 2)}, {"kernel_size": (3, 3), "use_bias": False, "padding": "CIRCULAR"}],
@@ -69,7 +71,7 @@ def test_conv_lstm_cell_is_linens_program(fields, dtype, param_dtype):
     check(linen_cell, build, carry_of("ConvLSTMCell", 2, 5, 6, 4), array(2, 5, 6, 3))
 
 
-@pytest.mark.parametrize("name, fields", [*CELLS, ("ConvLSTMCell", {"kernel_size": (3, 3)})])
+@pytest.mark.parametrize(("name", "fields"), [*CELLS, ("ConvLSTMCell", {"kernel_size": (3, 3)})])
 def test_initial_carry_is_linens_with_and_without_a_cell(name, fields):
     fields = {**fields, "carry_init": nnx.initializers.normal(), "param_dtype": jnp.bfloat16}
     linen_cell, build = pair(name, fields)
@@ -88,7 +90,7 @@ def test_cell_base_names_what_a_cell_lacks():
     with pytest.raises(NotImplementedError, match="Bare defines no initialize_carry"):
         Bare().initialize_carry(jax.random.key(0), (2, 3))
     with pytest.raises(NotImplementedError, match="Bare defines no num_feature_axes"):
-        Bare().num_feature_axes  # noqa: B018
+        assert Bare().num_feature_axes
 
 
 RNN_FIELDS = [
@@ -100,14 +102,17 @@ RNN_FIELDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "name, fields", [*[("LSTMCell", fields) for fields in RNN_FIELDS], ("OptimizedLSTMCell", {})]
+    ("name", "fields"),
+    [*[("LSTMCell", fields) for fields in RNN_FIELDS], ("OptimizedLSTMCell", {})],
 )
 def test_rnn_has_linens_bits(name, fields):
     linen_cell, build = pair(name, {})
     check(linen.RNN(linen_cell, **fields), lambda r: nn.RNN(build(r), **fields), array(2, 5, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kwargs",
     [
@@ -132,12 +137,14 @@ def test_rnn_takes_an_initial_carry_or_a_key_for_one():
         check(linen.RNN(linen_cell), lambda r: nn.RNN(build(r)), array(2, 5, 3), kwargs=kwargs)
 
 
+@pytest.mark.slow
 def test_rnn_over_images():
     fields = {"kernel_size": (3, 3)}
     linen_cell, build = pair("ConvLSTMCell", fields)
     check(linen.RNN(linen_cell), lambda r: nn.RNN(build(r)), array(2, 4, 5, 5, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kwargs", [{}, {"return_carry": True}, {"seq_lengths": [2, 4]}])
 def test_bidirectional_has_linens_bits(kwargs):
     if "seq_lengths" in kwargs:
@@ -294,7 +301,7 @@ def test_sequential_refuses_no_layers_and_no_sequence():
 
 def test_batch_apply_merges_leading_axes():
     x, small = array(2, 3, 4), array(4)
-    double = lambda x, small: {"y": x @ small}  # noqa: E731
+    double = lambda x, small: {"y": x @ small}
     expected = linen.BatchApply(lambda x, b: {"y": jnp.sum(x * b, axis=1)})(x, small)
     found = nn.BatchApply(lambda x, b: {"y": jnp.sum(x * b, axis=1)})(x, small)
     assert_same_bits(expected, found)

@@ -48,8 +48,8 @@ LAYERS = [
 ]
 
 
-@pytest.mark.parametrize("dtype, param_dtype", DTYPES)
-@pytest.mark.parametrize("name, args, fields, sizes, shape", LAYERS)
+@pytest.mark.parametrize(("dtype", "param_dtype"), DTYPES)
+@pytest.mark.parametrize(("name", "args", "fields", "sizes", "shape"), LAYERS)
 def test_factory_gives_linens_program(name, args, fields, sizes, shape, dtype, param_dtype):
     fields = {**fields, "dtype": dtype, "param_dtype": param_dtype}
     build = getattr(factory, name)
@@ -108,7 +108,7 @@ def test_dot_general_adapter_refuses_an_out_sharding():
         adapted(array(2, 3), array(3, 2), (((1,), (0,)), ((), ())), out_sharding="x")
 
 
-@pytest.mark.parametrize("dtype, param_dtype", [*DTYPES, (None, jnp.bfloat16)])
+@pytest.mark.parametrize(("dtype", "param_dtype"), [*DTYPES, (None, jnp.bfloat16)])
 @pytest.mark.parametrize("rows", [5, 1])
 def test_embed_looks_up_and_attends_as_linens(rows, dtype, param_dtype):
     fields = {"dtype": dtype, "param_dtype": param_dtype}
@@ -145,7 +145,7 @@ def test_prelu_has_linens_bits(input_dtype):
 
 
 @pytest.mark.parametrize(
-    "args, message",
+    ("args", "message"),
     [
         (((6, 3),), "needs einsum_str"),
         (((6, 3), "ab,bc"), "explicit result"),
@@ -171,7 +171,7 @@ def test_einsum_takes_its_equation_once():
 
 
 @pytest.mark.parametrize(
-    "fields, error, message",
+    ("fields", "error", "message"),
     [
         ({"feature_group_count": 2}, NotImplementedError, "feature_group_count=1"),
         ({"mask": jnp.ones((2, 2))}, ValueError, "expected a mask of shape"),

@@ -57,12 +57,15 @@ class LinenBlock(linen.Module):
         return self.norm(scale_init=linen.initializers.zeros)(self.conv(2, (1,), 2)(y))
 
 
+TRAINED_NORM = partial(factory.BatchNorm, use_running_average=False)
+
+
 class Block(nnx.Module):
     def __init__(
         self,
         features,
         conv=factory.Conv,
-        norm=partial(factory.BatchNorm, use_running_average=False),
+        norm=TRAINED_NORM,
         *,
         in_features,
         rngs,
@@ -125,7 +128,7 @@ def test_factory_refuses_fields_that_linen_has_not(name):
 
 
 @pytest.mark.parametrize(
-    "name, field",
+    ("name", "field"),
     [
         ("Dense", "dot_general_cls"),
         ("DenseGeneral", "dot_general_cls"),
@@ -196,7 +199,7 @@ class Wide(nnx.Module):
 
 
 @pytest.mark.parametrize(
-    "name, args, fields, shape",
+    ("name", "args", "fields", "shape"),
     [
         ("Dense", (5,), {}, (2, 4)),
         ("DenseGeneral", ((3, 5),), {}, (2, 4)),
@@ -234,7 +237,7 @@ def test_out_features_of_wrappers_and_migrated_classes():
 
 
 @pytest.mark.parametrize(
-    "layer, message",
+    ("layer", "message"),
     [
         (lambda rngs: Wide(None), "width of Wide is not known"),
         (lambda rngs: jnp.sin, "is not known"),

@@ -19,7 +19,7 @@ FIELDS = [
 ]
 
 
-@pytest.mark.parametrize("fields, input_dtype", FIELDS)
+@pytest.mark.parametrize(("fields", "input_dtype"), FIELDS)
 @pytest.mark.parametrize("name", ["LayerNorm", "RMSNorm", "InstanceNorm"])
 def test_norm_is_linens_program(name, fields, input_dtype):
     x = array(4, 5, 6, dtype=input_dtype)
@@ -59,7 +59,7 @@ def test_norm_over_several_axes(name):
 
 
 @pytest.mark.parametrize(
-    "fields, input_dtype",
+    ("fields", "input_dtype"),
     [
         ({"num_groups": 2}, jnp.float32),
         ({"num_groups": None, "group_size": 2, "dtype": jnp.bfloat16}, jnp.float32),
@@ -73,7 +73,7 @@ def test_group_norm_is_linens_program(fields, input_dtype):
 
 
 @pytest.mark.parametrize(
-    "fields, message",
+    ("fields", "message"),
     [
         ({"num_groups": 4}, "does not divide"),
         ({"num_groups": None, "group_size": 4}, "does not divide"),
@@ -101,7 +101,7 @@ def test_instance_norm_refuses_the_batch_axis_as_feature_axis():
 
 @pytest.mark.parametrize("running", [False, True])
 @pytest.mark.parametrize(
-    "fields, input_dtype",
+    ("fields", "input_dtype"),
     [({"axis": 1, "momentum": 0.5}, jnp.float32), FIELDS[1], FIELDS[2], FIELDS[4]],
 )
 def test_batch_norm_is_linens_program_and_updates_its_statistics(fields, running, input_dtype):
@@ -116,7 +116,7 @@ def test_batch_norm_is_linens_program_and_updates_its_statistics(fields, running
 
 
 @pytest.mark.parametrize(
-    "fields, call", [({}, {}), ({"use_running_average": True}, {"use_running_average": True})]
+    ("fields", "call"), [({}, {}), ({"use_running_average": True}, {"use_running_average": True})]
 )
 def test_batch_norm_needs_use_running_average_exactly_once(fields, call):
     norm = nn.BatchNorm(**fields, in_features=3, rngs=nnx.Rngs(0))
@@ -134,7 +134,7 @@ def test_batch_norm_follows_eval_and_train():
     assert norm.mean[...].all()
 
 
-@pytest.mark.parametrize("dtype, input_dtype", DTYPES)
+@pytest.mark.parametrize(("dtype", "input_dtype"), DTYPES)
 @pytest.mark.parametrize("name", ["LayerNorm", "RMSNorm", "InstanceNorm", "GroupNorm", "BatchNorm"])
 def test_native_norm_with_keep_dtype_has_linens_bits(name, dtype, input_dtype):
     fields = {"dtype": dtype}

@@ -9,6 +9,8 @@ from flax import linen, nnx
 from nnx_migrate import nn
 from tests.nn.oracle import array, check
 
+pytestmark = pytest.mark.slow
+
 
 class LinenInline(linen.Module):
     wrapper: str
@@ -80,7 +82,7 @@ def test_spectral_norm_inline(fields, update):
     ],
 )
 def test_weight_norm_inline(fields):
-    build = lambda r: Inline("WeightNorm", fields, rngs=r)  # noqa: E731
+    build = lambda r: Inline("WeightNorm", fields, rngs=r)
     check(LinenInline("WeightNorm", fields), build, array(4, 5))
 
 
@@ -114,5 +116,5 @@ def test_spectral_norm_refuses_tensors_when_told():
 def test_inline_wrapper_needs_its_layer_in_the_call():
     layer = nnx.Linear(3, 4, rngs=nnx.Rngs(0))
     wrapped = nn.WeightNorm(layer, layer_name="Dense_1", rngs=nnx.Rngs(0))
-    with pytest.raises(ValueError, match="layer_instance=self.Dense_1"):
+    with pytest.raises(ValueError, match=r"layer_instance=self\.Dense_1"):
         wrapped(array(2, 3))

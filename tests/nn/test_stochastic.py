@@ -67,7 +67,7 @@ def test_dropout_draws_another_mask_in_every_call_and_module():
 
 
 @pytest.mark.parametrize(
-    "fields, call, message",
+    ("fields", "call", "message"),
     [
         ({}, {}, "found neither"),
         ({"deterministic": True}, {"deterministic": True}, "found both"),
@@ -89,7 +89,7 @@ def test_dropout_follows_eval_and_train():
 
 
 @pytest.mark.parametrize(
-    "streams, used",
+    ("streams", "used"),
     [
         ({"noise": 1, "params": 2, "default": 3}, "noise"),
         ({"params": 2, "default": 3}, "params"),
@@ -106,7 +106,7 @@ def test_make_rng_falls_back_to_params_then_default(streams, used):
 
 
 def test_make_rng_refuses_what_holds_no_stream():
-    with pytest.raises(KeyError, match="nnx.Rngs\\(noise=...\\)"):
+    with pytest.raises(KeyError, match=r"nnx\.Rngs\(noise=\.\.\.\)"):
         nn.make_rng(nnx.Rngs(other=0), "noise")
     with pytest.raises(TypeError, match="expected rngs"):
         nn.make_rng(jax.random.key(0), "noise")
@@ -142,7 +142,7 @@ def test_param_has_linens_value_for_the_same_key():
 
 
 @pytest.mark.parametrize(
-    "collection, kind",
+    ("collection", "kind"),
     [
         ("params", nnx.Param),
         ("batch_stats", nnx.BatchStat),
@@ -161,12 +161,14 @@ def test_other_collections_get_one_type_each():
     assert nnx.variable_name_from_type(nn.variable_type("running")) == "running"
 
 
-@pytest.mark.parametrize("a, b, expected", [(True, None, True), (None, False, False), (0, None, 0)])
+@pytest.mark.parametrize(
+    ("a", "b", "expected"), [(True, None, True), (None, False, False), (0, None, 0)]
+)
 def test_merge_param_takes_the_one_given(a, b, expected):
     assert nn.merge_param("flag", a, b) == expected == linen.merge_param("flag", a, b)
 
 
-@pytest.mark.parametrize("a, b, message", [(None, None, "neither"), (True, False, "both")])
+@pytest.mark.parametrize(("a", "b", "message"), [(None, None, "neither"), (True, False, "both")])
 def test_merge_param_refuses_none_and_two(a, b, message):
     with pytest.raises(ValueError, match=f"'flag'.*{message}"):
         nn.merge_param("flag", a, b)
