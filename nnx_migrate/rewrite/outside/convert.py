@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nnx_migrate.rewrite.outside.calls import convert_calls
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext, OutsideResult
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.outside.references import convert_references
@@ -16,4 +17,5 @@ def convert_outside(project: Project, module: Module, context: OutsideContext) -
     draft = Draft()
     places = places_of(module, context.skip)
     convert_references(project, places, context, draft)
+    convert_calls(project, places, context, draft)
     return draft.result()

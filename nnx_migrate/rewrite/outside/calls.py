@@ -1,0 +1,156 @@
+"""Call sites and constructor calls of converted classes."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.rewrite.outside.built import bad_argument, class_of, linen_part
+from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
+from nnx_migrate.rewrite.outside.models import (
+    RULE,
+    constructor_message,
+    lacking,
+    named_models,
+    note_init,
+)
+from nnx_migrate.rewrite.outside.places import Place, Places
+from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site
+from nnx_migrate.rewrite.outside.sizes import Unknown
+from nnx_migrate.rewrite.outside.text import with_first, with_last
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+
+def convert_calls(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
+    """Rewrite or refuse every constructor call and call site of a converted class."""
+    done: set[int] = set()
+    for model in named_models(project, places, context, draft):
+        model.convert()
+        done.add(id(model.call))
+    for place in places:
+        node = place.node
+        if isinstance(node, ast.Call) and id(node) not in done:
+            cls = class_of(project, node.func, place.scope, context)
+            if cls is not None:
+                _Inline(project, places, context, draft, place, node, cls).convert()
+    _refuse_unknown(project, places, draft)
+
+
+class _Inline:
+    """A constructor call that is not given a name: ``Net(...).init(key, x)``."""
+
+    def __init__(
+        self,
+        project: Project,
+        places: Places,
+        context: OutsideContext,
+        draft: Draft,
+        place: Place,
+        call: ast.Call,
+        cls: ClassInfo,
+    ) -> None:
+        self.project, self.places, self.context, self.draft = project, places, context, draft
+        self.place, self.call, self.cls = place, call, cls
+        self.wanted = lacking(call, cls, context)
+
+    def convert(self) -> None:
+        attribute = self.place.parent
+        if not isinstance(attribute, ast.Attribute) or attribute.attr not in METHODS:
+            self._refuse_constructor("pass them on from here")
+            return
+        above = self.places.parent(attribute)
+        called = isinstance(above, ast.Call) and above.func is attribute
+        place = above if called else attribute
+        assert isinstance(place, ast.expr)
+        try:
+            self._check()
+            if called:
+                assert isinstance(above, ast.Call)
+                self._site(above)
+            else:
+                self._handle(attribute)
+            self.draft.imports.add("nnm")
+        except Unknown as problem:
+            self._refuse_constructor(str(problem))
+            message = f"{problem}; {RECIPES[attribute.attr]}"
+            self.draft.refuse(place, RULE, message, "call_site")
+
+    def _check(self) -> None:
+        staying = linen_part(self.project, self.cls, self.context)
+        if staying is not None:
+            raise Unknown(f"{self.cls.name} holds {staying}, which stays Linen")
+        scope = self.place.scope
+        bad = bad_argument(self.project, self.call, scope, self.context, self.draft)
+        if bad is not None:
+            raise Unknown(bad)
+
+    def _site(self, call: ast.Call) -> None:
+        scope = self.place.scope
+        site = Site(call, self.cls, lambda node: self.project.resolve(node, scope), self.wanted)
+        site.check()
+        sizes = site.sizes()
+        extra = [f"{name}={text}" for name, text in sizes.texts.items()]
+        if site.kind == "init":
+            build = with_last(self.call, lambda r: [*extra, f"rngs={site.rngs(r)}"])
+            self.draft.edits[id(call)] = lambda r: f"nnm.variables_of({build(r)})"
+            note_init(self.draft, site)
+            return
+        self.draft.edits[id(call)] = with_first(
+            "nnm.apply", lambda r: self._abstract(r, extra), call
+        )
+
+    def _handle(self, attribute: ast.Attribute) -> None:
+        if attribute.attr != "apply":
+            raise Unknown(f"{attribute.attr} is used without a call")
+        if any(not one.optional for one in self.wanted):
+            raise Unknown("apply is used without a call, which shows no sizes")
+        self.draft.edits[id(attribute)] = lambda r: f"nnm.apply_fn({self._abstract(r, [])})"
+
+    def _abstract(self, renderer: Renderer, extra: list[str]) -> str:
+        """``nnm.abstract(Class, <its arguments>, <sizes>)``."""
+        text = with_first("nnm.abstract", lambda r: r.render(self.call.func), self.call)(renderer)
+        return f"{text[:-1].rstrip().rstrip(',')}, {', '.join(extra)})" if extra else text
+
+    def _refuse_constructor(self, reason: str) -> None:
+        message = constructor_message(self.cls, self.wanted)
+        self.draft.refuse(self.call, RULE, f"{message}; {reason}", "constructor")
+
+
+_APPLY_KEYWORDS = frozenset({"rngs", "mutable", "method", "capture_intermediates"})
+
+
+def _refuse_unknown(project: Project, places: Places, draft: Draft) -> None:
+    """Refuse calls that look like Linen's on a receiver nobody knows (``self.module.init(...)``)."""
+    known = {id(one.node) for one in draft.findings} | set(draft.edits)
+    for place in places:
+        match place.node:
+            case ast.Call(func=ast.Attribute(attr=name, value=receiver)) as call:
+                if name not in METHODS or id(call) in known:
+                    continue
+                if project.resolve(call.func, place.scope) is not None and not _is_module(receiver):
+                    continue
+                if _is_module(receiver) or _looks_like_linen(call, name):
+                    message = (
+                        f"a Linen module's {name} on a value of unknown class; {RECIPES[name]}"
+                    )
+                    draft.refuse(call, RULE, message, "call_site")
+
+
+def _is_module(receiver: ast.expr) -> bool:
+    """``module`` or ``something.module``: what wrappers of Linen modules call them."""
+    name = receiver.attr if isinstance(receiver, ast.Attribute) else None
+    name = receiver.id if isinstance(receiver, ast.Name) else name
+    return name in ("module", "model")
+
+
+def _looks_like_linen(call: ast.Call, name: str) -> bool:
+    if name in ("init_with_output", "tabulate", "lazy_init", "unbind"):
+        return True
+    if any(one.arg in _APPLY_KEYWORDS for one in call.keywords):
+        return True
+    first = call.args[0] if call.args else None
+    if isinstance(first, ast.Dict):
+        keys = {one.value for one in first.keys if isinstance(one, ast.Constant)}
+        return "params" in keys
+    return False
