@@ -115,6 +115,7 @@ from .dtypes import (
 )
 from .functional import abstract, apply, apply_fn, bind, rngs, variables_of
 from .lazy import (
+    constant,
     freeze,
     get_submodules,
     has_variable,
@@ -170,6 +171,7 @@ __all__ = [
     "bind",
     "canonicalize_dtype",
     "combine_masks",
+    "constant",
     "dot_product_attention",
     "dot_product_attention_weights",
     "einsum_bias_shape",

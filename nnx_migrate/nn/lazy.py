@@ -24,6 +24,12 @@ def freeze(value: Any) -> Any:
     return value
 
 
+def constant(value: Any) -> Any:
+    """A plain attribute of Linen's ``setup``; arrays in it become data, also while tracing."""
+    leaves = jax.tree.leaves(value)
+    return nnx.data(value) if any(isinstance(one, jax.Array) for one in leaves) else value
+
+
 @dataclass(frozen=True)
 class _Child:
     """Stands for the submodule held by the attribute ``name``."""

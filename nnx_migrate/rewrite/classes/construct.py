@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -48,10 +48,7 @@ class Builder:
         if site is not None and site.kind is SiteKind.CLASS:
             child = self.context.new_arguments.get(site.symbol or "", ())
             passed = {site.sizes.get(one.name) for one in child if one.optional}
-        names = {
-            one.id for one in ast.walk(ast.parse(text, mode="eval")) if isinstance(one, ast.Name)
-        }
-        needed = sorted((names & self.optional) - passed)
+        needed = sorted((_names(text) & self.optional) - passed)
         return " and ".join(f"{name} is not None" for name in needed) or None
 
     def __call__(self, item: Item, renderer: Renderer) -> str:
@@ -142,6 +139,32 @@ def _plain_value(item: Item) -> ast.expr | None:
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
+
+
+def relaxed(sizes: ClassSizes) -> ClassSizes:
+    """Size arguments that only conditionally built submodules need are optional."""
+    firm: set[str] = set()
+    loose: set[str] = set()
+    for site in sizes.sites.values():
+        names = {name for text in site.sizes.values() for name in _names(text)}
+        (firm if site.reached is None else loose).update(names)
+    for text in sizes.dims.values():
+        firm |= _names(text)
+    for carried in sizes.carried.values():
+        for one in carried:
+            firm |= _names(one.before) | _names(one.after)
+    if sizes.out_features is not None:
+        firm |= _names(sizes.out_features)
+    arguments = tuple(
+        replace(one, optional=one.optional or one.name in loose - firm)
+        for one in sizes.new_arguments
+    )
+    return replace(sizes, new_arguments=arguments)
+
+
+def _names(text: str) -> set[str]:
+    tree = ast.parse(text, mode="eval")
+    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
 
 
 def optional_sizes(sizes: ClassSizes) -> frozenset[str]:

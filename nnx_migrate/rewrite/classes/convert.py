@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.model import ClassMap, Confidence, SizeArgument
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes
 from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart, global_reads
-from nnx_migrate.rewrite.classes.construct import Builder, optional_sizes
+from nnx_migrate.rewrite.classes.construct import Builder, optional_sizes, relaxed
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
     ConversionContext,
@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, defined_names, fin
 from nnx_migrate.rewrite.classes.layout import WIDTH, Layout, docstring_of, layout_of
 from nnx_migrate.rewrite.classes.reads import Reader, Reads, stream_attribute
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
-from nnx_migrate.rewrite.classes.setup import SetupConverter, SetupPart
+from nnx_migrate.rewrite.classes.setup import GONE, SetupConverter, SetupPart
 from nnx_migrate.rewrite.render import Renderer, Unrenderable
 from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.rewrite.rules.base import IMPORT_LINES
@@ -34,7 +34,6 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
 RULE = "class"
-_GONE = "\ue000"  # marks a statement that leaves no line behind
 _REMOVED_DECORATORS = frozenset({"flax.linen.compact", "flax.linen.nowrap"})
 _DATACLASS = frozenset({"dataclasses.dataclass", "flax.struct.dataclass"})
 
@@ -73,6 +72,7 @@ class _Conversion:
                 "give the size as a field, or run `nnx-migrate record`",
                 "sizes",
             )
+        self.sizes = relaxed(self.sizes)
         self.layout: Layout = layout_of(self.cls)
         self.items = find_items(self.cls, self.sizes)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
@@ -230,7 +230,7 @@ class _Conversion:
             return None
         common = dict(common)
         for node in self.inherited.super_setup:
-            common[id(node)] = _GONE
+            common[id(node)] = GONE
         converter = SetupConverter(
             self.project,
             self.cls,
@@ -303,7 +303,7 @@ class _Conversion:
         edits |= self._decorators()
         for one in self.cls.node.body:
             if isinstance(one, ast.AnnAssign) and self._is_field(one):
-                edits[id(one)] = _GONE
+                edits[id(one)] = GONE
         init = self._init(setup, compact, parameters, reads)
         self._check_names(init)
         if compact is not None and compact.header:
@@ -321,11 +321,11 @@ class _Conversion:
         for method in self.cls.methods.values():
             for one in method.decorator_list:
                 if self._symbol(one) in _REMOVED_DECORATORS:
-                    edits[id(one)] = _GONE
+                    edits[id(one)] = GONE
         for one in self.cls.node.decorator_list:
             target = one.func if isinstance(one, ast.Call) else one
             if self._symbol(target) in _DATACLASS:
-                edits[id(one)] = _GONE
+                edits[id(one)] = GONE
         return edits
 
     def _insert_header(self, edits: Edits, header: tuple[str, ...]) -> None:
@@ -358,7 +358,7 @@ class _Conversion:
         for name in reads.streams:
             attribute = stream_attribute(name, self.own_names)
             lines.append(f"{layout.body}self.{attribute} = nnm.stream(rngs, {name!r})")
-        if setup is not None and setup.text.strip():
+        if setup is not None and setup.text.strip(f" \t\r\n{GONE}"):
             lines.append(layout.body + setup.text)
         if compact is not None:
             lines += compact.lines
@@ -423,7 +423,8 @@ class _Conversion:
         if compact is not None:
             read |= compact.reads
         if setup is not None and setup.text.strip():
-            read |= global_reads((self.layout.body + setup.text,))
+            text = _without_gone(self.layout.body + setup.text, self.layout.newline)
+            read |= global_reads((text,))
         clash = (names & read) - {one.name for one in self.new_arguments}
         if clash:
             raise Refused(
@@ -453,7 +454,7 @@ class _Conversion:
         last = body[-1]
         if last is docstring:
             edits[id(last)] = lambda renderer: renderer.without(last).inner(last) + gap + init
-        elif isinstance(last, ast.Pass) or edits.get(id(last)) == _GONE:
+        elif isinstance(last, ast.Pass) or edits.get(id(last)) == GONE:
             edits[id(last)] = init
         else:
             edits[id(last)] = lambda renderer: renderer.without(last).inner(last) + gap + init
@@ -493,7 +494,7 @@ class _Conversion:
 
     def _check_names(self, init: str) -> None:
         """Every name that ``__init__`` reads is a parameter, a local, a global or a builtin."""
-        text = self.layout.indent + init
+        text = _without_gone(self.layout.indent + init, self.layout.newline)
         tree = ast.parse("if True:\n" + text)
         known = own_bound_names(tree) | set(dir(builtins)) | set(IMPORT_LINES) | {"__class__"}
         for one in ast.walk(tree):
@@ -570,11 +571,11 @@ def _before(
 
 def _without_gone(text: str, newline: str) -> str:
     """Drop the lines of statements that are gone, and blank lines that pile up there."""
-    text = re.sub(rf"@?{_GONE}[ \t]*;?", _GONE, text)
+    text = re.sub(rf"@?{GONE}[ \t]*;?", GONE, text)
     kept: list[str] = []
     dropped = False
     for line in text.split(newline):
-        if _GONE in line:
+        if GONE in line:
             dropped = True
             continue
         if dropped and not line.strip() and (not kept or _opens(kept[-1])):

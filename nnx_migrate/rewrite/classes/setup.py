@@ -6,6 +6,13 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.rewrite.classes.arrays import (
+    Inliner,
+    assigned_once,
+    emptied,
+    may_be_array,
+    property_text,
+)
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes, statements
 from nnx_migrate.rewrite.classes.construct import Builder, is_inline
 from nnx_migrate.rewrite.classes.data import Refused
@@ -20,6 +27,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
 RULE = "setup"
+GONE = "\ue000"  # marks a statement that leaves no line behind
 
 
 @dataclass(frozen=True)
@@ -71,6 +79,7 @@ class SetupConverter:
         built: list[str] = []
         for one in found:
             self._attribute(one, items, edits, properties, built)
+        self._plain_attributes(found, edits, properties)
         for statement in statements(self.method.body):
             self._around(statement, items, edits)
         renderer = Renderer(self.project, self.cls.module, self.common).with_edits(edits)
@@ -123,6 +132,51 @@ class SetupConverter:
                 if stored != one.name:
                     properties[one.name] = _attribute_text(stored)
                     self._renamed(one, stored, edits)
+
+    def _plain_attributes(
+        self, found: list[Attribute], edits: Edits, properties: dict[str, str]
+    ) -> None:
+        """Arrays become properties; lists and dicts are frozen as Linen freezes them."""
+        renderer = Renderer(self.project, self.cls.module, self.common).with_edits(
+            {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
+        )
+        unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
+        inliner = Inliner(self.method, unknown)
+        scope = self.cls.scope.enter(self.method)
+        gone: set[int] = set()
+        for one in found:
+            if one.kind is not Kind.PLAIN:
+                continue
+            if isinstance(one.value, ast.List | ast.Dict | ast.ListComp | ast.DictComp):
+                self._wrapped(one, "nnm.freeze", edits)
+            elif may_be_array(self.project, scope, one.value):
+                text = property_text(inliner, one.value, renderer)
+                if text is None or not assigned_once(found, one):
+                    self._wrapped(one, "nnm.constant", edits)
+                    continue
+                properties[one.name] = text
+                gone.add(id(one.statement))
+        gone = emptied(self.method.body, gone)
+        for statement in statements(self.method.body):
+            if id(statement) in gone:
+                edits[id(statement)] = GONE
+            for block in (getattr(statement, "body", []), getattr(statement, "orelse", [])):
+                if block and id(statement) not in gone and all(id(one) in gone for one in block):
+                    edits[id(block[0])] = "pass"
+
+    def _wrapped(self, one: Attribute, function: str, edits: Edits) -> None:
+        self.remarks.imports.add("nnm")
+        value = one.value
+        previous = edits.get(id(value))
+
+        def text(renderer: Renderer) -> str:
+            if previous is None:
+                inner = renderer.without(value).inner(value)
+            else:
+                inner = previous if isinstance(previous, str) else previous(renderer)
+            return f"{function}({inner})"
+
+        edits[id(value)] = text
 
     def _renamed(self, one: Attribute, stored: str, edits: Edits) -> None:
         if is_attribute_name(stored):
@@ -258,7 +312,7 @@ class SetupConverter:
             conditions = [one for one in (condition, *dict.fromkeys(sized)) if one]
             inner = _rendered(previous, statement, renderer.without(statement))
             if not conditions:
-                return inner
+                return wrapped(indent + inner, indent, self.layout).removeprefix(indent)
             head = f"if {conjunction(conditions)}:{newline}{indent}{self.layout.unit}"
             return head + inner.replace(newline, newline + self.layout.unit)
 

@@ -1,0 +1,140 @@
+"""Attributes of ``setup`` that may hold arrays.
+
+Linen runs ``setup`` at every call, so an array it makes is part of the program. An array attribute
+of an NNX module is state instead, and one made while tracing is taken for a static value, which
+leaks the tracer (flax 0.12.8). Such an attribute becomes a read-only property that computes it
+where it is read, as Linen does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.project import Project, Scope
+
+_ARRAYS = ("jax.numpy.", "numpy.", "jax.lax.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.")
+_NOT_ARRAYS = ("jax.nn.initializers.", "jax.numpy.dtype", "jax.numpy.finfo", "numpy.dtype")
+_DEPTH = 10
+
+
+def may_be_array(project: Project, scope: Scope, value: ast.expr) -> bool:
+    """Whether evaluating ``value`` calls something that may return an array."""
+    if isinstance(value, ast.Lambda):
+        return False
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call) and _returns_array(project, scope, node):
+            return True
+    return False
+
+
+def _returns_array(project: Project, scope: Scope, call: ast.Call) -> bool:
+    symbol = project.resolve(call.func, scope)
+    if symbol is None:
+        return False
+    if symbol.startswith(_NOT_ARRAYS):
+        return False
+    if symbol.startswith(_ARRAYS):
+        return True
+    if symbol.startswith("flax.linen.make_") or symbol == "flax.linen.combine_masks":
+        return True
+    found = project.definition(symbol)
+    return found is not None and isinstance(found[1], ast.FunctionDef)
+
+
+@dataclass(frozen=True)
+class Inliner:
+    """Writes values of ``setup`` as expressions over ``self`` and globals."""
+
+    method: ast.FunctionDef
+    unknown: frozenset[str]  # names that only __init__ knows (size arguments, rngs)
+
+    def edits(self, value: ast.expr, depth: int = _DEPTH) -> Mapping[int, str] | None:
+        """Edits that replace the local names in ``value``; None when that is not possible."""
+        local = own_bound_names(self.method) - {"self"}
+        read = free_names(value)
+        if read & self.unknown or depth == 0:
+            return None
+        edits: dict[int, str] = {}
+        for name in read & local:
+            bound = self._bound(name)
+            if bound is None:
+                return None
+            inner = self.edits(bound, depth - 1)
+            if inner is None:
+                return None
+            text = ast.unparse(_substituted(bound, inner))
+            for node in ast.walk(value):
+                if isinstance(node, ast.Name) and node.id == name:
+                    edits[id(node)] = text
+        return edits
+
+    def _bound(self, name: str) -> ast.expr | None:
+        """The value of a local name that is assigned once, at the top level."""
+        found = [
+            node
+            for node in ast.walk(self.method)
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
+        ]
+        if len(found) != 1:
+            return None
+        for statement in self.method.body:
+            match statement:
+                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
+                    return value
+        return None
+
+
+class _Substitution(ast.NodeTransformer):
+    def __init__(self, edits: Mapping[int, str]) -> None:
+        self.edits = edits
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        text = self.edits.get(id(node))
+        if text is not None:
+            return ast.parse(text, mode="eval").body
+        return self.generic_visit(_copied(node))
+
+
+def _copied(node: ast.AST) -> ast.AST:
+    fields = dict(ast.iter_fields(node))
+    fields = {k: list(v) if isinstance(v, list) else v for k, v in fields.items()}
+    return type(node)(**fields)
+
+
+def _substituted(node: ast.expr, edits: Mapping[int, str]) -> ast.AST:
+    return _Substitution(edits).visit(node)
+
+
+def property_text(inliner: Inliner, value: ast.expr, renderer: Renderer) -> str | None:
+    """The expression of the property, or None when it needs what only ``__init__`` has."""
+    edits = inliner.edits(value)
+    if edits is None:
+        return None
+    return renderer.with_edits(edits).value(value)
+
+
+def assigned_once(found: list[Attribute], one: Attribute) -> bool:
+    """Whether nothing else is ever assigned to the attribute, and it is a statement of its own."""
+    same = [other for other in found if other.name == one.name]
+    return (
+        len(same) == 1
+        and one.kind is Kind.PLAIN
+        and isinstance(one.statement, ast.Assign)
+        and one.statement.targets == [one.target]
+    )
+
+
+def emptied(body: list[ast.stmt], gone: set[int]) -> set[int]:
+    """``gone`` and the ``if`` statements that are left with nothing to do."""
+    result = set(gone)
+    for statement in reversed(list(statements(body))):
+        if isinstance(statement, ast.If):
+            parts = (*statement.body, *statement.orelse)
+            if all(id(one) in result for one in parts):
+                result.add(id(statement))
+    return result
