@@ -101,8 +101,9 @@ def _classes(result: RewriteResult) -> Tally:
 
 
 def _counts(tally: Tally) -> str:
-    parts = [f"{getattr(tally, one.value)} {one.value}" for one in Outcome]
-    return f"{tally.total} ({', '.join(part for part in parts if not part.startswith('0 '))})"
+    counts = {one.value: getattr(tally, one.value) for one in Outcome}
+    parts = [f"{count} {name}" for name, count in counts.items() if count]
+    return f"{tally.total} ({', '.join(parts)})" if parts else str(tally.total)
 
 
 def _table(result: RewriteResult) -> None:

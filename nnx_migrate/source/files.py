@@ -60,7 +60,7 @@ def decode(path: Path, raw: bytes) -> SourceText | ReadFailure:
     try:
         encoding, _ = tokenize.detect_encoding(lambda: next(lines, b""))
     except (SyntaxError, UnicodeError) as error:
-        return ReadFailure(path, f"undecodable: {_undecodable(raw) or _one_line(error)}")
+        return ReadFailure(path, f"undecodable: {_not_utf8(raw) or _one_line(error)}")
     bom = encoding == "utf-8-sig"
     encoding = "utf-8" if bom else encoding
     body = raw.removeprefix(codecs.BOM_UTF8) if bom else raw
@@ -68,20 +68,21 @@ def decode(path: Path, raw: bytes) -> SourceText | ReadFailure:
         text = body.decode(encoding)
         same = text.encode(encoding) == body
     except (UnicodeError, LookupError) as error:
-        return ReadFailure(path, f"undecodable: {_one_line(error)}")
+        reason = _not_utf8(raw) if encoding == "utf-8" else None
+        return ReadFailure(path, f"undecodable: {reason or _one_line(error)}")
     if not same:
         return ReadFailure(path, f"undecodable: {encoding} text does not encode back to its bytes")
     return SourceText(path, raw, text, encoding, bom)
 
 
-def _undecodable(raw: bytes) -> str | None:
-    """Where the bytes stop being UTF-8, if that is what is wrong."""
+def _not_utf8(raw: bytes) -> str | None:
+    """Where the bytes stop being UTF-8, if they do."""
     try:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         return (
-            f"byte 0x{raw[error.start]:02x} on line {line} is not UTF-8 and no coding is declared"
+            f"byte 0x{raw[error.start]:02x} on line {line} is not UTF-8"
         )
     return None
 

@@ -1,0 +1,134 @@
+"""What the journal remembers from run to run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nnx_migrate.rewrite.journal import (
+    Entry,
+    Journal,
+    JournalError,
+    State,
+    as_found,
+    begin,
+    digest,
+    is_own,
+    journal_file,
+    load,
+    name_in,
+    original_file,
+    read_original,
+    unfinished,
+)
+
+RUN = ("0.1.0", "/src")
+
+
+def hashes(*texts: str) -> list[str]:
+    return [digest(text.encode()) for text in texts]
+
+
+def store(root: Path, text: str) -> None:
+    journal_file(root).parent.mkdir()
+    journal_file(root).write_text(text)
+
+
+def test_a_journal_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    journal = Journal(State.WRITING, RUN, (Entry("a.py", "1", "2", "3"),))
+    store(tmp_path, journal.to_json())
+    assert load(tmp_path) == journal
+
+
+def test_no_journal_is_none(tmp_path: Path) -> None:
+    assert load(tmp_path) is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}', '{"schema": 1, "state": "odd"}'])
+def test_a_damaged_journal_is_refused_with_what_to_do(tmp_path: Path, text: str) -> None:
+    store(tmp_path, text)
+    with pytest.raises(JournalError, match=r"journal"):
+        load(tmp_path)
+
+
+def test_a_second_run_keeps_the_first_original() -> None:
+    one, two, three = hashes("one", "two", "three")
+    first = begin(None, RUN, [Entry("a.py", one, one, two)])
+    second = begin(first, RUN, [Entry("a.py", two, two, three)])
+    assert second.entries == (Entry("a.py", one, two, three),)
+
+
+def test_a_file_edited_between_runs_starts_anew() -> None:
+    one, two, edited, three = hashes("one", "two", "edited", "three")
+    first = begin(None, RUN, [Entry("a.py", one, one, two)])
+    second = begin(first, RUN, [Entry("a.py", edited, edited, three)])
+    assert second.entries == (Entry("a.py", edited, edited, three),)
+
+
+def test_repeating_a_killed_second_run_keeps_the_first_original() -> None:
+    one, two, three = hashes("one", "two", "three")
+    killed = Journal(State.WRITING, RUN, (Entry("a.py", one, two, three),))
+    again = begin(killed, RUN, [Entry("a.py", two, two, three)])
+    assert again.entries == killed.entries
+
+
+def test_entries_of_other_files_stay() -> None:
+    first = begin(None, RUN, [Entry("b.py", "1", "1", "2")])
+    both = begin(first, RUN, [Entry("a.py", "3", "3", "4")])
+    assert [entry.path for entry in both.entries] == ["a.py", "b.py"]
+
+
+@pytest.mark.parametrize("state", [State.WRITING, State.PARTIAL])
+def test_an_unfinished_run_is_continued_by_the_same_run(state: State) -> None:
+    journal = Journal(state, RUN)
+    assert unfinished(journal, RUN) is journal
+
+
+def test_a_killed_run_stops_a_different_one() -> None:
+    with pytest.raises(JournalError, match="undo"):
+        unfinished(Journal(State.WRITING, RUN), ("0.1.0", "/other"))
+
+
+@pytest.mark.parametrize("journal", [None, Journal(State.DONE, RUN), Journal(State.PARTIAL, ())])
+def test_nothing_is_continued_after_a_run_that_ended(journal: Journal | None) -> None:
+    assert unfinished(journal, RUN) is None
+
+
+def test_own_changes_are_told_from_foreign_ones() -> None:
+    one, two = hashes("one", "two")
+    journal = Journal(State.DONE, RUN, (Entry("a.py", one, one, two),))
+    assert is_own(journal, "a.py", b"two")
+    assert not is_own(journal, "a.py", b"three")
+    assert not is_own(journal, "b.py", b"two")
+    assert not is_own(None, "a.py", b"two")
+
+
+def test_originals_are_checked_by_their_hash(tmp_path: Path) -> None:
+    (one,) = hashes("one")
+    file = original_file(tmp_path, one)
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"one")
+    assert read_original(tmp_path, "a.py", one) == b"one"
+    file.write_bytes(b"tampered")
+    with pytest.raises(JournalError, match="damaged"):
+        read_original(tmp_path, "a.py", one)
+    file.unlink()
+    with pytest.raises(JournalError, match="unreadable"):
+        read_original(tmp_path, "a.py", one)
+
+
+def test_a_replaced_file_is_read_as_the_killed_run_found_it(tmp_path: Path) -> None:
+    one, two = hashes("one", "two")
+    file = original_file(tmp_path, one)
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"one")
+    journal = Journal(State.WRITING, RUN, (Entry("a.py", one, one, two),))
+    assert as_found(tmp_path, journal, "a.py", b"two") == b"one"
+    assert as_found(tmp_path, journal, "a.py", b"edited") == b"edited"
+    assert as_found(tmp_path, None, "a.py", b"two") == b"two"
+
+
+def test_a_file_outside_the_root_has_its_whole_path(tmp_path: Path) -> None:
+    assert name_in(tmp_path / "root", tmp_path / "root" / "b" / "a.py") == "b/a.py"
+    assert name_in(tmp_path / "root", tmp_path / "a.py") == (tmp_path / "a.py").as_posix()
