@@ -232,7 +232,7 @@ def _array_method(
 ) -> Value:
     from nnx_migrate.sizes.library import call_library
 
-    if isinstance(base, Argument) and name in ("_replace", "get", "items", "pop"):
+    if isinstance(base, Argument) and name in ("_replace", "get", "items", "pop", "replace"):
         return Record({**kwargs}) if name == "_replace" else Unknown("a call argument's method")
     if name == "astype":
         return as_array(base) or Unknown()

@@ -25,6 +25,7 @@ from nnx_migrate.sizes.values import (
     Function,
     Instance,
     Library,
+    Native,
     Partial,
     Record,
     Static,
@@ -191,6 +192,8 @@ class Interpreter:
                 return self.construct_layer(symbol, args, kwargs, node, frame)
             case Library(symbol=symbol):
                 return call_library(self, symbol, args, kwargs, node, frame)
+            case Native(function=function):
+                return function(args, kwargs)
             case Choice():
                 return self.call_choice(target, args, kwargs, node, frame)
             case _:

@@ -87,8 +87,10 @@ def call_library(
     """Abstract result of a library call."""
     call = LibraryCall(interpreter, symbol, args, kwargs, node, frame)
     name = symbol.rpartition(".")[2]
-    if symbol in _OTHERS:
-        handler = _OTHERS[symbol]
+    from nnx_migrate.sizes.summaries import SUMMARIES
+
+    if symbol in _OTHERS or symbol in SUMMARIES:
+        handler = _OTHERS.get(symbol) or SUMMARIES[symbol]
     elif symbol.startswith("builtins."):
         handler = _BUILTINS.get(name, _static_call)
     elif symbol.startswith(_NUMERIC):

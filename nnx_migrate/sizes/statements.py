@@ -324,7 +324,9 @@ def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | N
         _run_items(interpreter, statement, frame, loop.first)
     start, before = dict(frame.env), _snapshot(interpreter)
     _pass(interpreter, statement, frame, value, loop)
-    moved = _moved(start, frame.env)
+    problems: list[str] = []
+    moved = _moved(start, frame.env, problems)
+    interpreter.problems.extend((statement, problem) for problem in problems)
     while moved:
         _restore_to(interpreter, before)
         kept = _carried_pass(interpreter, statement, frame, value, loop, start, moved)
@@ -393,12 +395,27 @@ def _keep_last(start: dict[str, Value], env: dict[str, Value], name: str) -> Non
         env[name] = new.with_last(old.axis(-1))
 
 
-def _moved(before: dict[str, Value], after: dict[str, Value]) -> frozenset[str]:
+def _check_record(
+    problems: list[str], name: str, before: Record, after: Record
+) -> None:
+    """Sizes inside a structure are not carried: a loop that changes them is not understood."""
+    for key, value in before.entries.items():
+        old, new = as_array(value), as_array(after.entries.get(key, value))
+        if old is not None and new is not None and old.axis(-1) != new.axis(-1):
+            problems.append(f"the loop changes the size of {name}.{key}")
+
+
+def _moved(
+    before: dict[str, Value], after: dict[str, Value], problems: list[str]
+) -> frozenset[str]:
     """Arrays whose last size the loop changes."""
     found = set()
     for name, value in before.items():
-        old, new = as_array(value), as_array(after.get(name, value))
-        if old is None or new is None or isinstance(after.get(name), Argument):
+        latest = after.get(name, value)
+        if isinstance(value, Record) and isinstance(latest, Record):
+            _check_record(problems, name, value, latest)
+        old, new = as_array(value), as_array(latest)
+        if old is None or new is None or isinstance(latest, Argument):
             continue
         if old.axis(-1) != new.axis(-1) and old.axis(-1) is not None:
             found.add(name)

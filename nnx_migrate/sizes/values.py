@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -159,6 +160,13 @@ class Function(Value):
     env: dict[str, Value] = field(default_factory=dict, compare=False)
     owner: Value | None = None
     defined_in: ClassInfo | None = None
+
+
+@dataclass(frozen=True)
+class Native(Value):
+    """A callable that a library summary describes."""
+
+    function: Callable[[tuple[Value, ...], dict[str, Value]], Value]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,18 @@
+"""Shapes of third-party library calls, one file per library.
+
+Each file holds ``SUMMARIES``: symbol -> function of a :class:`~nnx_migrate.sizes.library.LibraryCall`
+that gives the abstract result. To add a library, add a file and list it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes.summaries import jraph
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.library import LibraryCall
+    from nnx_migrate.sizes.values import Value
+
+SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {**jraph.SUMMARIES}
