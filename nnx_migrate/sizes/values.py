@@ -274,6 +274,8 @@ def join(test: Expr | None, yes: Value, no: Value) -> Value:
     if isinstance(yes, Sequence) and isinstance(no, Sequence) and len(yes.items) == len(no.items):
         pairs = zip(yes.items, no.items, strict=True)
         return Sequence(tuple(join(test, a, b) for a, b in pairs), yes.is_list)
+    if isinstance(yes, Record) and isinstance(no, Record) and yes.entries.keys() == no.entries.keys():
+        return Record({key: join(test, yes.entries[key], no.entries[key]) for key in yes.entries})
     if isinstance(yes, Unknown) and isinstance(no, Unknown):
         return yes
     options = [*_options(yes), *_options(no)]
