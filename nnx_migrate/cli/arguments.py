@@ -147,7 +147,8 @@ def _parsers() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
 def _command(
     commands: argparse._SubParsersAction[_Parser], name: str, text: str
 ) -> argparse.ArgumentParser:
-    return commands.add_parser(name, help=text, description=text.capitalize(), allow_abbrev=False)
+    description = f"{text[0].upper()}{text[1:]}."
+    return commands.add_parser(name, help=text, description=description, allow_abbrev=False)
 
 
 def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
