@@ -9,7 +9,15 @@ from dataclasses import dataclass, field
 from nnx_migrate.model import Confidence
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules import convert_call, is_layer, is_linen, name_rule, rule_for
+from nnx_migrate.rewrite.rules import (
+    convert_call,
+    convert_carry,
+    convert_decorator,
+    is_layer,
+    is_linen,
+    name_rule,
+    rule_for,
+)
 from nnx_migrate.rewrite.rules.base import Code, Context, LayerCall, NameRule, Refusal
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, table_of
@@ -17,6 +25,8 @@ from nnx_migrate.source.project import Project, Scope
 
 RULE = "class"
 Edits = dict[int, str | Callable[[Renderer], str]]
+_Resolve = Callable[[ast.expr], str | None]
+_Convert = Callable[[ast.Call, Callable[[ast.AST], str], _Resolve], Code | Refusal | None]
 
 
 @dataclass
@@ -106,9 +116,9 @@ def _walk(project: Project, node: ast.AST, scope: Scope, context: Context) -> It
             return
         case ast.AnnAssign(annotation=annotation):
             yield from _walk(project, annotation, scope, Context.ANNOTATION)
-            for child in (node.target, node.value):
-                if child is not None:
-                    yield from _walk(project, child, scope, context)
+            for part in (node.target, node.value):
+                if part is not None:
+                    yield from _walk(project, part, scope, context)
             return
         case ast.arg(annotation=ast.expr() as annotation):
             yield from _walk(project, annotation, scope, Context.ANNOTATION)
@@ -145,9 +155,9 @@ def name_edits(
       handled: ids of nodes that someone else replaces (sites, removed decorators, bases).
       remarks: takes the imports and remarks of the rules.
     """
-    edits: Edits = {}
+    edits, inside = _whole_edits(project, cls, handled, remarks)
     for reference in references(project, cls):
-        if not is_linen(reference.symbol):
+        if not is_linen(reference.symbol) or id(reference.node) in inside:
             continue
         call = reference.call
         if id(reference.node) in handled or (call is not None and id(call) in handled):
@@ -169,6 +179,48 @@ def name_edits(
         else:
             edits[id(call)] = _call_edit(call, reference.symbol, remarks)
     return edits
+
+
+def _whole_edits(
+    project: Project, cls: ClassInfo, handled: Collection[int], remarks: Remarks
+) -> tuple[Edits, set[int]]:
+    """Decorators and cell carries, which change as a whole; and the ids of the nodes in them."""
+    edits: Edits = {}
+    inside: set[int] = set()
+    for method in cls.methods.values():
+        scope = cls.scope.enter(method)
+        for decorator in method.decorator_list:
+            if isinstance(decorator, ast.Call) and id(decorator) not in handled:
+                _whole(project, cls.scope, decorator, convert_decorator, edits, inside, remarks)
+        for node in ast.walk(method):
+            if isinstance(node, ast.Call):
+                _whole(project, scope, node, convert_carry, edits, inside, remarks)
+    return edits, inside
+
+
+def _whole(
+    project: Project,
+    scope: Scope,
+    node: ast.Call,
+    convert: _Convert,
+    edits: Edits,
+    inside: set[int],
+    remarks: Remarks,
+) -> None:
+    def resolve(one: ast.expr) -> str | None:
+        return project.resolve(one, scope)
+
+    if convert(node, ast.unparse, resolve) is None:
+        return
+
+    def text(renderer: Renderer) -> str:
+        found = convert(node, renderer.render, resolve)
+        assert found is not None
+        return remarks.take(found, node)
+
+    edits[id(node)] = text
+    parts = [node.func, *node.args[:1]] if convert is convert_decorator else [node.func]
+    inside.update(id(child) for part in parts for child in ast.walk(part))
 
 
 def _call_edit(call: ast.Call, symbol: str, remarks: Remarks) -> Callable[[Renderer], str]:
