@@ -18,7 +18,15 @@ from flax import linen, nnx
 from nnx_migrate.parity.case import Arguments
 from nnx_migrate.parity.constant_key import constant_key
 from nnx_migrate.parity.sides import SubmoduleOutput
-from nnx_migrate.parity.values import Arrays, is_array, named_leaves, same_bits, within
+from nnx_migrate.parity.values import (
+    Array,
+    Arrays,
+    is_array,
+    is_key,
+    named_leaves,
+    same_bits,
+    within,
+)
 
 _TAG = "nnx_migrate_path"
 
@@ -28,21 +36,43 @@ class Record:
 
     def __init__(self) -> None:
         """Start empty."""
+        # Set to the outermost trace when calls inside lifts cannot be recorded.
+        self.only_in: Any = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything."""
         self._traced = 0
         self._arrived: dict[tuple[int, str], list[Arrays]] = {}
 
-    def add(self, path: str, outputs: Any) -> None:
-        """Send the output of one traced call to the host when it runs."""
-        leaves = {name: leaf for name, leaf in named_leaves(outputs)[0].items() if is_array(leaf)}
+    def add(self, path: str, outputs: Any) -> Any:
+        """Send the output of one traced call to the host when it runs; return the output.
+
+        The values come back from the host: an effect instead would upset Linen's ``scan``, which
+        looks for what its body depends on.
+        """
+        named, treedef = named_leaves(outputs)
+        leaves = {name: leaf for name, leaf in named.items() if is_array(leaf) and not is_key(leaf)}
+        outside = self.only_in is not None and any(
+            _trace(leaf) != self.only_in for leaf in leaves.values()
+        )
+        if not leaves or outside:
+            return outputs
         place = (self._traced, path)
         self._traced += 1
-        names = list(leaves)
 
-        def receive(*values: Any) -> None:
-            arrays = {name: np.asarray(value) for name, value in zip(names, values, strict=True)}
-            self._arrived.setdefault(place, []).append(arrays)
+        def receive(*values: Any) -> tuple[Array, ...]:
+            arrays = tuple(np.asarray(value) for value in values)
+            self._arrived.setdefault(place, []).append(dict(zip(leaves, arrays, strict=True)))
+            return arrays
 
-        jax.debug.callback(receive, *leaves.values())
+        shapes = tuple(
+            jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)  # type: ignore[no-untyped-call]
+            for leaf in leaves.values()
+        )
+        back = jax.pure_callback(receive, shapes, *leaves.values(), vmap_method="sequential")
+        named |= dict(zip(leaves, back, strict=True))
+        return jax.tree.unflatten(treedef, list(named.values()))
 
     def outputs(self) -> tuple[SubmoduleOutput, ...]:
         """Return what arrived, in the order of tracing, numbered per path."""
@@ -63,7 +93,7 @@ def recorded_linen() -> Iterator[Record]:
     def intercept(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
         outputs = function(*args, **kwargs)
         if context.method_name == "__call__":
-            record.add("/".join(context.module.path), outputs)
+            return record.add("/".join(context.module.path), outputs)
         return outputs
 
     with linen.intercept_methods(intercept):
@@ -99,9 +129,7 @@ def _wrapped(cls: Any, record: Record) -> Iterator[None]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         outputs = original(self, *args, **kwargs)
         path = vars(self).get(_TAG)
-        if path is not None:
-            record.add(path, outputs)
-        return outputs
+        return outputs if path is None else record.add(path, outputs)
 
     cls.__call__ = call
     try:
@@ -110,16 +138,44 @@ def _wrapped(cls: Any, record: Record) -> Iterator[None]:
         cls.__call__ = original
 
 
+def _trace(value: Any) -> Any:
+    return getattr(value, "_trace", None)
+
+
 def run(
     apply: Callable[..., Any],
     variables: Mapping[str, Any],
     arguments: Arguments,
     arrays: Sequence[Any],
     record: Record,
+    errors: dict[str, str],
 ) -> tuple[SubmoduleOutput, ...]:
-    """Run a side's forward pass and return what ``record`` received."""
+    """Run a side's forward pass and return what ``record`` received.
 
+    Where a lift does not take a callback, calls inside lifts go unrecorded. What still raises is
+    entered in ``errors`` under "submodules".
+    """
+    for lifts in (True, False):
+        record.restart()
+        try:
+            return _run(apply, variables, arguments, arrays, record, lifts=lifts)
+        except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
+            errors["submodules"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return ()
+
+
+def _run(
+    apply: Callable[..., Any],
+    variables: Mapping[str, Any],
+    arguments: Arguments,
+    arrays: Sequence[Any],
+    record: Record,
+    *,
+    lifts: bool,
+) -> tuple[SubmoduleOutput, ...]:
     def forward(variables: dict[str, Any], key: Any, arrays: Sequence[Any]) -> Any:
+        if not lifts:
+            record.only_in = _trace(key)
         with constant_key(key):
             outputs, _ = apply(variables, *arguments.rebuild(arrays))
         return [leaf for leaf in jax.tree.leaves(outputs) if is_array(leaf)]
@@ -127,7 +183,6 @@ def run(
     jax.block_until_ready(  # type: ignore[no-untyped-call]
         jax.jit(forward)(dict(variables), jax.random.key(11), list(arrays))
     )
-    jax.effects_barrier()  # type: ignore[no-untyped-call]
     return record.outputs()
 
 

@@ -289,7 +289,11 @@ def _program_agreement(linen: SideResult, nnx: SideResult) -> Programs:
         ours, theirs = linen.programs[name], nnx.programs[name]
         if ours == theirs:
             continue
-        needed = graphs.equal_by_rules(ours, theirs)
+        try:
+            needed = graphs.equal_by_rules(ours, theirs)
+        except ValueError as error:
+            parts.append(f"{name}: {' '.join(str(error).split())[:300]}")
+            continue
         if needed is None:
             parts.append(f"{name}: {programs.first_line_apart(ours, theirs)}")
         else:

@@ -91,7 +91,7 @@ def _evaluate(
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_linen() as record:
-            outputs = bisect.run(apply, variables, arguments, arrays, record)
+            outputs = bisect.run(apply, variables, arguments, arrays, record, measured.errors)
     return SideResult(
         "linen",
         name,

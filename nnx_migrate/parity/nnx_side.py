@@ -125,9 +125,8 @@ def _evaluate(
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_nnx(module, names.linen_module_path) as record:
-            outputs = bisect.run(
-                _apply(case, module, names, written), variables, arguments, arrays, record
-            )
+            tagged = _apply(case, module, names, written)
+            outputs = bisect.run(tagged, variables, arguments, arrays, record, measured.errors)
     return SideResult(
         "nnx",
         name,

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 
 _MODULE = re.compile(r"^module @\S+", re.MULTILINE)
-_INFO = re.compile(r"jax\.(?:result_info|arg_info) = \"(?:[^\"\\]|\\.)*\"(?:, )?")
-_DANGLING = re.compile(r", \}")
+_ATTRIBUTE = r"jax\.(?:result_info|arg_info) = \"(?:[^\"\\]|\\.)*\""
+# Alone in its dictionary, before other attributes, after other attributes.
+_INFO = re.compile(rf" \{{{_ATTRIBUTE}\}}|{_ATTRIBUTE}, |, {_ATTRIBUTE}")
 _LOCATION = re.compile(
     r" loc\((?:[^()\"]|\"(?:[^\"\\]|\\.)*\"|\([^()]*\))*\)|^#loc.*\n", re.MULTILINE
 )
@@ -23,19 +24,9 @@ def canonical(text: str) -> str:
     """Return the canonical form of a StableHLO module as ``jax.jit(f).lower(...).as_text()``."""
     text = _LOCATION.sub("", text)
     text = _MODULE.sub("module", text)
-    text = _without_info(text)
+    text = _INFO.sub("", text)
     text = _renumbered(text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines()) + "\n"
-
-
-def _without_info(text: str) -> str:
-    lines = []
-    for line in text.splitlines():
-        if "jax.result_info" in line or "jax.arg_info" in line:
-            line = _DANGLING.sub("}", _INFO.sub("", line))
-            line = line.replace(" {}", "")
-        lines.append(line)
-    return "\n".join(lines)
 
 
 def _renumbered(text: str) -> str:

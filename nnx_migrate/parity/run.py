@@ -25,16 +25,31 @@ def check(case: ParityCase) -> ParityReport:
     report = judge(case, linen, nnx)
     if wants_submodules(report):
         # Recording every submodule is slow, so it waits until there is something to locate.
-        ours = evaluate_linen(case, submodules=True, numbers=False).submodules
-        theirs = evaluate_nnx(case, submodules=True, numbers=False).submodules
-        found = bisect.first_difference(ours, theirs, case.tolerance)
-        report = dataclasses.replace(report, first_difference=found)
+        ours = evaluate_linen(case, submodules=True, numbers=False)
+        theirs = evaluate_nnx(case, submodules=True, numbers=False)
+        report = located(report, case, ours, theirs)
     return dataclasses.replace(report, seconds=round(time.monotonic() - start, 3))
 
 
 def wants_submodules(report: ParityReport) -> bool:
     """Whether both sides should be evaluated again with their submodules' outputs."""
     return report.check("forward").status == "fail" and report.check("forward").leaves > 0
+
+
+def located(
+    report: ParityReport, case: ParityCase, linen: SideResult, nnx: SideResult
+) -> ParityReport:
+    """Return the report with the first submodule that differs, or why it was not found."""
+    found = bisect.first_difference(linen.submodules, nnx.submodules, case.tolerance)
+    problems = [
+        f"first_difference: the {side.stack} submodules were not recorded: "
+        f"{side.errors['submodules']}"
+        for side in (linen, nnx)
+        if not side.submodules and "submodules" in side.errors
+    ]
+    return dataclasses.replace(
+        report, first_difference=found, not_checked=(*report.not_checked, *problems)
+    )
 
 
 def judge(
@@ -45,15 +60,15 @@ def judge(
     Of ``case`` only its settings are read (``rngs``, ``collections``, ``tolerance``, ``mesh``).
     """
     found = compare(case, linen, nnx)
-    return ParityReport(
+    report = ParityReport(
         verdict=found.verdict,
         checks=found.checks,
         not_checked=found.not_checked,
         rules_used=found.rules_used,
-        first_difference=bisect.first_difference(linen.submodules, nnx.submodules, case.tolerance),
         model=linen.model,
         mesh=describe_mesh(case),
         versions=versions(),
         seconds=round(seconds, 3),
         peak_rss_bytes=peak_rss_bytes(),
     )
+    return located(report, case, linen, nnx)

@@ -71,3 +71,17 @@ def test_operations_constants_and_types_count(other):
 def test_where_two_texts_part_is_said_by_line():
     assert first_line_apart("a\nb\n", "a\nc\n") == "line 2: Linen `b`, NNX `c`"
     assert first_line_apart("a\n", "a\nb\n") == "Linen has 1 lines, NNX 2"
+
+
+def test_only_attributes_that_name_results_are_taken_out():
+    signature = (
+        "  func.func public @main(%arg0: tensor<8x4xf32> {{{0}sdy.sharding = #sdy.sharding<@mesh, "
+        '[{{"data"}}, {{}}]>{1}}}, %arg1: tensor<f32>{2}) -> tensor<f32> {{'
+    )
+    bare = signature.format("", "", "")
+    for words in (
+        ('jax.arg_info = "a[\\"b\\"], c", ', "", ' {jax.arg_info = "y"}'),
+        ("", ', jax.arg_info = "x"', ""),
+    ):
+        assert canonical(signature.format(*words)) == canonical(bare)
+    assert '[{"data"}, {}]' in canonical(bare)
