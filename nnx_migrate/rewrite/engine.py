@@ -57,7 +57,9 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
         EngineError: the ledger does not balance whatever is refused.
     """
     loaded = load(request)
-    sizes = analyse(loaded.project)
+    changing = {id(module) for module in loaded.targets.values()}
+    linen = loaded.project.linen.items()
+    sizes = analyse(loaded.project, [name for name, c in linen if id(c.module) in changing])
     sources = _sources(loaded.project, {})
     paths = frozenset(loaded.targets)
     before = ledger.count(sources, paths)
@@ -123,9 +125,7 @@ def _render(
     converted = {c.name: attempt.decisions.converted.get(c.name) for c in classes}
     outside = convert_outside(project, module, context)
     kept = kept_lines(module)
-    edits = {
-        key: value for key, value in outside.edits.items() if not _is_on(module, key, kept)
-    }
+    edits = {key: value for key, value in outside.edits.items() if not _is_on(module, key, kept)}
     needed = outside.imports if edits else frozenset()
     attempt.remarks[path] = outside.findings
     for one in converted.values():
@@ -136,7 +136,9 @@ def _render(
         return
     try:
         text = Renderer(project, module, edits).render_module()
-        text = fix_imports(text, needed, module.package, lambda name: _exports(project, module, name))
+        text = fix_imports(
+            text, needed, module.package, lambda name: _exports(project, module, name)
+        )
         ast.parse(text)
     except (Unrenderable, ImportConflict, SyntaxError, ValueError) as error:
         attempt.failed[path] = f"the new text cannot be made: {error}"
@@ -199,9 +201,7 @@ def _position(module: Module, node: ast.AST) -> tuple[int, int]:
     return module.lines.position(module.lines.span(node).start)
 
 
-def _unfinished(
-    loaded: Loaded, attempt: _Attempt, books: ledger.Ledger
-) -> dict[str, ClassRefusal]:
+def _unfinished(loaded: Loaded, attempt: _Attempt, books: ledger.Ledger) -> dict[str, ClassRefusal]:
     """Classes to refuse because their file or their books went wrong."""
     bad: dict[str, ClassRefusal] = {}
     for cls in loaded.project.linen.values():
@@ -215,7 +215,7 @@ def _unfinished(
                 cls.node, reason, "please report this with the class", "ledger"
             )
     if books.violations and not bad:
-        named = [v for v in books.violations]
+        named = books.violations
         for cls in loaded.project.linen.values():
             if cls.name in attempt.decisions.converted and any(cls.module.path in v for v in named):
                 bad[cls.name] = ClassRefusal(cls.node, named[0], "please report this", "ledger")

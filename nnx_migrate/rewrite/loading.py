@@ -97,7 +97,9 @@ def _names(sources: list[SourceText], root: Path) -> dict[int, tuple[str, bool]]
     paths = {source.path for source in sources}
     for source in sources:
         top = source.path.parent
-        while top != top.parent and (top / "__init__.py" in paths or (top / "__init__.py").exists()):
+        while top != top.parent and (
+            top / "__init__.py" in paths or (top / "__init__.py").exists()
+        ):
             top = top.parent
         name, is_package = module_name(PurePosixPath(source.path.relative_to(top).as_posix()))
         if not name or name in seen:
@@ -114,7 +116,9 @@ def _relevant(sources: list[SourceText]) -> Iterable[SourceText]:
         return sources
     chosen = [source for source in sources if "flax" in source.text]
     rest = [source for source in sources if "flax" not in source.text]
-    words = {name for source in chosen for name in re.findall(r"^class (\w+)", source.text, re.M)}
+    words = {
+        name for source in chosen for name in re.findall(r"^class (\w+)", source.text, re.MULTILINE)
+    }
     if words:
         pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(words))) + r")\b")
         chosen += [source for source in rest if pattern.search(source.text)]

@@ -6,7 +6,7 @@ A class that others construct is studied before them, so that they know which si
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -34,9 +34,13 @@ from nnx_migrate.source.project import Project
 _NOT_RUN = frozenset({"setup", "__post_init__", "__hash__", "__eq__", "__repr__", "__getattr__"})
 
 
-def analyse(project: Project) -> Mapping[str, ClassSizes]:
-    """Sizes of every Linen class of the project by qualified name."""
-    return Analysis(project).everything()
+def analyse(project: Project, names: Iterable[str] | None = None) -> Mapping[str, ClassSizes]:
+    """Sizes of Linen classes of the project by qualified name.
+
+    Args:
+        names: the classes to study (and those they build); None studies all.
+    """
+    return Analysis(project).study(project.linen if names is None else names)
 
 
 @dataclass
@@ -51,9 +55,9 @@ class Analysis:
         """Index the constructor calls once."""
         self.candidates = Candidates(self.project)
 
-    def everything(self) -> Mapping[str, ClassSizes]:
-        """Study all classes."""
-        for name in self.project.linen:
+    def study(self, names: Iterable[str]) -> Mapping[str, ClassSizes]:
+        """Study the named classes."""
+        for name in names:
             self.sizes_of(name)
         return self.done
 
@@ -164,5 +168,3 @@ def _run_method(interpreter: Interpreter, info: ClassInfo, root: Instance, name:
     kwargs: dict[str, Value] = {one.arg: Argument(one.arg) for one in spec.kwonlyargs}
     function = Function(node, cls.scope, {}, root, cls)
     return call_function(interpreter, function, args, kwargs)
-
-

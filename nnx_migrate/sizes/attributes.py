@@ -102,7 +102,9 @@ def _array_attribute(array: Array, name: str) -> Value:
         known = array.rank is not None
         return Static(ex.literal(array.rank)) if known else Unknown("rank unknown")
     if name == "T":
-        return Array(tuple(reversed(array.known(array.rank))), array.rank) if array.rank else Array()
+        return (
+            Array(tuple(reversed(array.known(array.rank))), array.rank) if array.rank else Array()
+        )
     if name == "dtype":
         return Library("jax.numpy.dtype")
     return array if name in _KEEPS_TYPE else Unknown(f"array attribute {name}")

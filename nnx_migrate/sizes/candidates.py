@@ -83,8 +83,7 @@ class Candidates:
         if cls is None:
             return
         names = [one.name for one in cls.fields]
-        for name, value in zip(names, args, strict=False):
-            yield name, value
+        yield from zip(names, args, strict=False)
         for keyword in call.keywords:
             if keyword.arg:
                 yield keyword.arg, keyword.value
@@ -93,9 +92,7 @@ class Candidates:
         """Symbols of layers or classes that reach a class-valued field; () when any is unknown."""
         return self._factories(cls, field, _DEPTH, self._given)
 
-    def _factories(
-        self, cls: ClassInfo, field: str, depth: int, table: Table
-    ) -> tuple[str, ...]:
+    def _factories(self, cls: ClassInfo, field: str, depth: int, table: Table) -> tuple[str, ...]:
         sources = list(table.get((cls.name, field), ()))
         default = self._default(cls, field)
         if default is not None:
@@ -114,9 +111,7 @@ class Candidates:
             return None
         return Given(found.default, found.owner.scope, None, None)
 
-    def _symbols(
-        self, source: Given, value: ast.expr, depth: int, table: Table
-    ) -> tuple[str, ...]:
+    def _symbols(self, source: Given, value: ast.expr, depth: int, table: Table) -> tuple[str, ...]:
         if depth == 0:
             return ()
         if isinstance(value, ast.Call):

@@ -68,12 +68,15 @@ class Expr:
         return value
 
     def __eq__(self, other: object) -> bool:
+        """Equality of normalised text."""
         return isinstance(other, Expr) and self.key == other.key
 
     def __hash__(self) -> int:
+        """Hash that agrees with equality."""
         return hash(self.key)
 
     def __repr__(self) -> str:
+        """Text, for messages."""
         return f"Expr({self.text})"
 
 

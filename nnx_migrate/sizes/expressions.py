@@ -387,9 +387,7 @@ def _is_partial(value: Value) -> bool:
     return isinstance(value, Partial)
 
 
-def _static_slice(
-    interpreter: Interpreter, expr: Expr, index: ast.expr, frame: Frame
-) -> Value:
+def _static_slice(interpreter: Interpreter, expr: Expr, index: ast.expr, frame: Frame) -> Value:
     if not isinstance(index, ast.Slice):
         return Unknown("index unknown")
     parts = []
@@ -432,7 +430,8 @@ def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: 
             if all(_keeps_axis(interpreter, p, frame) for p in parts):
                 return array if _is_full(parts) else Array((array.axis(-1),), None)
             fancy = _fancy(interpreter, parts, frame)
-            return fancy and Array((*(None,) * 2, array.axis(-1)), None) or Array((array.axis(-1),))
+            width = 2 if fancy else 0
+            return Array((*(None,) * width, array.axis(-1)), None)
         return Array((None,), None)
     missing = array.rank - consumed
     if missing < 0:
@@ -509,7 +508,9 @@ def _index_known(
         if picked is not None:
             if not advanced:
                 if picked.rank is None:
-                    rest = _index_known_tail(interpreter, sizes, parts[parts.index(part) + 1 :], frame)
+                    rest = _index_known_tail(
+                        interpreter, sizes, parts[parts.index(part) + 1 :], frame
+                    )
                     return Array(rest, None) if rest else Array((None,), None)
                 out.extend(picked.known(picked.rank))
             advanced.append(picked)
@@ -522,7 +523,9 @@ def _index_known_tail(
     if not all(isinstance(part, ast.Slice) for part in parts):
         return ()
     pairs = zip(sizes, parts, strict=False)
-    return tuple(_sliced(interpreter, size, p, frame) for size, p in pairs if isinstance(p, ast.Slice))
+    return tuple(
+        _sliced(interpreter, size, p, frame) for size, p in pairs if isinstance(p, ast.Slice)
+    )
 
 
 def _sliced(
@@ -568,7 +571,9 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
     """``left op right`` on abstract values."""
     for one in (left, right):
         if isinstance(one, Choice) and any(isinstance(o, Sequence) for o in one.options):
-            results = [combine(o, op, right) if one is left else combine(left, op, o) for o in one.options]
+            results = [
+                combine(o, op, right) if one is left else combine(left, op, o) for o in one.options
+            ]
             result = results[-1]
             for other in reversed(results[:-1]):
                 result = join(one.test if len(results) == 2 else None, other, result)
@@ -644,8 +649,10 @@ def _is_none_test(node: ast.Compare) -> bool:
 
 
 def _is_shape_test(node: ast.Compare) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr in ("shape", "ndim", "dtype")
-               for n in ast.walk(node))
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in ("shape", "ndim", "dtype")
+        for n in ast.walk(node)
+    )
 
 
 def _either(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Value | None:

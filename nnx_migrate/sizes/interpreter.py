@@ -80,7 +80,9 @@ class Interpreter:
     conditions: list[Expr | None] = field(default_factory=list)
     facts: dict[str, Expr] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
-    carrying: list[ast.AST] = field(default_factory=list)  # loops with carried sizes, outermost first
+    carrying: list[ast.AST] = field(
+        default_factory=list
+    )  # loops with carried sizes, outermost first
     statics: dict[int, str | None] = field(default_factory=dict)
     built: dict[int, Submodule | Instance] = field(default_factory=dict)
     carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)

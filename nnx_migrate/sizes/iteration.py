@@ -153,9 +153,7 @@ def _named(target: ast.expr | None, last: Expr | None, loop: Loop) -> Value:
         case ast.Tuple(elts=targets):
             parts = []
             for index, one in enumerate(targets):
-                end = last and Expr(
-                    ast.Subscript(last.node, ast.Constant(index), ast.Load())
-                )
+                end = last and Expr(ast.Subscript(last.node, ast.Constant(index), ast.Load()))
                 parts.append(_named(one, end, loop))
             return Sequence(tuple(parts))
         case _:

@@ -201,7 +201,9 @@ def _conv_transpose(call: LayerCall) -> Outcome:
     array = _first(call)
     kernel = shapes.shape_of(call.field("kernel_size"))
     if array is None or kernel is None:
-        return {"in_features": array.axis(-1) if array else None}, Array((call.size("features"),), None)
+        return {"in_features": array.axis(-1) if array else None}, Array(
+            (call.size("features"),), None
+        )
     same = "padding" not in call.layer.arguments or call.size("padding") == ex.literal("SAME")
     strides = _spread(call.field("strides"), len(kernel))
     spatial = [
@@ -263,9 +265,7 @@ def _cell(call: LayerCall) -> Outcome:
     out = Array((call.size("features"),), None)
     if array is not None:
         out = array.with_last(call.size("features"))
-    return {"in_features": array.axis(-1) if array else None}, Sequence(
-        (carry_of(call.layer), out)
-    )
+    return {"in_features": array.axis(-1) if array else None}, Sequence((carry_of(call.layer), out))
 
 
 def _rnn(call: LayerCall) -> Outcome:

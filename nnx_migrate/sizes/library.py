@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -103,7 +104,7 @@ def call_library(
 _NUMERIC = ("jax.numpy.", "numpy.", "jax.lax.", "jax.nn.", "flax.linen.", "jax.scipy.", "einops.")
 
 _ELEMENTWISE = frozenset(
-    "relu relu6 gelu silu swish elu selu celu glu_ leaky_relu sigmoid hard_sigmoid hard_swish "
+    "relu relu6 gelu silu swish elu selu celu glu_ leaky_relu sigmoid hard_sigmoid hard_swish "  # noqa: SIM905
     "hard_silu hard_tanh tanh softplus soft_sign log_sigmoid softmax log_softmax standardize normalize "
     "exp expm1 log log1p log2 sqrt rsqrt square abs absolute sign sin cos tan arcsin arccos arctan "
     "sinh cosh erf erf_inv floor ceil round clip negative reciprocal isnan isfinite nan_to_num "
@@ -242,7 +243,11 @@ def _getattr(call: LibraryCall) -> Value:
         if isinstance(base, Static) and len(call.args) > 2:
             return _static_call(call)
         return attribute_of(call.interpreter, base, str(name.expr.constant), call.frame)
-    if isinstance(base, Instance) and isinstance(name, Static) and isinstance(name.expr.node, ast.JoinedStr):
+    if (
+        isinstance(base, Instance)
+        and isinstance(name, Static)
+        and isinstance(name.expr.node, ast.JoinedStr)
+    ):
         return _named_attribute(base, name.expr.node)
     return Unknown("getattr of an unknown name")
 
@@ -258,7 +263,11 @@ def _template(node: ast.JoinedStr) -> str:
 
 
 def _setattr(call: LibraryCall) -> Value:
-    if len(call.args) == 3 and isinstance(call.args[0], Instance) and isinstance(call.args[1], Static):
+    if (
+        len(call.args) == 3
+        and isinstance(call.args[0], Instance)
+        and isinstance(call.args[1], Static)
+    ):
         name = call.args[1].expr
         text = _template(name.node) if isinstance(name.node, ast.JoinedStr) else None
         text = str(name.constant) if name.is_constant else text
@@ -461,7 +470,9 @@ def _transpose(call: LibraryCall) -> Value:
         return Unknown("transpose of an unknown value")
     if axes is None:
         known = array.rank is not None and len(call.args) < 2 and "axes" not in call.kwargs
-        return Array(tuple(reversed(array.known(array.rank or 0))), array.rank) if known else Array()
+        return (
+            Array(tuple(reversed(array.known(array.rank or 0))), array.rank) if known else Array()
+        )
     rank = len(axes)
     sizes = Array(array.tail, rank, array.path).known(rank)
     return Array(tuple(sizes[axis % rank] for axis in axes), rank)
@@ -543,7 +554,7 @@ def _split_at(array: Array, points: Value | None, axis: int) -> Value:
         return Unknown("split at unknown points")
     edges: list[Dim] = [ex.literal(0), *cuts, array.axis(-1)]
     pieces = []
-    for low, high in zip(edges, edges[1:], strict=False):
+    for low, high in pairwise(edges):
         pieces.append(array.with_last(ex.binary(high, ast.Sub(), low) if low and high else None))
     return Sequence(tuple(pieces), is_list=True)
 
@@ -592,7 +603,9 @@ def _pad(call: LibraryCall) -> Value:
     if array is None or not isinstance(widths, Sequence):
         return Array()
     last = shapes.shape_of(widths.items[-1]) if widths.items else None
-    if last is None or any(one is None or one.constant != 0 for one in last if one is None or one.is_constant):
+    if last is None or any(
+        one is None or one.constant != 0 for one in last if one is None or one.is_constant
+    ):
         return Array((), None)
     return Array((array.axis(-1),), array.rank if not array.rank else None)
 
@@ -624,7 +637,9 @@ def _attention(call: LibraryCall) -> Value:
 
 
 def _random(call: LibraryCall) -> Value:
-    index = {"randint": 1, "normal": 1, "uniform": 1, "bernoulli": 2}.get(call.symbol.split(".")[-1])
+    index = {"randint": 1, "normal": 1, "uniform": 1, "bernoulli": 2}.get(
+        call.symbol.split(".")[-1]
+    )
     shape = call.kwargs.get("shape") or (call.get(index, "shape") if index else None)
     sizes = shapes.shape_of(shape) if shape is not None else None
     return shapes.array_of(sizes) if sizes is not None else Array()

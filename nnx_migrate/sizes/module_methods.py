@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Frame, Interpreter
 
 _MODULE_METHODS = frozenset(
-    "make_rng has_variable is_initializing is_mutable_collection has_rng get_variable "
+    "make_rng has_variable is_initializing is_mutable_collection has_rng get_variable "  # noqa: SIM905
     "put_variable sow perturb".split()
 )
 
@@ -106,5 +106,3 @@ def call_layer_method(
         finally:
             layer.owner = owner
     return Unknown(f"method {name} of {layer.symbol}")
-
-

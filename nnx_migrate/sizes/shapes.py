@@ -121,7 +121,7 @@ def _note(old: tuple[Dim, ...], new: tuple[Dim, ...], facts: dict[str, Expr]) ->
 
 
 def _same(one: Dim, two: Dim) -> bool:
-    return one is None and two is None or (one is not None and two is not None and one == two)
+    return one == two
 
 
 def einsum(equation: str, operands: list[Array]) -> Array:
@@ -135,7 +135,9 @@ def einsum(equation: str, operands: list[Array]) -> Array:
         _read_letters(letters, operand, sizes)
     if "..." in output:
         letters = output.split("...")[1]
-        hidden = [_hidden(one, operand) for one, operand in zip(inputs.split(","), operands, strict=False)]
+        hidden = [
+            _hidden(one, operand) for one, operand in zip(inputs.split(","), operands, strict=False)
+        ]
         known = [count for count in hidden if count is not None]
         rank = len(letters) + max(known) if known else None
         return Array(tuple(sizes.get(letter) for letter in letters), rank)
@@ -180,9 +182,11 @@ def window(size: Dim, kernel: Dim, stride: Dim, padding: Value, dilation: Dim = 
         negative = _negated(size)
         if is_one(stride):
             return size
-        return Expr(
-            ast.UnaryOp(ast.USub(), ex.binary(negative, ast.FloorDiv(), stride).node)
-        ) if not size.is_constant else _ceil(size, stride)
+        return (
+            Expr(ast.UnaryOp(ast.USub(), ex.binary(negative, ast.FloorDiv(), stride).node))
+            if not size.is_constant
+            else _ceil(size, stride)
+        )
     if kernel is None or (mode != "VALID" and not isinstance(mode, int)):
         return None
     spread = kernel

@@ -204,7 +204,9 @@ def _loaded(target: ast.expr) -> ast.expr:
 def _bound_names(statement: ast.stmt) -> list[str]:
     names = [one.id for one in ast.walk(statement) if isinstance(one, ast.Name)]
     stored = [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _stores(n)]
-    return [*stored, *([statement.name] if isinstance(statement, ast.ClassDef) else [])] or names[:0]
+    return [*stored, *([statement.name] if isinstance(statement, ast.ClassDef) else [])] or names[
+        :0
+    ]
 
 
 def _stores(node: ast.Name) -> bool:
@@ -311,8 +313,10 @@ def _restore(frame: Frame, attributes: dict[str, Value]) -> None:
 
 def _merged(test: Expr | None, yes: dict[str, Value], no: dict[str, Value]) -> dict[str, Value]:
     names = {**yes, **no}
-    return {name: join(test, yes[name], no[name]) if name in yes and name in no else names[name]
-            for name in names}
+    return {
+        name: join(test, yes[name], no[name]) if name in yes and name in no else names[name]
+        for name in names
+    }
 
 
 def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | None:
@@ -395,9 +399,7 @@ def _keep_last(start: dict[str, Value], env: dict[str, Value], name: str) -> Non
         env[name] = new.with_last(old.axis(-1))
 
 
-def _check_record(
-    problems: list[str], name: str, before: Record, after: Record
-) -> None:
+def _check_record(problems: list[str], name: str, before: Record, after: Record) -> None:
     """Sizes inside a structure are not carried: a loop that changes them is not understood."""
     for key, value in before.entries.items():
         old, new = as_array(value), as_array(after.entries.get(key, value))

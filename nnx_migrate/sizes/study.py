@@ -68,7 +68,9 @@ def finish(study: Study) -> ClassSizes:
     used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
     used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
     return ClassSizes(
-        new_arguments=tuple({a.name: a for a in (*arguments.values(), *study.opaque.values())}.values()),
+        new_arguments=tuple(
+            {a.name: a for a in (*arguments.values(), *study.opaque.values())}.values()
+        ),
         sites={key: _renamed(site, rename, used) for key, site in sites.items()},
         dims=dims,
         carried={
@@ -78,7 +80,7 @@ def finish(study: Study) -> ClassSizes:
         statics={k: v for k, v in statics.items() if not _INPUT.search(v)},
         out_features=rename(last.text) if last and _exportable(last, needed) else None,
         exports_out_features=study.exported,
-        problems=tuple([*study.problems, *study.interpreter.problems]),
+        problems=(*study.problems, *study.interpreter.problems),
         review=tuple(study.interpreter.review),
     )
 
@@ -177,7 +179,7 @@ def _unseen(study: Study, module: Submodule) -> dict[str, str]:
 
 
 _NEED_INPUT = frozenset(
-    "Dense DenseGeneral Conv ConvTranspose LayerNorm RMSNorm BatchNorm GroupNorm InstanceNorm "
+    "Dense DenseGeneral Conv ConvTranspose LayerNorm RMSNorm BatchNorm GroupNorm InstanceNorm "  # noqa: SIM905
     "MultiHeadDotProductAttention MultiHeadAttention SelfAttention".split()
 )
 
@@ -290,7 +292,8 @@ def _text(
         name,
         argument=argument.argument if argument else None,
         axis=argument.axis if argument else -1,
-        submodule=where if argument is None or not argument.submodule
+        submodule=where
+        if argument is None or not argument.submodule
         else f"{where}/{argument.submodule}",
         optional=conditional,
     )
@@ -300,7 +303,9 @@ def _text(
 def _place(study: Study, call: ast.Call) -> str | None:
     """Scope name under which a submodule is built; None inside a loop or without one name."""
     for node in study.nodes:
-        parents = {child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)}
+        parents = {
+            child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)
+        }
         if call not in parents:
             continue
         current: ast.AST = call
@@ -374,7 +379,8 @@ def _reached(uses: list[Use]) -> str | None:
 def _opposite(one: ast.expr, two: ast.expr) -> bool:
     texts = {ast.unparse(one), ast.unparse(two)}
     return any(
-        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.Not)
         and ast.unparse(node.operand) in texts
         for node in (one, two)
     )
@@ -404,8 +410,7 @@ def _construction_texts(study: Study, node: ast.ClassDef, calls: set[int]) -> It
         elif isinstance(statement, ast.If | ast.IfExp | ast.For) and _holds(statement, calls):
             header = [statement.iter if isinstance(statement, ast.For) else statement.test]
         for one in header:
-            for inner in _outermost(study, one):
-                yield inner
+            yield from _outermost(study, one)
 
 
 def _outermost(study: Study, node: ast.AST) -> Iterator[str]:
@@ -445,7 +450,9 @@ def _name_arguments(study: Study, needed: set[str]) -> dict[str, SizeArgument]:
     arguments = {}
     for name, (path, axis) in inputs.items():
         is_whole = path in whole
-        text = _argument_name(path, is_whole, paths == [path] and path == first and not study.opaque)
+        text = _argument_name(
+            path, is_whole, paths == [path] and path == first and not study.opaque
+        )
         while text in taken:
             text = f"input_{text}"
         optional = name in study.optional - study.required

@@ -259,7 +259,9 @@ def join_arrays(arrays: list[Array]) -> Array:
     count = max(1, min(max(len(array.tail), 1 if array.path else 0) for array in arrays))
     rank = first.rank if all(array.rank == first.rank for array in arrays) else None
     columns = zip(*(array.known(count) for array in arrays), strict=True)
-    tail = tuple(column[0] if all(one == column[0] for one in column) else None for column in columns)
+    tail = tuple(
+        column[0] if all(one == column[0] for one in column) else None for column in columns
+    )
     return Array(tail, rank)
 
 
@@ -274,7 +276,11 @@ def join(test: Expr | None, yes: Value, no: Value) -> Value:
     if isinstance(yes, Sequence) and isinstance(no, Sequence) and len(yes.items) == len(no.items):
         pairs = zip(yes.items, no.items, strict=True)
         return Sequence(tuple(join(test, a, b) for a, b in pairs), yes.is_list)
-    if isinstance(yes, Record) and isinstance(no, Record) and yes.entries.keys() == no.entries.keys():
+    if (
+        isinstance(yes, Record)
+        and isinstance(no, Record)
+        and yes.entries.keys() == no.entries.keys()
+    ):
         return Record({key: join(test, yes.entries[key], no.entries[key]) for key in yes.entries})
     if isinstance(yes, Unknown) and isinstance(no, Unknown):
         return yes

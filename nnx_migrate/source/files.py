@@ -81,9 +81,7 @@ def _not_utf8(raw: bytes) -> str | None:
         raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        return (
-            f"byte 0x{raw[error.start]:02x} on line {line} is not UTF-8"
-        )
+        return f"byte 0x{raw[error.start]:02x} on line {line} is not UTF-8"
     return None
 
 

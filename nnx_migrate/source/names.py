@@ -14,7 +14,7 @@ FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 # Private modules of flax.linen whose public names flax.linen re-exports (flax 0.12.8).
 _LINEN_PARTS = frozenset(
-    "activation attention batch_apply combinators dtypes fp8_ops kw_only_dataclasses linear module "
+    "activation attention batch_apply combinators dtypes fp8_ops kw_only_dataclasses linear module "  # noqa: SIM905
     "normalization pooling recurrent spmd stochastic summary transforms".split()
 )
 
@@ -91,7 +91,9 @@ def _agree(first: Binding, second: Binding) -> bool:
     return first == second
 
 
-def _bindings(body: list[ast.stmt], package: str, stars: list[str]) -> Iterator[tuple[str, Binding]]:
+def _bindings(
+    body: list[ast.stmt], package: str, stars: list[str]
+) -> Iterator[tuple[str, Binding]]:
     for statement in body:
         yield from _statement_bindings(statement, package, stars)
         for block in _blocks(statement):
