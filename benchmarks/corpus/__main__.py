@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.corpus import guide, table
 from benchmarks.corpus.fetch import FetchError
-from benchmarks.corpus.packages import CHECKOUT, SETS
+from benchmarks.corpus.packages import CHECKOUT, SETS, cases
 from benchmarks.corpus.run import Options, Progress, required, run
 
 
@@ -18,6 +18,9 @@ def main(arguments: list[str] | None = None) -> int:
     """Run one set. Exit code 0: nothing contradicts itself; 1: something does; 2: not run."""
     parser = _parser()
     options = parser.parse_args(arguments)
+    names = {name for case in cases(options.set) for name in (case.name, case.package)}
+    if options.only is not None and options.set != "guide" and options.only not in names:
+        parser.error(f"--only {options.only}: no such case or package in {options.set}")
     progress = Progress()
     chosen = Options(
         chosen=options.set,
@@ -33,9 +36,11 @@ def main(arguments: list[str] | None = None) -> int:
         progress.done()
         sys.stderr.write(f"error: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        progress.done()
+        sys.stderr.write("interrupted; finished cases are kept and not run again\n")
+        return 130
     progress.done()
-    if not content["cases"]:
-        parser.error(f"--only {options.only}: no such case or package in {options.set}")
     _store(content, options)
     sys.stdout.write(f"{table.summary([content])}\n\n{table.results_of_set(content)}\n")
     contradictions = required(content) if options.set != "guide" else []

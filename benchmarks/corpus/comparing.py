@@ -77,7 +77,7 @@ def _parity(
     folder.mkdir(parents=True, exist_ok=True)
     report = folder / f"{case.set}-{case.name.replace('/', '-')}-report.json"
     report.unlink(missing_ok=True)
-    command = [str(python), "-W", "ignore", "-m", "nnx_migrate.cli", "parity"]
+    command = [str(python), "-W", "ignore", "-m", "nnx_migrate", "parity"]
     command += [f"case={case.file}", f"before={rewritten.before}", f"after={rewritten.after}"]
     command += [f"map={rewritten.map}", f"report={report}"]
     started = time.monotonic()

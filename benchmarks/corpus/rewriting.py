@@ -55,7 +55,7 @@ def rewrite(package: Package, before: Path, folder: Path, timeout: float) -> Rew
     after, report, migration = folder / "after", folder / "report.json", folder / "map.json"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    command = [sys.executable, "-m", "nnx_migrate.cli", "rewrite", str(before)]
+    command = [sys.executable, "-m", "nnx_migrate", "rewrite", str(before)]
     command += ["--output", str(after), "--report", str(report), "--map", str(migration)]
     command += ["--root", str(before)]
     started = time.monotonic()

@@ -55,7 +55,7 @@ def tool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "tool" / "nnx_migrate"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
-    (package / "cli.py").write_text(TOOL)
+    (package / "__main__.py").write_text(TOOL)
     monkeypatch.setattr(rewriting, "CHECKOUT", tmp_path / "tool")
 
 
