@@ -1,6 +1,6 @@
 """Linen's functional calls for a migrated module: ``variables_of``, ``apply``, ``apply_fn``.
 
-``model.init(key, x)`` becomes ``variables_of(Model(..., rngs=rngs(key)))`` and ``model.apply(v, x)``
+``model.init(key, x)`` becomes ``variables_of(Model(..., rngs=rngs(key)), x)`` and ``model.apply(v, x)``
 becomes ``apply(model, v, x)``, with Linen's layout of variables (collection -> scope path -> array),
 its arguments and its return convention. ``apply`` never changes ``model``: it merges a copy of it, so
 it works under ``jax.jit``, ``jax.grad`` and ``jax.vmap`` like Linen's.
@@ -10,6 +10,7 @@ flax 0.12.8: linen/module.py (``Module.init``, ``Module.apply``), core/scope.py 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +22,8 @@ import numpy as np
 from flax import nnx
 from flax.core.scope import in_filter
 
-from .variables import variable_type
+from .attention import MultiHeadDotProductAttention
+from .variables import variable, variable_type
 
 M = TypeVar("M", bound=nnx.Module)
 Path = tuple[str, ...]
@@ -45,15 +47,41 @@ def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
 
     Stands for a Linen module that is only ever applied to variables made elsewhere.
     """
-    return nnx.eval_shape(lambda: build(*args, **options, rngs=nnx.Rngs(0)))  # type: ignore[no-any-return]
+    return nnx.eval_shape(lambda: build(*args, **options, rngs=nnx.Rngs(0)))
 
 
-def variables_of(model: nnx.Module) -> dict[str, Any]:
+def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]:
     """The variables of ``model`` as Linen's ``init`` returns them: collection -> path -> array.
 
-    Random streams are left out. Names are the module's attributes.
+    Random streams are left out. Names are the module's attributes. With inputs, a copy of the model
+    is called on them as ``init`` calls it, and the variables that only a call makes (caches of
+    decoding attention, ``nnm.lazy_variable``) are among the result.
     """
-    return _by_collection(_flat_variables(model))
+    found = _flat_variables(model)
+    if args or kwargs:
+        copy = nnx.merge(*nnx.split(model), copy=True)
+        for _, module in list(nnx.iter_graph(copy)):
+            if isinstance(module, MultiHeadDotProductAttention):
+                module.__class__ = _cache_making(type(module))
+        copy(*args, **kwargs)
+        made = _flat_variables(copy)
+        found |= {path: made[path] for path in made if path not in found}
+    return _by_collection(found)
+
+
+@functools.cache
+def _cache_making(kind: type[Any]) -> type[Any]:
+    """Attention that makes its cache and leaves it empty, as Linen's does under ``init``."""
+
+    class Initialising(kind):  # type: ignore[misc]
+        def _cached(self, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
+            if self.cached_key is None:  # type: ignore[has-type]
+                self.cached_key = nnx.Cache(jnp.zeros(key.shape, key.dtype))
+                self.cached_value = nnx.Cache(jnp.zeros(value.shape, value.dtype))
+                self.cache_index = nnx.Cache(jnp.array(0, dtype=jnp.int32))
+            return key, value, mask
+
+    return Initialising
 
 
 def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:
@@ -190,11 +218,33 @@ def _merged(model: M, values: Mapping[str, Any], rngs: Any, mutable: Any) -> M:
             one = one.replace(_given(model, values, one, tuple(map(str, path)), mutable))
         entries.append((path, one))
     copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
+    _attach(copy, values)
     _set_streams(copy, rngs)
-    return copy  # type: ignore[no-any-return]
+    return copy
 
 
-def _concrete(one: nnx.RngState) -> nnx.RngState:
+def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
+    """Give the model the variables that a call made before (caches), which it does not hold yet."""
+    for collection, tree in values.items():
+        if collection == "params" or not isinstance(tree, Mapping):
+            continue
+        for path, value in _leaves(tree):
+            owner: Any = model
+            for name in path[:-1]:
+                owner = getattr(owner, name, None)
+            if isinstance(owner, nnx.Module) and getattr(owner, path[-1], None) is None:
+                setattr(owner, path[-1], variable(collection, value))
+
+
+def _leaves(tree: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
+    for name, value in tree.items():
+        if isinstance(value, Mapping):
+            yield from _leaves(value, (*prefix, name))
+        else:
+            yield (*prefix, name), value
+
+
+def _concrete(one: Any) -> Any:
     """Random state of an abstract model needs a value to be merged; the streams are set below."""
     value = one.get_value()
     if not isinstance(value, jax.ShapeDtypeStruct):
@@ -247,7 +297,7 @@ def _check_unchanged(before: Mapping[Path, Any], after: Mapping[Path, Any], muta
 
 def _method(module: nnx.Module, method: Callable[..., Any] | str | None) -> Callable[..., Any]:
     if method is None:
-        return module  # type: ignore[return-value]
+        return module
     if isinstance(method, str):
         return getattr(module, method)  # type: ignore[no-any-return]
     function = getattr(method, "__func__", method)

@@ -143,7 +143,8 @@ def test_apply_works_under_jit_and_grad(pair: Any) -> None:
 @pytest.mark.parametrize("method", ["encode", Net.encode, lambda net, x: net.Dense_0(x)])
 def test_method_is_a_name_or_a_function_of_the_module(pair: Any, method: Any) -> None:
     _, values, model = pair
-    expected = X @ values["params"]["Dense_0"]["kernel"] + values["params"]["Dense_0"]["bias"]
+    layer = values["params"]["Dense_0"]
+    expected = X @ layer["kernel"] + layer["bias"][None]
     same(nnm.apply(model, values, X, method=method), expected)
     same(nnm.apply(model, values, X, method=model.encode), expected)
 
@@ -194,3 +195,60 @@ def test_rngs_take_a_key_or_a_dict() -> None:
     both = nnm.rngs({"params": key, "dropout": other})
     assert (both.default.key[...] == key).all()
     assert (both.dropout.key[...] == other).all()
+
+
+class LinenDecoder(linen.Module):
+    @linen.compact
+    def __call__(self, x: Any) -> Any:
+        return linen.SelfAttention(2, decode=True)(x)
+
+
+class Decoder(nnx.Module):
+    def __init__(self, *, in_features: int, rngs: nnx.Rngs) -> None:
+        self.SelfAttention_0 = nnm.SelfAttention(2, decode=True, in_features=in_features, rngs=rngs)
+
+    def __call__(self, x: Any) -> Any:
+        return self.SelfAttention_0(x)
+
+
+def test_caches_are_made_by_init_and_carried_by_apply() -> None:
+    x = jax.random.normal(jax.random.key(0), (2, 5, 4))
+    before = LinenDecoder()
+    values = before.init(jax.random.key(1), x)
+    model = Decoder(in_features=4, rngs=nnm.rngs(jax.random.key(1)))
+    made = nnm.variables_of(model, x)
+    same(made["cache"], values["cache"])
+    assert "cache" not in nnm.variables_of(model)
+    left = right = values
+    for position in range(3):
+        token = x[:, position : position + 1]
+        one, new = nnm.apply(nnm.abstract(Decoder, in_features=4), left, token, mutable=["cache"])
+        other, old = before.apply(right, token, mutable=["cache"])
+        same((one, new), (other, old))
+        left, right = {**left, **new}, {**right, **old}
+
+
+def test_attention_without_a_cache_is_an_error_outside_of_init() -> None:
+    x = jnp.ones((2, 1, 4))
+    model = Decoder(in_features=4, rngs=nnx.Rngs(0))
+    nnm.variables_of(model, x)
+    with pytest.raises(ValueError, match="needs a cache"):
+        nnm.apply(model, nnm.variables_of(model), x, mutable=["cache"])
+
+
+class Counter(nnx.Module):
+    def __call__(self, x: Any) -> Any:
+        known = nnm.has_variable(self, "seen", "sum")
+        total = nnm.lazy_variable(self, "seen", "sum", jnp.zeros, x.shape)
+        if known:
+            total.set_value(total[...] + x)
+        return total[...]
+
+
+def test_variables_made_by_a_call_are_in_the_result_and_carried() -> None:
+    model, x = Counter(), jnp.arange(3.0)
+    values = nnm.variables_of(model, x)
+    same(values, {"seen": {"sum": jnp.zeros(3)}})
+    _, values = nnm.apply(model, values, x, mutable="seen")
+    out, values = nnm.apply(model, values, x, mutable="seen")
+    same((out, values), (2 * x, {"seen": {"sum": 2 * x}}))

@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.outside.models import (
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site
 from nnx_migrate.rewrite.outside.sizes import Unknown
-from nnx_migrate.rewrite.outside.text import with_first, with_last
+from nnx_migrate.rewrite.outside.text import with_first, with_last, without_key
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -93,7 +93,7 @@ class _Inline:
         extra = [f"{name}={text}" for name, text in sizes.texts.items()]
         if site.kind == "init":
             build = with_last(self.call, lambda r: [*extra, f"rngs={site.rngs(r)}"])
-            self.draft.edits[id(call)] = lambda r: f"nnm.variables_of({build(r)})"
+            self.draft.edits[id(call)] = without_key("nnm.variables_of", build, call)
             note_init(self.draft, site)
             return
         self.draft.edits[id(call)] = with_first(

@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site
 from nnx_migrate.rewrite.outside.sizes import Sizes, Unknown, is_pure
-from nnx_migrate.rewrite.outside.text import Text, with_first, with_last
+from nnx_migrate.rewrite.outside.text import Text, with_first, with_last, without_key
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment
@@ -195,7 +195,9 @@ class NamedModel:
             self.draft.edits[id(self.call)] = with_last(self.call, _extra(init, sizes))
         else:
             self._built_late(init, sizes)
-        self.draft.edits[id(init.call)] = f"nnm.variables_of({self.name})"
+        self.draft.edits[id(init.call)] = without_key(
+            "nnm.variables_of", lambda _: self.name, init.call
+        )
         note_init(self.draft, init)
         self._applied(uses, self.name)
 
@@ -206,7 +208,9 @@ class NamedModel:
         indent = lines.text[lines.line_start(start) : start]
         if indent.strip():
             raise Unknown("init shares its line with another statement")
-        extra, name, newline = _extra(init, sizes), self.name, lines.newline
+        extra, name = _extra(init, sizes), self.name
+        before = lines.text[: lines.line_start(start)]
+        newline = "\r\n" if before.endswith("\r\n") else before[-1:] or lines.newline
 
         def text(renderer: Renderer) -> str:
             built = f"{name} = {name}({', '.join(extra(renderer))})"
@@ -367,11 +371,10 @@ def _called(function: str, call: ast.Call) -> Text:
 
 
 def _initialised(site: Site, name: str, extra: list[str]) -> Text:
-    def text(renderer: Renderer) -> str:
-        arguments = ", ".join([*extra, f"rngs={site.rngs(renderer)}"])
-        return f"nnm.variables_of({name}({arguments}))"
+    def built(renderer: Renderer) -> str:
+        return f"{name}({', '.join([*extra, f'rngs={site.rngs(renderer)}'])})"
 
-    return text
+    return without_key("nnm.variables_of", built, site.call)
 
 
 def named_models(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.outside.sizes import Sizes, Unknown, is_pure, sizes_of_call
+from nnx_migrate.rewrite.outside.sizes import Sizes, Unknown, sizes_of_call
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
 
@@ -78,9 +78,6 @@ class Site:
             raise Unknown("what **kwargs hold is not known")
         if any(isinstance(one, ast.Starred) for one in self.call.args):
             raise Unknown("what *args hold is not known")
-        for value in (*self._inputs(), *(one.value for one in self._input_keywords())):
-            if not is_pure(value, self.resolve):
-                raise Unknown(f"{ast.unparse(value)} would no longer be evaluated")
 
     def key(self) -> ast.expr:
         """The key or keys that ``init`` is given.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.outside.data import OutsideContext
-from nnx_migrate.source.names import dotted
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.names import Assignment, Definition, Import, dotted
+from nnx_migrate.source.project import Module, Project, Scope
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,29 @@ def _survey(project: Project, context: OutsideContext) -> Survey:
         symbol, cls_name = pending.pop()
         if symbol in needed or symbol in project.linen:
             continue
-        definition = project.definition(symbol)
-        if definition is None:
+        module, rest = project.split(symbol)
+        if module is None or not rest or rest[0] not in module.table:
             continue
         needed[symbol] = cls_name
-        module, node = definition
-        pending += [(one, cls_name) for one in _loads(project, node, Scope(module))]
+        for node in _definitions(module, rest[0]):
+            pending += [(one, cls_name) for one in _loads(project, node, Scope(module))]
     return Survey(unconverted, needed)
+
+
+def _definitions(module: Module, name: str) -> Iterator[ast.AST]:
+    """What gives a global its meaning; every statement that stores it when there are several."""
+    match module.table[name]:
+        case Definition(node=node):
+            yield node
+        case Assignment(value=value):
+            yield value
+        case Import():
+            yield ast.Name(name, ast.Load())
+        case _:
+            for statement in module.tree.body:
+                stored = (n for n in ast.walk(statement) if isinstance(n, ast.Name))
+                if any(n.id == name and isinstance(n.ctx, ast.Store) for n in stored):
+                    yield statement
 
 
 def _loads(project: Project, node: ast.AST, scope: Scope) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Callable
 
@@ -28,6 +29,52 @@ def with_first(function: str, first: Text, call: ast.Call) -> Text:
         return f"{function}({space}{first(renderer)},{space or ' '}{rest}"
 
     return text
+
+
+def without_key(function: str, first: Text, call: ast.Call) -> Text:
+    """``function(first, <arguments of init but its key>)``."""
+
+    def text(renderer: Renderer) -> str:
+        plain = copy.copy(call)
+        plain.keywords = [one for one in call.keywords if one.arg != "rngs"]
+        named = len(plain.keywords) < len(call.keywords)
+        plain.args = call.args if named else call.args[1:]
+        start = function + "(" + first(renderer)
+        rest = same_call("", plain, renderer.render, keep_placement=True)[1:]
+        if rest == ")":
+            return f"{start})"
+        whole = renderer.inner(call)
+        found = None if named else _second(whole, len(call.args))
+        if found is None:
+            return f"{start}, {rest}"
+        return f"{function}({found[0]}{first(renderer)},{found[0] or ' '}{found[1]}"
+
+    return text
+
+
+def _second(whole: str, positional: int) -> tuple[str, str] | None:
+    """White space before the first argument of a call's text, and its text from the second on."""
+    try:
+        call = _parsed(whole)
+    except SyntaxError:
+        return None
+    if not isinstance(call, ast.Call) or len(call.args) != positional:
+        return None
+    lines = Lines(f"({whole})")
+    every = [*call.args, *call.keywords]
+    opening = re.match(r"\s*\(\s*", whole[lines.span(call.func).end - 1 :])
+    space = opening.group(0).partition("(")[2] if opening else ""
+    text = whole[lines.span(every[1]).start - 1 :]
+    try:
+        same = ast.dump(_parsed(f"f({text}")) == ast.dump(_call_of(call))
+    except SyntaxError:
+        return None
+    return (space, text) if same else None
+
+
+def _call_of(call: ast.Call) -> ast.Call:
+    name = ast.Name("f", ast.Load())
+    return ast.Call(name, call.args[1:], call.keywords)
 
 
 def _first(first: str, call: ast.Call) -> list[str]:
