@@ -8,7 +8,7 @@ _NOT_FLAX = """
     tensorflow tensorflow_datasets tensorflow_text tensorboard tensorboardX tf keras pandas
     sklearn matplotlib seaborn PIL cv2 datasets tokenizers sentencepiece seqio grain wandb mlflow
     absl ml_collections hydra omegaconf yaml tqdm rich einops pytest hypothesis gym gymnasium
-    brax dm_env requests psutil ray tensorstore msgpack
+    brax dm_env requests psutil ray tensorstore msgpack nnx_migrate
     argparse ast asyncio base64 bisect collections concurrent csv ctypes datetime decimal difflib
     enum fractions gc glob gzip hashlib heapq html http inspect io json logging math multiprocessing
     operator os pathlib pickle pprint queue random re shutil signal socket sqlite3 statistics
