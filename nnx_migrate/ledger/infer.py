@@ -114,7 +114,13 @@ class Inference:
         module = self.resolver.project.locate(binding.target, unit.module)
         if under(module, "flax") or not self.resolver.project.has(module):
             return frozenset(self.resolver.binding(binding))
-        return self.attribute(ModuleValue(module), binding.name)
+        key = id(binding)
+        if key in self._open:  # a package that takes the name from itself: its submodule
+            return frozenset(self.resolver.binding(binding))
+        self._open.add(key)
+        found = self.attribute(ModuleValue(module), binding.name)
+        self._open.discard(key)
+        return found
 
     def annotated(self, node: ast.AnnAssign, scope: Scope) -> Values:
         """An annotated name or field: what the annotation says, else the default and anything."""

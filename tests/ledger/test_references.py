@@ -202,3 +202,13 @@ def test_imports_in_a_circle_end() -> None:
 def test_very_deep_expressions_do_not_exhaust_the_stack() -> None:
     text = NN + "x = " + "1 + " * 900 + "nn.Dense\n"
     assert len(references(text)) == 1
+
+
+def test_a_package_that_imports_its_own_submodule_by_name_is_followed_once() -> None:
+    sources = [
+        Source("p/__init__.py", "p", "from p import nets\nfrom p.nets import Net\n"),
+        Source("p/nets.py", "p.nets", NN + "class Net(nn.Module):\n  pass\n"),
+        Source("use.py", "use", "import p\np.nets.Net().apply({})\n"),
+    ]
+    assert [one.path for one in count(sources).references] == ["p/nets.py"]
+    assert [one.path for one in count(sources).call_sites] == ["use.py"]

@@ -288,9 +288,9 @@ def _names_in(text: str) -> frozenset[str]:
 
 def global_reads(lines: tuple[str, ...]) -> frozenset[str]:
     """Names that the lines read and do not bind."""
-    if not lines:
-        return frozenset()
     body = "\n".join(line.replace("\r\n", "\n") for line in lines)
+    if not body.strip():
+        return frozenset()
     tree = ast.parse("if True:\n" + body)
     read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return frozenset(read - own_bound_names(tree))
