@@ -160,6 +160,7 @@ class SetupConverter:
         for statement in statements(self.method.body):
             if id(statement) in gone:
                 edits[id(statement)] = GONE
+        for statement in statements(self.method.body):
             for block in (getattr(statement, "body", []), getattr(statement, "orelse", [])):
                 if block and id(statement) not in gone and all(id(one) in gone for one in block):
                     edits[id(block[0])] = "pass"
