@@ -128,8 +128,8 @@ def _file_of(cls: type) -> Path:
     """Return the file that defines a class; some packages give their classes another module."""
     for value in vars(cls).values():
         function = inspect.unwrap(value) if callable(value) else None
-        code = getattr(function, "__code__", None)
-        if code is not None and function.__qualname__ == f"{cls.__qualname__}.{code.co_name}":
+        code = None if function is None else getattr(function, "__code__", None)
+        if function and code and function.__qualname__ == f"{cls.__qualname__}.{code.co_name}":
             return Path(code.co_filename)
     module = sys.modules.get(cls.__module__)
     return Path(getattr(module, "__file__", None) or "/")
