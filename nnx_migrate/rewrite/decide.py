@@ -13,8 +13,9 @@ from nnx_migrate.rewrite.classes import (
     ConvertedClass,
     convert_class,
 )
-from nnx_migrate.rewrite.cut import Cut, Links, cut, links_of
+from nnx_migrate.rewrite.cut import Cut, cut
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
+from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project

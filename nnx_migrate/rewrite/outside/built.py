@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.rewrite.cut import Links, links_of
+from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Definition
