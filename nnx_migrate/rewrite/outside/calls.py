@@ -7,6 +7,7 @@ import ast
 from nnx_migrate.rewrite.outside.built import bad_argument, class_of, linen_part
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.models import (
+    NEW_VALUES,
     RULE,
     constructor_message,
     lacking,
@@ -14,7 +15,7 @@ from nnx_migrate.rewrite.outside.models import (
     note_init,
 )
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site
+from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site, traced_init
 from nnx_migrate.rewrite.outside.sizes import Unknown
 from nnx_migrate.rewrite.outside.text import with_first, with_last, without_key
 from nnx_migrate.rewrite.render import Renderer
@@ -102,10 +103,35 @@ class _Inline:
 
     def _handle(self, attribute: ast.Attribute) -> None:
         if attribute.attr != "apply":
-            raise Unknown(f"{attribute.attr} is used without a call")
+            self._traced_init(attribute)
+            return
         if any(not one.optional for one in self.wanted):
             raise Unknown("apply is used without a call, which shows no sizes")
         self.draft.edits[id(attribute)] = lambda r: f"nnm.apply_fn({self._abstract(r, [])})"
+
+    def _traced_init(self, attribute: ast.Attribute) -> None:
+        scope = self.place.scope
+        found = traced_init(
+            attribute,
+            self.places.parent,
+            self.cls,
+            self.wanted,
+            lambda node: self.project.resolve(node, scope),
+        )
+        if found is None:
+            raise Unknown(f"{attribute.attr} is used without a call")
+        names = {one.id for one in ast.walk(self.call) if isinstance(one, ast.Name)}
+        taken = frozenset(names)
+        found.function(lambda extra: ", ".join(extra), taken)  # raises here, not while rendering
+
+        def text(renderer: Renderer) -> str:
+            def build(extra: list[str]) -> str:
+                return with_last(self.call, lambda _: extra)(renderer)
+
+            return found.function(build, taken)
+
+        self.draft.edits[id(attribute)] = text
+        self.draft.note(attribute, RULE, NEW_VALUES, "call_site")
 
     def _abstract(self, renderer: Renderer, extra: list[str]) -> str:
         """``nnm.abstract(Class, <its arguments>, <sizes>)``."""

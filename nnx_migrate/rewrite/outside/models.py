@@ -11,7 +11,7 @@ from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.outside.built import bad_argument, class_of, linen_part
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site
+from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site, TracedInit, traced_init
 from nnx_migrate.rewrite.outside.sizes import Sizes, Unknown, is_pure
 from nnx_migrate.rewrite.outside.text import Text, with_first, with_last, without_key
 from nnx_migrate.rewrite.render import Renderer
@@ -165,16 +165,17 @@ class NamedModel:
         for site in uses.sites:
             site.check()
         for handle in uses.handles:
-            if handle.attr != "apply":
+            if handle.attr != "apply" and self._traced(handle) is None:
                 raise Unknown(f"{self.name}.{handle.attr} is used without a call")
 
     # ---- forms
 
     def _rewrite(self, uses: Uses) -> None:
         inits = [one for one in uses.sites if one.kind == "init"]
-        if len(inits) == 1 and self._is_straight(inits[0], uses):
+        traced = any(one.attr == "init" for one in uses.handles)
+        if len(inits) == 1 and not traced and self._is_straight(inits[0], uses):
             self._instance(inits[0], uses)
-        elif not inits and not self._wanted():
+        elif not inits and not traced and not self._wanted():
             self.draft.edits[id(self.call)] = _called("nnm.abstract", self.call)
             self._applied(uses, self.name)
         else:
@@ -227,12 +228,17 @@ class NamedModel:
         """The name stays a recipe; every use builds what it needs from it."""
         if uses.reads or len(uses.nodes) > len(uses.sites) + len(uses.handles):
             raise Unknown(f"{self.name} is read as a module where no module is built yet")
-        if uses.handles and self._wanted():
+        applied = [one for one in uses.handles if one.attr == "apply"]
+        if applied and self._wanted():
             raise Unknown(f"{self.name}.apply is used without a call, which shows no sizes")
         texts = []
         for site in uses.sites:
             sizes = site.sizes()
             texts.append((site, [f"{name}={text}" for name, text in sizes.texts.items()]))
+        made = [(one, self._init_function(one)) for one in uses.handles if one not in applied]
+        for handle, function in made:
+            self.draft.edits[id(handle)] = function
+            self.draft.note(handle, RULE, NEW_VALUES, "call_site")
         for site, extra in texts:
             if site.kind == "init":
                 self.draft.edits[id(site.call)] = _initialised(site, self.name, extra)
@@ -240,9 +246,26 @@ class NamedModel:
             else:
                 abstract = f"nnm.abstract({', '.join([self.name, *extra])})"
                 self._apply(site, abstract)
-        for handle in uses.handles:
+        for handle in applied:
             self.draft.edits[id(handle)] = f"nnm.apply_fn(nnm.abstract({self.name}))"
         self._partial()
+
+    def _traced(self, handle: ast.Attribute) -> TracedInit | None:
+        scope = self.places[handle].scope
+        return traced_init(
+            handle,
+            self.places.parent,
+            self.cls,
+            self._lacking(),
+            lambda node: self.project.resolve(node, scope),
+        )
+
+    def _init_function(self, handle: ast.Attribute) -> str:
+        traced = self._traced(handle)
+        assert traced is not None
+        return traced.function(
+            lambda extra: f"{self.name}({', '.join(extra)})", frozenset({self.name})
+        )
 
     def _applied(self, uses: Uses, model: str) -> None:
         for site in uses.sites:

@@ -134,3 +134,76 @@ class Site:
         if isinstance(given, ast.Attribute) and self.cls.find(given.attr):
             return given.attr
         return None
+
+
+@dataclass(frozen=True)
+class TracedInit:
+    """``model.init`` handed to ``jax.jit`` or ``jax.eval_shape`` together with its arguments."""
+
+    cls: ClassInfo
+    wanted: tuple[SizeArgument, ...]
+    args: tuple[ast.expr, ...]
+    keywords: tuple[ast.keyword, ...]
+
+    def function(self, build: Callable[[list[str]], str], taken: frozenset[str]) -> str:
+        """Text of a function of the same arguments that gives the variables.
+
+        Args:
+          build: text of the module's construction, given texts of more keyword arguments.
+          taken: names that the construction reads.
+
+        Raises:
+          Unknown: an argument has no name to give it, or a size does not show.
+        """
+        names, positional = self._names()
+        if taken & {*names, "rngs"}:
+            raise Unknown(f"the name {min(taken & {*names, 'rngs'})} means two things here")
+        loads = [ast.Name(one, ast.Load()) for one in names]
+        args: list[ast.expr] = list(loads[:positional])
+        keywords = [
+            ast.keyword(name, load)
+            for name, load in zip(names[positional:], loads[positional:], strict=True)
+        ]
+        sizes = sizes_of_call(self.cls, self.wanted, "__call__", args, keywords, lambda _: None)
+        built = build([*(f"{k}={v}" for k, v in sizes.texts.items()), "rngs=nnm.rngs(rngs)"])
+        given = [*names[:positional], *(f"{one}={one}" for one in names[positional:])]
+        texts = ", ".join([built, *given])
+        return f"lambda {', '.join(['rngs', *names])}: nnm.variables_of({texts})"
+
+    def _names(self) -> tuple[list[str], int]:
+        """Parameter names, and how many of them are passed by position."""
+        method = self.cls.find("__call__")
+        spec = method[1].args if method else None
+        known = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:] if spec else []
+        inputs = self.args[1:]
+        keywords = [one.arg for one in self.keywords]
+        if not self.args or len(inputs) > len(known) or None in keywords:
+            raise Unknown("the arguments of init do not show")
+        if any(isinstance(one, ast.Starred) for one in self.args):
+            raise Unknown("the arguments of init do not show")
+        if {"method", "mutable", "rngs", "capture_intermediates"} & set(keywords):
+            raise Unknown("init with such options is not rewritten")
+        return [*known[: len(inputs)], *(one for one in keywords if one)], len(inputs)
+
+
+def traced_init(
+    attribute: ast.Attribute,
+    parent: Callable[[ast.AST], ast.AST | None],
+    cls: ClassInfo,
+    wanted: tuple[SizeArgument, ...],
+    resolve: Callable[[ast.expr], str | None],
+) -> TracedInit | None:
+    """Read ``jax.jit(model.init)(key, x)`` and ``jax.eval_shape(model.init, key, x)``."""
+    above = parent(attribute)
+    if attribute.attr != "init" or not isinstance(above, ast.Call):
+        return None
+    if not above.args or above.args[0] is not attribute:
+        return None
+    symbol = resolve(above.func)
+    if symbol == "jax.eval_shape":
+        return TracedInit(cls, wanted, tuple(above.args[1:]), tuple(above.keywords))
+    outer = parent(above)
+    plain = not any(one.arg in (None, "static_argnums") for one in above.keywords)
+    if symbol == "jax.jit" and isinstance(outer, ast.Call) and outer.func is above and plain:
+        return TracedInit(cls, wanted, tuple(outer.args), tuple(outer.keywords))
+    return None

@@ -144,6 +144,30 @@ REWRITTEN = {
             return jax.grad(loss)(v)
         """,
     ),
+    "jitted init": (
+        "m = MLP(4)\nv = jax.jit(m.init)(k, jnp.ones((1, 3)))\n",
+        (
+            "m = functools.partial(MLP, 4)\n"
+            "v = jax.jit(lambda rngs, x: nnm.variables_of("
+            "m(in_features=x.shape[-1], rngs=nnm.rngs(rngs)), x))(k, jnp.ones((1, 3)))\n"
+        ),
+    ),
+    "jitted init with options, and apply as a value": (
+        "m = Plain()\nv = jax.jit(m.init, static_argnames='n')(k, x, n=3)\nf(m.apply)\n",
+        (
+            "m = functools.partial(Plain)\n"
+            "v = jax.jit(lambda rngs, x, n: nnm.variables_of("
+            "m(rngs=nnm.rngs(rngs)), x, n=n), static_argnames='n')(k, x, n=3)\n"
+            "f(nnm.apply_fn(nnm.abstract(m)))\n"
+        ),
+    ),
+    "shapes of init": (
+        "s = jax.eval_shape(MLP(4).init, k, x)\n",
+        (
+            "s = jax.eval_shape(lambda rngs, x: nnm.variables_of("
+            "MLP(4, in_features=x.shape[-1], rngs=nnm.rngs(rngs)), x), k, x)\n"
+        ),
+    ),
     "through a partial": (
         "Small = functools.partial(MLP, features=2)\nv = Small().init(k, x)\n",
         (
@@ -217,10 +241,25 @@ REFUSED = {
         ["constructor"],
         "attribute of a class",
     ),
-    "jitted init": (
-        "m = MLP(4)\nv = jax.jit(m.init)(k, x)\n",
+    "jitted init without its arguments": (
+        "m = MLP(4)\ninit = jax.jit(m.init)\n",
         ["constructor", "call_site"],
         "without a call",
+    ),
+    "jitted init with static positions": (
+        "v = jax.jit(MLP(4).init, static_argnums=2)(k, x, True)\n",
+        ["constructor", "call_site"],
+        "without a call",
+    ),
+    "jitted init whose argument's name is taken": (
+        "v = jax.jit(MLP(x).init)(k, y)\n",
+        ["constructor", "call_site"],
+        "means two things",
+    ),
+    "jitted init with apply as a value and sizes": (
+        "m = MLP(4)\nv = jax.jit(m.init)(k, x)\nf(m.apply)\n",
+        ["constructor", "call_site", "call_site"],
+        "shows no sizes",
     ),
     "init_with_output": (
         "y, v = MLP(4).init_with_output(k, x)\n",
