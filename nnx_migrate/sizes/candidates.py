@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import dotted
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.names import Assignment, Import, dotted
+from nnx_migrate.source.project import Module, Project, Scope
 
 _DEPTH = 5  # longest chain of fields and partials that is followed
 
@@ -39,7 +39,39 @@ class Candidates:
         return [
             _Call(scope, cls, function, call, *_constructed(self.project, scope, call))
             for scope, cls, function, call in _calls(self.project)
+            if self._may_construct(scope, call)
         ]
+
+    def _may_construct(self, scope: Scope, call: ast.Call) -> bool:
+        """Whether a call can be a constructor: cheaper than resolving every call of the project."""
+        parts = dotted(call.func)
+        if parts is None:
+            return False
+        return (
+            parts[0] == "self"
+            or parts[-1] in self._short
+            or parts[-1] == "partial"
+            or parts[-1] in self._aliases(scope.module)
+        )
+
+    @cached_property
+    def _short(self) -> frozenset[str]:
+        return frozenset(cls.node.name for cls in self.project.linen.values())
+
+    def _aliases(self, module: Module) -> frozenset[str]:
+        """Top-level names of a module that stand for something of another name."""
+        if module.name not in self._known_aliases:
+            self._known_aliases[module.name] = frozenset(
+                name
+                for name, binding in module.table.items()
+                if isinstance(binding, Assignment)
+                or (isinstance(binding, Import) and binding.target.rpartition(".")[2] != name)
+            )
+        return self._known_aliases[module.name]
+
+    @cached_property
+    def _known_aliases(self) -> dict[str, frozenset[str]]:
+        return {}
 
     @cached_property
     def _direct(self) -> Table:
