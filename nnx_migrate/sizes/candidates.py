@@ -146,6 +146,11 @@ class Candidates:
     def _symbols(self, source: Given, value: ast.expr, depth: int, table: Table) -> tuple[str, ...]:
         if depth == 0:
             return ()
+        if isinstance(value, ast.IfExp):
+            branches = [
+                self._symbols(source, one, depth - 1, table) for one in (value.body, value.orelse)
+            ]
+            return tuple(dict.fromkeys(sum(branches, ()))) if all(branches) else ()
         if isinstance(value, ast.Call):
             target = self.project.resolve(value.func, source.scope)
             is_partial = target == "functools.partial" and bool(value.args)

@@ -18,6 +18,7 @@ from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
 from nnx_migrate.sizes.values import (
     NONE,
     Argument,
+    Array,
     Choice,
     Class,
     DataClass,
@@ -199,7 +200,7 @@ class Interpreter:
             case Choice():
                 return self.call_choice(target, args, kwargs, node, frame)
             case _:
-                return self.call_unknown(target, args)
+                return self.call_unknown(target, args, node, frame)
 
     def call_choice(
         self,
@@ -215,24 +216,39 @@ class Interpreter:
         classes = Class | Partial | Factories
         if all(isinstance(one, classes) or self._is_layer_value(one) for one in target.options):
             return self.construct_any(Factories(target.options, ""), args, kwargs, node, frame)
+        for one in target.options:
+            self._check_no_module(one, node, frame)
         known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
         results = [self._call(one, args, kwargs, node, frame) for one in known]
         if not results:
-            return self.call_unknown(target.options[0], args)
+            return self.call_unknown(target.options[0], args, node, frame)
         test = target.test if len(results) == 2 else None
         result = results[-1]
         for other in reversed(results[:-1]):
             result = join(test, other, result)
         return result
 
-    def call_unknown(self, target: Value, args: tuple[Value, ...]) -> Value:
+    def call_unknown(
+        self, target: Value, args: tuple[Value, ...], node: ast.Call, frame: Frame
+    ) -> Value:
         """A callable nobody knows: an activation, by far most often, keeps its input's shape."""
         from nnx_migrate.sizes.values import as_array
 
+        self._check_no_module(target, node, frame)
         is_callable = isinstance(target, Static | Argument)
         if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
             return array
-        return Unknown("the called value is unknown")
+        return Unknown("the called value is unknown", made_by=ast.unparse(node.func))
+
+    def _check_no_module(self, target: Value, node: ast.Call, frame: Frame) -> None:
+        """Calling what an unknown callable returned: it may be a submodule, built right here."""
+        maker = target.made_by if isinstance(target, Unknown) else ""
+        if isinstance(target, Array):  # an array is never called, so it was no activation
+            maker = ast.unparse(node.func)
+        is_ours = frame.instance is self.root or frame.instance is None
+        if maker and is_ours and all(one is not node for one, _ in self.problems):
+            text = f"{maker} may build a submodule of a class that is not known"
+            self.problems.append((node, text))
 
     def _is_layer_value(self, value: Value) -> bool:
         return isinstance(value, Library) and self.is_layer(value.symbol)

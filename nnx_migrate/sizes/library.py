@@ -123,7 +123,13 @@ def _is_pure(symbol: str) -> bool:
 
 
 def _unknown(call: LibraryCall) -> Value:
-    return Unknown(f"{call.symbol} is not modelled")
+    package, _, name = call.symbol.rpartition(".")
+    root = package.partition(".")[0]
+    may_be_module = name[:1].isupper() and root not in _NO_MODULES
+    return Unknown(f"{call.symbol} is not modelled", made_by=name if may_be_module else "")
+
+
+_NO_MODULES = frozenset(("builtins", "collections", "functools", "jax", "numpy", "optax", "typing"))
 
 
 def _elementwise(call: LibraryCall) -> Value:

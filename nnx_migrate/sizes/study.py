@@ -23,6 +23,7 @@ from nnx_migrate.sizes.values import (
     Value,
     as_array,
 )
+from nnx_migrate.source.project import Scope
 
 _INPUT = re.compile(r"\bsize__\w+")
 
@@ -50,6 +51,7 @@ class Study:
 def finish(study: Study) -> ClassSizes:
     """Collect sites and choose the constructor arguments for the sizes that stay open."""
     sites = {key: _site(study, module) for key, module in study.interpreter.built.items()}
+    study.problems.extend(_misplaced(study))
     output = as_array(_first_output(study.output))
     last = output.axis(-1) if output else None
     carried = {
@@ -83,6 +85,34 @@ def finish(study: Study) -> ClassSizes:
         problems=(*study.problems, *study.interpreter.problems),
         review=tuple(study.interpreter.review),
     )
+
+
+def _misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
+    """Submodules built where ``__init__`` cannot build them."""
+    inside = {id(node) for cls in study.nodes for node in ast.walk(cls)}
+    for key, module in study.interpreter.built.items():
+        assert module.call is not None
+        if key not in inside:
+            text = ast.unparse(module.call.func)
+            yield study.root.info.node, f"a function outside the class builds {text} for it"
+        elif isinstance(module, Instance) and module.info is study.root.info:
+            yield module.call, "the class constructs itself"
+    for scope, call in _inner_calls(study.root):
+        symbol = study.interpreter.project.resolve(call.func, scope)
+        if symbol in study.interpreter.project.linen and id(call) not in study.interpreter.built:
+            yield call, f"{symbol} is built in an inner function that could not be followed"
+
+
+def _inner_calls(root: Instance) -> Iterator[tuple[Scope, ast.Call]]:
+    """Calls inside lambdas and inner functions of the methods, with the methods' scopes."""
+    for cls in root.info.mro:
+        for method in cls.methods.values():
+            scope = cls.scope.enter(method)
+            for inner in ast.walk(method):
+                if isinstance(inner, ast.Lambda | ast.FunctionDef) and inner is not method:
+                    for node in ast.walk(inner):
+                        if isinstance(node, ast.Call):
+                            yield scope, node
 
 
 def _first_output(value: Value) -> Value:

@@ -22,9 +22,13 @@ class Value:
 
 @dataclass(frozen=True)
 class Unknown(Value):
-    """Nothing is known."""
+    """Nothing is known.
+
+    ``made_by`` is set when the value may be a module: what an unknown callable returned.
+    """
 
     why: str = ""
+    made_by: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
