@@ -2,7 +2,8 @@
 
 A class whose base stays Linen stays Linen, and so does the base of a class that stays; a class that
 a Linen class constructs stays Linen (an NNX child inside a Linen parent runs without error and
-loses its parameters). A converted class may construct one that stays, through ``ToNNX``.
+loses its parameters). A converted class may construct one that stays, through ``ToNNX``, by its
+name: one that it only has as a value (in a field, below ``nn.remat``) keeps it Linen.
 """
 
 from __future__ import annotations
@@ -43,3 +44,6 @@ def _forced(links: Links, name: str) -> Iterator[tuple[str, str]]:
         yield base, f"{name}, which inherits from it, stays Linen"
     for built in links.builds.get(name, ()):
         yield built, f"{name}, which builds it, stays Linen"
+    for other, held in links.holds.items():
+        if name in held:
+            yield other, f"it has {name}, which stays Linen, as a value"

@@ -10,19 +10,21 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
-
-Load = tuple[Scope, ast.expr]
 
 
 @dataclass(frozen=True)
 class Links:
-    """Links between the Linen classes of a project, by qualified name."""
+    """Links between the Linen classes of a project, by qualified name.
+
+    ``builds`` are all classes that one may build; ``holds`` those of them that it has as a value
+    (``nn.remat(Block)``, ``block_cls=Block``), so that it does not build them by their own name.
+    """
 
     bases: Mapping[str, tuple[str, ...]]
     builds: Mapping[str, tuple[str, ...]]
+    holds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def links_of(project: Project) -> Links:
@@ -32,11 +34,27 @@ def links_of(project: Project) -> Links:
         for name, cls in project.linen.items()
     }
     reader = _Reader(project)
-    named = {name: reader.classes(_class_loads(cls)) for name, cls in project.linen.items()}
-    for name, handed in reader.handed().items():
-        named[name] |= handed
-    builds = {name: tuple(sorted(found - {name})) for name, found in named.items()}
-    return Links(bases, builds)
+    builds: dict[str, tuple[str, ...]] = {}
+    holds: dict[str, tuple[str, ...]] = {}
+    handed = reader.handed()
+    for name, cls in project.linen.items():
+        seen = reader.classes(_loads(cls.node.body, cls.scope)) | handed.get(name, set())
+        builds[name] = tuple(sorted({one for one, _ in seen} - {name}))
+        holds[name] = tuple(sorted({one for one, as_value in seen if as_value} - {name}))
+    return Links(bases, builds, holds)
+
+
+@dataclass(frozen=True)
+class _Load:
+    """A name that code reads: where, and what for."""
+
+    scope: Scope
+    node: ast.expr
+    called: bool = False  # the function of a call
+    argument_of: tuple[ast.expr, ...] = ()  # functions of the calls it is an argument of
+
+
+Mention = tuple[str, bool]  # a Linen class, and whether it is used as a value
 
 
 @dataclass
@@ -44,44 +62,53 @@ class _Reader:
     """Follows names to Linen classes; what each function names is found once."""
 
     project: Project
-    done: dict[int, set[str]] = field(default_factory=dict)
+    done: dict[int, set[Mention]] = field(default_factory=dict)
 
-    def classes(self, loads: Iterable[Load]) -> set[str]:
+    def classes(self, loads: Iterable[_Load]) -> set[Mention]:
         """Linen classes that names lead to."""
-        found: set[str] = set()
-        for scope, node in loads:
-            found |= self._named(scope, node)
+        found: set[Mention] = set()
+        for load in loads:
+            found |= self._named(load)
         return found
 
-    def _named(self, scope: Scope, node: ast.expr) -> set[str]:
-        symbol = self.project.resolve(node, scope)
+    def _named(self, load: _Load) -> set[Mention]:
+        symbol = self.project.resolve(load.node, load.scope)
         if symbol is None:
-            return self._local(scope, node)
+            return self._local(load)
         if symbol in self.project.linen:
-            return {symbol}
+            return {(symbol, not load.called and not self._is_handed_on(load))}
         owner = symbol.rpartition(".")[0]
         if owner in self.project.linen:  # Class.method, Class.attribute
-            return {owner}
+            return {(owner, False)}
         definition = self.project.definition(symbol)
         if definition is None or isinstance(definition[1], ast.ClassDef):
             return set()
         module, target = definition
         return self._inside(Scope(module), target)
 
-    def _local(self, scope: Scope, node: ast.expr) -> set[str]:
-        """A local name that was assigned once: what the assigned expression names."""
-        binding = scope.lookup(node.id) if isinstance(node, ast.Name) else None
-        return self._inside(scope, binding.value) if isinstance(binding, Assignment) else set()
+    def _is_handed_on(self, load: _Load) -> bool:
+        """Whether it is an argument of a constructor: then the constructed class holds it."""
+        return any(
+            self.project.resolve(one, load.scope) in self.project.linen for one in load.argument_of
+        )
 
-    def _inside(self, scope: Scope, target: ast.AST) -> set[str]:
+    def _local(self, load: _Load) -> set[Mention]:
+        """A local name that was assigned once: what the assigned expression names."""
+        node = load.node
+        binding = load.scope.lookup(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(binding, Assignment):
+            return set()
+        return self._inside(load.scope, binding.value)
+
+    def _inside(self, scope: Scope, target: ast.AST) -> set[Mention]:
         if id(target) not in self.done:
             self.done[id(target)] = set()  # a function that calls itself names nothing new
             self.done[id(target)] = self.classes(_loads([target], scope))
         return self.done[id(target)]
 
-    def handed(self) -> dict[str, set[str]]:
+    def handed(self) -> dict[str, set[Mention]]:
         """Linen classes in the arguments of constructor calls, by the constructed class."""
-        found: dict[str, set[str]] = {}
+        found: dict[str, set[Mention]] = {}
         for module in self.project.modules.values():
             for scope, call in _calls(module.tree.body, Scope(module)):
                 target, arguments = call.func, [*call.args, *(k.value for k in call.keywords)]
@@ -89,29 +116,28 @@ class _Reader:
                     target, *arguments = arguments
                 symbol = self.project.resolve(target, scope)
                 if symbol in self.project.linen:
-                    loads = _loads(arguments, scope)
-                    found.setdefault(symbol, set()).update(self.classes(loads))
+                    found.setdefault(symbol, set()).update(self.classes(_loads(arguments, scope)))
         return found
 
 
-def _class_loads(cls: ClassInfo) -> Iterator[Load]:
-    return _loads(cls.node.body, cls.scope)
-
-
-def _loads(body: Sequence[ast.AST], scope: Scope) -> Iterator[Load]:
+def _loads(body: Sequence[ast.AST], scope: Scope) -> Iterator[_Load]:
     """Names that statements or expressions read, annotations left out."""
     for statement in body:
         inner = scope.enter(statement) if isinstance(statement, ast.FunctionDef) else scope
         skipped = _annotations(statement)
-        todo: list[ast.AST] = [statement]
+        todo: list[tuple[ast.AST, bool, tuple[ast.expr, ...]]] = [(statement, False, ())]
         while todo:
-            node = todo.pop()
+            node, called, outer = todo.pop()
             if id(node) in skipped:
                 continue
             if isinstance(node, ast.Name | ast.Attribute) and dotted(node):
-                yield inner, node
+                yield _Load(inner, node, called, outer)
                 continue
-            todo.extend(ast.iter_child_nodes(node))
+            for child in ast.iter_child_nodes(node):
+                if isinstance(node, ast.Call) and child is not node.func:
+                    todo.append((child, False, (*outer, node.func)))
+                else:
+                    todo.append((child, isinstance(node, ast.Call), outer))
 
 
 def _annotations(statement: ast.AST) -> set[int]:
