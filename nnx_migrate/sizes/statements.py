@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,6 +27,7 @@ from nnx_migrate.sizes.values import (
     Value,
     as_array,
     join,
+    without_none,
 )
 
 if TYPE_CHECKING:
@@ -282,14 +285,14 @@ def _branch(
     start = dict(frame.env)
     attributes = dict(frame.instance.attributes) if frame.instance else {}
     negated = Expr(ast.UnaryOp(ast.Not(), test.node)) if test else None
-    with interpreter.under(test):
+    with interpreter.under(test), _narrowed(frame, statement.test, holds=True):
         first = run(interpreter, statement.body, frame)
     yes, yes_attributes = frame.env, dict(frame.instance.attributes) if frame.instance else {}
     frame.env = dict(start)
     if frame.instance:
         frame.instance.attributes.clear()
         frame.instance.attributes.update(attributes)
-    with interpreter.under(negated):
+    with interpreter.under(negated), _narrowed(frame, statement.test, holds=False):
         second = run(interpreter, statement.orelse, frame)
     no_attributes = dict(frame.instance.attributes) if frame.instance else {}
     if first is not None and second is not None:
@@ -303,6 +306,37 @@ def _branch(
     frame.env = _merged(test, yes, frame.env)
     _restore(frame, _merged(test, yes_attributes, no_attributes))
     return None, _NOTHING
+
+
+@contextmanager
+def _narrowed(frame: Frame, test: ast.expr, *, holds: bool) -> Iterator[None]:
+    """Run a block in which the names that ``test`` compares with None are known not to be None."""
+    before = {name: frame.env[name] for name in _present(test, holds) if name in frame.env}
+    inside = {name: without_none(value) for name, value in before.items()}
+    frame.env.update(inside)
+    try:
+        yield
+    finally:
+        for name, value in inside.items():
+            if frame.env.get(name) is value:
+                frame.env[name] = before[name]
+
+
+def _present(test: ast.expr, holds: bool) -> list[str]:
+    """Names that are not None when ``test`` holds, or when it does not."""
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values) if holds:
+            return [name for one in values for name in _present(one, holds)]
+        case ast.BoolOp(op=ast.Or(), values=values) if not holds:
+            return [name for one in values for name in _present(one, holds)]
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return _present(operand, not holds)
+        case ast.Compare(
+            left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[other]
+        ) if isinstance(other, ast.Constant) and other.value is None:
+            return [name] if isinstance(op, ast.IsNot) is holds else []
+        case _:
+            return []
 
 
 def _restore(frame: Frame, attributes: dict[str, Value]) -> None:

@@ -69,6 +69,7 @@ def finish(study: Study) -> ClassSizes:
     }
     used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
     used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
+    _check_inherited(study, sites, arguments)
     return ClassSizes(
         new_arguments=tuple(
             {a.name: a for a in (*arguments.values(), *study.opaque.values())}.values()
@@ -113,6 +114,33 @@ def _inner_calls(root: Instance) -> Iterator[tuple[Scope, ast.Call]]:
                     for node in ast.walk(inner):
                         if isinstance(node, ast.Call):
                             yield scope, node
+
+
+def _check_inherited(
+    study: Study, sites: dict[int, Site], arguments: dict[str, SizeArgument]
+) -> None:
+    """A class that inherits constructors must use what they build as the base class does."""
+    own = {id(node) for node in ast.walk(study.root.info.node)}
+    inherited = {key: site for key, site in sites.items() if id(site.call) not in own}
+    for parent in study.root.info.parents:
+        if not inherited or not parent.linen or parent.find("__call__") is None:
+            continue
+        base = study.sizes_of(parent.name)
+        here = {one.name for one in (*arguments.values(), *study.opaque.values())}
+        missing = {one.name for one in base.new_arguments} - here
+        extra = [
+            name
+            for site in inherited.values()
+            for name in site.sizes.values()
+            if name in study.opaque
+        ]
+        if missing or extra:
+            study.problems.append(
+                (
+                    study.root.info.node,
+                    f"it inherits submodules of {parent.name} and calls them otherwise",
+                )
+            )
 
 
 def _first_output(value: Value) -> Value:
@@ -345,7 +373,7 @@ def _place(study: Study, call: ast.Call) -> str | None:
             if isinstance(current, _LOOPS):
                 return None
             if isinstance(current, ast.Assign) and found is None:
-                found = _target_name(current)
+                found = _target_name(current, call)
             if isinstance(current, ast.FunctionDef):
                 break
         return _named(call) or found or _auto_name(study, call)
@@ -355,8 +383,13 @@ def _place(study: Study, call: ast.Call) -> str | None:
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda)
 
 
-def _target_name(statement: ast.Assign) -> str | None:
-    target = statement.targets[0]
+def _target_name(statement: ast.Assign, call: ast.Call) -> str | None:
+    """The attribute of ``self`` that gets ``call``; also in ``self.q, self.k = f(), f()``."""
+    target: ast.expr = statement.targets[0]
+    match target, statement.value:
+        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
+            found = [one for one, value in zip(targets, values, strict=True) if value is call]
+            target = found[0] if found else target
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
         return target.attr if target.value.id == "self" else None
     return None

@@ -73,6 +73,7 @@ class Argument(Value):
 
     path: str
     default: Value | None = None
+    present: bool = field(default=False, compare=False)  # known not to be None here
 
     def array(self) -> Array:
         """The argument seen as an array."""
@@ -237,7 +238,21 @@ def is_none(value: Value) -> bool | None:
     """Whether a value is None; None when nobody knows."""
     if isinstance(value, Static):
         return value.expr.constant is None if value.expr.is_constant else None
+    if isinstance(value, Argument) and value.present:
+        return False
     return None if isinstance(value, Unknown | Argument | Choice) else False
+
+
+def without_none(value: Value) -> Value:
+    """The value where it is known not to be None."""
+    if isinstance(value, Argument):
+        return replace(value, present=True)
+    if isinstance(value, Choice):
+        options = [without_none(one) for one in value.options if is_none(one) is not True]
+        if len(options) == 1:
+            return options[0]
+        return Choice(tuple(options)) if options else value
+    return value
 
 
 def as_array(value: Value) -> Array | None:
