@@ -21,7 +21,7 @@ from nnx_migrate.parity.terms import Attributes, TensorType, Term, Terms
 _NAMES = ("jax.result_info", "jax.arg_info")
 _NOTHING = TensorType(None, "")
 # Above this many lines, finding out which rules were needed costs more than it tells.
-_MINIMISE_BELOW = 20_000
+_MINIMISE_BELOW = 8_000
 
 
 def equal_by_rules(left: str, right: str) -> tuple[str, ...] | None:
@@ -31,34 +31,33 @@ def equal_by_rules(left: str, right: str) -> tuple[str, ...] | None:
     long programs. Raises ValueError for text that is not a StableHLO module.
     """
     everything = (*RULES, *STRUCTURAL)
-    fired = _same(left, right, everything)
-    if fired is None:
-        return None
-    needed = [name for name in everything if name in fired]
-    if left.count("\n") + right.count("\n") < _MINIMISE_BELOW:
-        for name in list(needed):
-            fewer = [other for other in needed if other != name]
-            if _same(left, right, fewer) is not None:
-                needed = fewer
+    with mlir.make_ir_context():
+        modules = _parse(left), _parse(right)
+        fired = _same(*modules, everything)
+        if fired is None:
+            return None
+        needed = [name for name in everything if name in fired]
+        if left.count("\n") + right.count("\n") < _MINIMISE_BELOW:
+            for name in list(needed):
+                fewer = [other for other in needed if other != name]
+                if _same(*modules, fewer) is not None:
+                    needed = fewer
     return (DATAFLOW, *needed)
 
 
-def _same(left: str, right: str, rules: Iterable[str]) -> set[str] | None:
+def _same(left: Any, right: Any, rules: Iterable[str]) -> set[str] | None:
     """Return the rules that fired when the two are the same under ``rules``."""
     names = frozenset(rules)
     terms = Terms({name: rule for name, rule in RULES.items() if name in names})
-    if _program(left, terms, names) != _program(right, terms, names):
-        return None
-    return terms.fired
+    ours, theirs = (_Reader(terms, names, module).program() for module in (left, right))
+    return terms.fired if ours == theirs else None
 
 
-def _program(text: str, terms: Terms, rules: frozenset[str]) -> tuple[Any, ...]:
-    with mlir.make_ir_context():
-        try:
-            module = ir.Module.parse(text)
-        except ir.MLIRError as error:
-            raise ValueError(f"not a StableHLO module: {error}") from error
-        return _Reader(terms, rules, module).program()
+def _parse(text: str) -> Any:
+    try:
+        return ir.Module.parse(text)
+    except ir.MLIRError as error:
+        raise ValueError(f"not a StableHLO module: {error}") from error
 
 
 @dataclass
