@@ -24,6 +24,7 @@ from nnx_migrate.sizes.values import (
     Instance,
     Library,
     Static,
+    Submodule,
     Unknown,
     Value,
 )
@@ -112,20 +113,35 @@ class Analysis:
                 for f in module.fields
             }
             return Instance(module, fields, None, None)
-        return own
+        layer = _annotated_symbol(self.project, one)
+        return _layer_field(layer, own) if Interpreter.is_layer(layer) else own
 
     def _only_classes(self, symbols: tuple[str, ...]) -> bool:
         return all(s in self.project.linen or Interpreter.is_layer(s) for s in symbols)
 
     def _annotated_module(self, one: Field) -> ClassInfo | None:
-        node = one.annotation
-        if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Optional"):
-            node = node.slice
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-            node = node.left
-        if dotted(node) is None:
-            return None
-        return self.project.linen.get(self.project.resolve(node, one.owner.scope) or "")
+        return self.project.linen.get(_annotated_symbol(self.project, one))
+
+
+def _annotated_symbol(project: Project, one: Field) -> str:
+    """What a field's annotation names, ``Optional`` or ``| None`` aside; "" when nothing plain."""
+    node = one.annotation
+    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Optional"):
+        node = node.slice
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        node = node.left
+    if dotted(node) is None:
+        return ""
+    return project.resolve(node, one.owner.scope) or ""
+
+
+def _layer_field(symbol: str, own: Static) -> Submodule:
+    """A built-in layer that comes in as a field; only an Embed's sizes keep their names in NNX."""
+    names = ("num_embeddings", "features") if symbol == "flax.linen.Embed" else ()
+    sizes: dict[str, Value] = {
+        name: Static(Expr(ast.Attribute(own.expr.node, name, ast.Load()))) for name in names
+    }
+    return Submodule(symbol, sizes, ast.Call(own.expr.node, [], []), None)
 
 
 def _is_called_twice(info: ClassInfo, name: str) -> bool:

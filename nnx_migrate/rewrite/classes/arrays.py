@@ -53,7 +53,9 @@ class Inliner:
     method: ast.FunctionDef
     unknown: frozenset[str]  # names that only __init__ knows (size arguments, rngs)
 
-    def edits(self, value: ast.expr, depth: int = _DEPTH) -> Mapping[int, str] | None:
+    def edits(
+        self, value: ast.expr, renderer: Renderer, depth: int = _DEPTH
+    ) -> Mapping[int, str] | None:
         """Edits that replace the local names in ``value``; None when that is not possible."""
         local = own_bound_names(self.method) - {"self"}
         read = free_names(value)
@@ -64,10 +66,10 @@ class Inliner:
             bound = self._bound(name)
             if bound is None:
                 return None
-            inner = self.edits(bound, depth - 1)
+            inner = self.edits(bound, renderer, depth - 1)
             if inner is None:
                 return None
-            text = ast.unparse(_substituted(bound, inner))
+            text = _one_line(renderer.with_edits(inner).value(bound))
             for node in ast.walk(value):
                 if isinstance(node, ast.Name) and node.id == name:
                     edits[id(node)] = text
@@ -89,30 +91,13 @@ class Inliner:
         return None
 
 
-class _Substitution(ast.NodeTransformer):
-    def __init__(self, edits: Mapping[int, str]) -> None:
-        self.edits = edits
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        text = self.edits.get(id(node))
-        if text is not None:
-            return ast.parse(text, mode="eval").body
-        return self.generic_visit(_copied(node))
-
-
-def _copied(node: ast.AST) -> ast.AST:
-    fields = dict(ast.iter_fields(node))
-    fields = {k: list(v) if isinstance(v, list) else v for k, v in fields.items()}
-    return type(node)(**fields)
-
-
-def _substituted(node: ast.expr, edits: Mapping[int, str]) -> ast.AST:
-    return _Substitution(edits).visit(node)
+def _one_line(text: str) -> str:
+    return ast.unparse(ast.parse(text, mode="eval"))
 
 
 def property_text(inliner: Inliner, value: ast.expr, renderer: Renderer) -> str | None:
     """The expression of the property, or None when it needs what only ``__init__`` has."""
-    edits = inliner.edits(value)
+    edits = inliner.edits(value, renderer)
     if edits is None:
         return None
     return renderer.with_edits(edits).value(value)
