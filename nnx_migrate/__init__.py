@@ -1,3 +1,24 @@
 """nnx-migrate: move a Flax Linen code base to Flax NNX, and prove that nothing changed."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nnx_migrate.rewrite.single import SourceResult
+
 __version__ = "0.1.0"
+
+
+def rewrite_source(text: str) -> SourceResult:
+    """Rewrite the text of one Python file from Flax Linen to Flax NNX.
+
+    The result has ``code`` (the new text), ``findings``, ``classes``, ``references`` and
+    ``call_sites``. Nothing is read, written, imported or run, and jax is not loaded.
+
+    Raises:
+        ValueError: ``text`` is not Python, in one line that says where.
+    """
+    from nnx_migrate.rewrite.single import rewrite_source as rewrite
+
+    return rewrite(text)

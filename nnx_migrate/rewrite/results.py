@@ -1,0 +1,172 @@
+"""What a finished attempt says about every file, class and place."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from nnx_migrate import ledger
+from nnx_migrate.model import (
+    ClassResult,
+    Confidence,
+    FileResult,
+    FileStatus,
+    Finding,
+    MigrationMap,
+    Outcome,
+    RewriteResult,
+)
+from nnx_migrate.rewrite.attempt import Attempt
+from nnx_migrate.rewrite.decide import Decisions
+from nnx_migrate.rewrite.loading import Loaded
+from nnx_migrate.sizes import ClassSizes, SiteKind
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Module
+
+
+def result_of(
+    loaded: Loaded, attempt: Attempt, sizes: Mapping[str, ClassSizes], books: ledger.Ledger
+) -> RewriteResult:
+    """Everything the run decided, in the order of paths and lines."""
+    files = [_file(path, attempt) for path in loaded.targets]
+    files += [FileResult(path, FileStatus.UNCHANGED) for path in loaded.unchanged]
+    files += loaded.failures
+    decisions = attempt.decisions
+    classes = tuple(
+        _class_result(cls, attempt, sizes)
+        for name, cls in loaded.project.linen.items()
+        if name not in decisions.outside
+    )
+    maps = tuple(decisions.converted[name].class_map for name in sorted(decisions.converted))
+    return RewriteResult(
+        files=tuple(sorted(files, key=lambda one: one.path)),
+        classes=tuple(sorted(classes, key=lambda one: (one.path, one.line))),
+        findings=_findings(loaded, attempt, sizes, books),
+        references=books.references,
+        call_sites=books.call_sites,
+        migration_map=MigrationMap(maps),
+    )
+
+
+def _file(path: str, attempt: Attempt) -> FileResult:
+    if path in attempt.failed:
+        return FileResult(path, FileStatus.FAILED, error=attempt.failed[path])
+    if path in attempt.texts:
+        return FileResult(path, FileStatus.REWRITTEN, attempt.texts[path])
+    return FileResult(path, FileStatus.UNCHANGED)
+
+
+def _class_result(cls: ClassInfo, attempt: Attempt, sizes: Mapping[str, ClassSizes]) -> ClassResult:
+    decisions, name = attempt.decisions, cls.name
+    result = ClassResult(name, cls.module.path, cls.node.lineno, class_outcome(attempt, name))
+    if name in decisions.converted:
+        made = decisions.converted[name]
+        review = made.review or sizes[name].review or any(_bridges(attempt, sizes[name]))
+        arguments = tuple(one.name for one in made.new_arguments)
+        confidence = Confidence.REVIEW if review else made.confidence
+        return replace(result, confidence=confidence, new_arguments=arguments)
+    if name in decisions.refused:
+        return replace(result, reason=decisions.refused[name].reason)
+    if name in decisions.cuts:
+        one = decisions.cuts[name]
+        return replace(result, reason=one.reason, cut_by=_origin(decisions, name))
+    return replace(result, reason="kept by a comment or an option")
+
+
+def _origin(decisions: Decisions, name: str) -> str:
+    """The class that a chain of cuts starts from."""
+    seen = {name}
+    while name in decisions.cuts and decisions.cuts[name].by not in seen:
+        name = decisions.cuts[name].by
+        seen.add(name)
+    return name
+
+
+def _findings(
+    loaded: Loaded, attempt: Attempt, sizes: Mapping[str, ClassSizes], books: ledger.Ledger
+) -> tuple[Finding, ...]:
+    found: list[Finding] = []
+    for name, refusal in attempt.decisions.refused.items():
+        module = _home(loaded.project.linen[name], refusal.node)
+        message = f"{refusal.reason}; {refusal.recipe}"
+        found.append(_finding(module, refusal.node, refusal.rule, Outcome.REFUSED, message))
+    for name, one in attempt.decisions.cuts.items():
+        cls = loaded.project.linen[name]
+        message = f"{one.reason}; convert {_origin(attempt.decisions, name)} first"
+        found.append(_finding(cls.module, cls.node, "cut", Outcome.REFUSED, message))
+    for name, made in attempt.decisions.converted.items():
+        cls = loaded.project.linen[name]
+        for node, message in (*made.review, *made.notes):
+            found.append(_finding(_home(cls, node), node, "review", Outcome.REWRITTEN, message))
+        for node, symbol in _bridges(attempt, sizes[name]):
+            message = f"{symbol} {_LAZY}"
+            found.append(_finding(_home(cls, node), node, "bridge", Outcome.BRIDGED, message))
+    claimed = {(f.path, f.line, f.column) for f in found}
+    for path, remarks in attempt.remarks.items():
+        module = loaded.targets[path]
+        for remark in remarks:
+            one_finding = _finding(module, remark.node, remark.rule, remark.outcome, remark.message)
+            found.append(one_finding)
+            claimed.add((one_finding.path, one_finding.line, one_finding.column))
+    found += _unclaimed(books, claimed)
+    return tuple(sorted(set(found), key=lambda f: (f.path, f.line, f.column, f.rule, f.message)))
+
+
+_LAZY = (
+    "stays Linen behind nnx.bridge.ToNNX, which has no variables yet: call"
+    " nnx.bridge.lazy_init(model, *inputs) once after building the outermost module"
+)
+
+
+def _bridges(attempt: Attempt, sizes: ClassSizes) -> Iterator[tuple[ast.AST, str]]:
+    """Places of a converted class that build one that stays Linen, and which."""
+    for site in sizes.sites.values():
+        if site.kind is SiteKind.CLASS and site.symbol not in attempt.decisions.converted:
+            yield site.call, str(site.symbol)
+
+
+def _home(cls: ClassInfo, node: ast.AST) -> Module:
+    """The module whose text holds a node of a class, which may stand in an inherited method."""
+    for owner in cls.mro:
+        if any(one is node for one in ast.walk(owner.node)):
+            return owner.module
+    return cls.module
+
+
+def _unclaimed(books: ledger.Ledger, claimed: set[tuple[str, int, int]]) -> list[Finding]:
+    """Places outside classes that stay Linen and that nobody has spoken of."""
+    entries = [*books.reference_entries, *books.call_site_entries, *books.handle_entries]
+    return [
+        Finding(
+            "stale",
+            entry.place.path,
+            entry.place.line,
+            entry.place.column,
+            Outcome.REFUSED,
+            f"{entry.place.symbol} stays as it is; it may need a change by hand",
+        )
+        for entry in entries
+        if entry.outcome is Outcome.REFUSED
+        and not entry.claimed
+        and (entry.place.path, entry.place.line, entry.place.column) not in claimed
+    ]
+
+
+def _finding(module: Module, node: ast.AST, rule: str, outcome: Outcome, message: str) -> Finding:
+    line, column = position(module, node) if hasattr(node, "lineno") else (1, 1)
+    return Finding(rule, module.path, line, column, outcome, message)
+
+
+def class_outcome(attempt: Attempt, name: str) -> Outcome:
+    """What became of a class of the files to rewrite."""
+    if name in attempt.decisions.converted:
+        return Outcome.REWRITTEN
+    if name in attempt.decisions.kept:
+        return Outcome.KEPT
+    return Outcome.REFUSED
+
+
+def position(module: Module, node: ast.AST) -> tuple[int, int]:
+    """Line and column of a node, both from 1, in characters."""
+    return module.lines.position(module.lines.span(node).start)

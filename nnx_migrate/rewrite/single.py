@@ -1,0 +1,46 @@
+"""Rewriting one source text that stands alone: ``nnx_migrate.rewrite_source``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from nnx_migrate.model import ClassResult, FileStatus, Finding, Tally
+from nnx_migrate.rewrite.engine import rewrite_project
+from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.source.files import SourceText
+
+
+@dataclass(frozen=True)
+class SourceResult:
+    """What became of one source text; ``code`` is the text itself when nothing changed."""
+
+    code: str
+    findings: tuple[Finding, ...]
+    classes: tuple[ClassResult, ...]
+    references: Tally
+    call_sites: Tally
+
+
+def rewrite_source(text: str) -> SourceResult:
+    """Rewrite one file's text; nothing is read, written, imported or run.
+
+    Classes that the text imports from elsewhere are unknown here, so code that hangs on them is
+    refused. Findings name the file ``source.py``.
+
+    Raises:
+        ValueError: the text is not Python, or its new text cannot be made.
+    """
+    root = Path("/")  # only a name: the text has no place on disk
+    source = SourceText(root / "source.py", text.encode("utf-8"), text, "utf-8", bom=False)
+    result = rewrite_project(RewriteRequest(root, (source,), base=root))
+    (file,) = result.files
+    if file.status is FileStatus.FAILED:
+        raise ValueError(file.error)
+    return SourceResult(
+        code=text if file.code is None else file.code,
+        findings=result.findings,
+        classes=result.classes,
+        references=result.references,
+        call_sites=result.call_sites,
+    )
