@@ -113,7 +113,7 @@ from .dtypes import (
     linen_promote_dtype,
     promote_dtype,
 )
-from .functional import abstract, apply, apply_fn, bind, rngs, variables_of
+from .functional import abstract, apply, apply_fn, bind, variables_of
 from .lazy import (
     constant,
     freeze,
@@ -134,6 +134,7 @@ from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequence
 from .remat import remat
 from .reparametrize import SpectralNorm, WeightNorm
 from .scan import scan_method
+from .seeding import build
 from .stochastic import Dropout
 from .variables import make_rng, merge_param, param, stream, variable, variable_type
 
@@ -169,6 +170,7 @@ __all__ = [
     "apply_fn",
     "avg_pool",
     "bind",
+    "build",
     "canonicalize_dtype",
     "combine_masks",
     "constant",
@@ -198,7 +200,6 @@ __all__ = [
     "promote_dtype",
     "pure_params",
     "remat",
-    "rngs",
     "scan_method",
     "set_submodules",
     "sow",

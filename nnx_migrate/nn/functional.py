@@ -1,6 +1,6 @@
 """Linen's functional calls for a migrated module: ``variables_of``, ``apply``, ``apply_fn``.
 
-``model.init(key, x)`` becomes ``variables_of(Model(..., rngs=rngs(key)), x)`` and ``model.apply(v, x)``
+``model.init(key, x)`` becomes ``variables_of(build(Model, ..., rngs=key), x)`` (:mod:`nnx_migrate.nn.seeding`) and ``model.apply(v, x)``
 becomes ``apply(model, v, x)``, with Linen's layout of variables (collection -> scope path -> array),
 its arguments and its return convention. ``apply`` never changes ``model``: it merges a copy of it, so
 it works under ``jax.jit``, ``jax.grad`` and ``jax.vmap`` like Linen's.
@@ -28,18 +28,6 @@ from .variables import variable, variable_type
 M = TypeVar("M", bound=nnx.Module)
 Path = tuple[str, ...]
 _DRAWS = 64  # keys of one stream that are Linen's; later ones are folded from the last
-
-
-def rngs(given: Any) -> nnx.Rngs:
-    """Random streams from what Linen's ``init`` takes: one key, or a dict of keys by stream.
-
-    A stream that is not given falls back to ``params``, as in Linen.
-    """
-    if not isinstance(given, Mapping):
-        return nnx.Rngs(given)
-    streams = dict(given)
-    first = streams.pop("params", None)
-    return nnx.Rngs(first, **streams)
 
 
 def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:

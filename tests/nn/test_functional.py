@@ -58,7 +58,7 @@ def _pair() -> tuple[LinenNet, Any, Net]:
     return (
         before,
         before.init(jax.random.key(0), X, train=False),
-        Net(8, in_features=3, rngs=nnm.rngs(jax.random.key(0))),
+        Net(8, in_features=3, rngs=nnx.Rngs(0)),
     )
 
 
@@ -189,33 +189,27 @@ def test_apply_fn_is_equal_for_the_same_model_only(pair: Any) -> None:
     assert nnm.apply_fn(model) != nnm.apply_fn(nnm.abstract(Net, 8, in_features=3))
 
 
-def test_rngs_take_a_key_or_a_dict() -> None:
-    key, other = jax.random.key(1), jax.random.key(2)
-    assert set(vars(nnm.rngs(key))) >= {"default"}
-    both = nnm.rngs({"params": key, "dropout": other})
-    assert (both.default.key[...] == key).all()
-    assert (both.dropout.key[...] == other).all()
-
-
 class LinenDecoder(linen.Module):
     @linen.compact
     def __call__(self, x: Any) -> Any:
-        return linen.SelfAttention(2, decode=True)(x)
+        return linen.MultiHeadDotProductAttention(2, decode=True, name="attend")(x, x)
 
 
 class Decoder(nnx.Module):
     def __init__(self, *, in_features: int, rngs: nnx.Rngs) -> None:
-        self.SelfAttention_0 = nnm.SelfAttention(2, decode=True, in_features=in_features, rngs=rngs)
+        self.attend = nnm.MultiHeadDotProductAttention(
+            2, decode=True, in_features=in_features, rngs=rngs
+        )
 
     def __call__(self, x: Any) -> Any:
-        return self.SelfAttention_0(x)
+        return self.attend(x, x)
 
 
 def test_caches_are_made_by_init_and_carried_by_apply() -> None:
     x = jax.random.normal(jax.random.key(0), (2, 5, 4))
     before = LinenDecoder()
     values = before.init(jax.random.key(1), x)
-    model = Decoder(in_features=4, rngs=nnm.rngs(jax.random.key(1)))
+    model = Decoder(in_features=4, rngs=nnx.Rngs(1))
     made = nnm.variables_of(model, x)
     same(made["cache"], values["cache"])
     assert "cache" not in nnm.variables_of(model)

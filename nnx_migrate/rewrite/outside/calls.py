@@ -93,7 +93,7 @@ class _Inline:
         sizes = site.sizes()
         extra = [f"{name}={text}" for name, text in sizes.texts.items()]
         if site.kind == "init":
-            build = with_last(self.call, lambda r: [*extra, f"rngs={site.rngs(r)}"])
+            build = with_last("nnm.build", self.call, lambda r: site.keywords_of_build(r, sizes))
             self.draft.edits[id(call)] = without_key("nnm.variables_of", build, call)
             note_init(self.draft, site)
             return
@@ -126,7 +126,7 @@ class _Inline:
 
         def text(renderer: Renderer) -> str:
             def build(extra: list[str]) -> str:
-                return with_last(self.call, lambda _: extra)(renderer)
+                return with_last("nnm.build", self.call, lambda _: extra)(renderer)
 
             return found.function(build, taken)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from nnx_migrate.model import SizeArgument
@@ -24,7 +24,8 @@ _HARMLESS = frozenset({"print", "repr", "str"})
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 _BETWEEN = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp)
 NEW_VALUES = (
-    "the parameters have Linen's names, shapes and distributions; the same key gives other values"
+    "nnm.build gives the parameters Linen's values for the same key, except in modules that"
+    " nn.scan or nn.vmap stack: these draw other keys"
 )
 
 
@@ -193,7 +194,9 @@ class NamedModel:
         """The name is the NNX module itself, from its construction or from ``init`` on."""
         sizes = init.sizes()
         if self._is_known_before(init, sizes):
-            self.draft.edits[id(self.call)] = with_last(self.call, _extra(init, sizes))
+            self.draft.edits[id(self.call)] = with_last(
+                "nnm.build", self.call, lambda r: init.keywords_of_build(r, sizes)
+            )
         else:
             self._built_late(init, sizes)
         self.draft.edits[id(init.call)] = without_key(
@@ -209,13 +212,13 @@ class NamedModel:
         indent = lines.text[lines.line_start(start) : start]
         if indent.strip():
             raise Unknown("init shares its line with another statement")
-        extra, name = _extra(init, sizes), self.name
+        name = self.name
         before = lines.text[: lines.line_start(start)]
         newline = "\r\n" if before.endswith("\r\n") else before[-1:] or lines.newline
 
         def text(renderer: Renderer) -> str:
-            built = f"{name} = {name}({', '.join(extra(renderer))})"
-            return f"{built}{newline}{indent}{renderer.inner(statement)}"
+            built = ", ".join(["nnm.build(" + name, *init.keywords_of_build(renderer, sizes)])
+            return f"{name} = {built}){newline}{indent}{renderer.inner(statement)}"
 
         self.draft.edits[id(statement)] = text
         self._partial()
@@ -231,21 +234,18 @@ class NamedModel:
         applied = [one for one in uses.handles if one.attr == "apply"]
         if applied and self._wanted():
             raise Unknown(f"{self.name}.apply is used without a call, which shows no sizes")
-        texts = []
-        for site in uses.sites:
-            sizes = site.sizes()
-            texts.append((site, [f"{name}={text}" for name, text in sizes.texts.items()]))
+        found = [(site, site.sizes()) for site in uses.sites]
         made = [(one, self._init_function(one)) for one in uses.handles if one not in applied]
         for handle, function in made:
             self.draft.edits[id(handle)] = function
             self.draft.note(handle, RULE, NEW_VALUES, "call_site")
-        for site, extra in texts:
+        for site, sizes in found:
             if site.kind == "init":
-                self.draft.edits[id(site.call)] = _initialised(site, self.name, extra)
+                self.draft.edits[id(site.call)] = _initialised(site, self.name, sizes)
                 note_init(self.draft, site)
             else:
-                abstract = f"nnm.abstract({', '.join([self.name, *extra])})"
-                self._apply(site, abstract)
+                extra = [f"{name}={text}" for name, text in sizes.texts.items()]
+                self._apply(site, f"nnm.abstract({', '.join([self.name, *extra])})")
         for handle in applied:
             self.draft.edits[id(handle)] = f"nnm.apply_fn(nnm.abstract({self.name}))"
         self._partial()
@@ -264,7 +264,7 @@ class NamedModel:
         traced = self._traced(handle)
         assert traced is not None
         return traced.function(
-            lambda extra: f"{self.name}({', '.join(extra)})", frozenset({self.name})
+            lambda extra: f"nnm.build({', '.join([self.name, *extra])})", frozenset({self.name})
         )
 
     def _applied(self, uses: Uses, model: str) -> None:
@@ -361,7 +361,7 @@ class NamedModel:
 def note_init(draft: Draft, site: Site) -> None:
     """Remark and imports of an ``init`` that is rewritten."""
     draft.note(site.call, RULE, NEW_VALUES, "call_site")
-    draft.imports |= {"nnx"} if site.needs_nnx else set()
+    draft.imports.add("nnm")
 
 
 def constructor_message(cls: ClassInfo, wanted: Iterable[SizeArgument]) -> str:
@@ -381,21 +381,13 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _extra(init: Site, sizes: Sizes) -> Callable[[Renderer], list[str]]:
-    def extra(renderer: Renderer) -> list[str]:
-        texts = [f"{name}={text}" for name, text in sizes.texts.items()]
-        return [*texts, f"rngs={init.rngs(renderer)}"]
-
-    return extra
-
-
 def _called(function: str, call: ast.Call) -> Text:
     return with_first(function, lambda renderer: renderer.render(call.func), call)
 
 
-def _initialised(site: Site, name: str, extra: list[str]) -> Text:
+def _initialised(site: Site, name: str, sizes: Sizes) -> Text:
     def built(renderer: Renderer) -> str:
-        return f"{name}({', '.join([*extra, f'rngs={site.rngs(renderer)}'])})"
+        return f"nnm.build({', '.join([name, *site.keywords_of_build(renderer, sizes)])})"
 
     return without_key("nnm.variables_of", built, site.call)
 

@@ -16,8 +16,8 @@ METHODS = frozenset(
     {"init", "init_with_output", "apply", "bind", "unbind", "tabulate", "lazy_init"}
 )
 RECIPES = {
-    "init": "build the module with its sizes and rngs=nnx.Rngs(key); nnm.variables_of(model) gives"
-    " Linen's nested dict",
+    "init": "model = nnm.build(Model, ..., rngs=key) with its sizes has Linen's values;"
+    " nnm.variables_of(model, x) is Linen's nested dict",
     "apply": "nnm.apply(model, variables, ...) takes Linen's arguments, nnm.apply_fn(model) is it"
     " as a value; or nnx.split once and nnx.merge inside jax.jit",
     "init_with_output": "build the module with rngs, then call it",
@@ -26,7 +26,6 @@ RECIPES = {
     "tabulate": "nnx.tabulate(model, *inputs)",
     "lazy_init": "nnx.eval_shape(lambda: Model(..., rngs=nnx.Rngs(0)))",
 }
-_KEYS = frozenset({"jax.random.key", "jax.random.PRNGKey"})
 # Keyword arguments of ``apply`` and ``init`` that do not go to the method.
 _APPLY_OWN = frozenset({"rngs", "method", "mutable", "capture_intermediates"})
 
@@ -90,16 +89,10 @@ class Site:
             raise Unknown("init is given no key")
         return found
 
-    def rngs(self, renderer: Renderer) -> str:
-        """Text of the ``nnx.Rngs`` to build from."""
-        key = self.key()
-        return f"{'nnx.Rngs' if self.needs_nnx else 'nnm.rngs'}({renderer.render(key)})"
-
-    @property
-    def needs_nnx(self) -> bool:
-        """Whether the key is plainly one key, so that ``nnx.Rngs`` takes it."""
-        key = self.key()
-        return isinstance(key, ast.Call) and self.resolve(key.func) in _KEYS
+    def keywords_of_build(self, renderer: Renderer, sizes: Sizes) -> list[str]:
+        """Texts of the keyword arguments that ``nnm.build`` gets beside the constructor's."""
+        texts = [f"{name}={text}" for name, text in sizes.texts.items()]
+        return [*texts, f"rngs={renderer.render(self.key())}"]
 
     def sizes(self) -> Sizes:
         """The sizes that the constructor needs.
@@ -165,7 +158,7 @@ class TracedInit:
             for name, load in zip(names[positional:], loads[positional:], strict=True)
         ]
         sizes = sizes_of_call(self.cls, self.wanted, "__call__", args, keywords, lambda _: None)
-        built = build([*(f"{k}={v}" for k, v in sizes.texts.items()), "rngs=nnm.rngs(rngs)"])
+        built = build([*(f"{k}={v}" for k, v in sizes.texts.items()), "rngs=rngs"])
         given = [*names[:positional], *(f"{one}={one}" for one in names[positional:])]
         texts = ", ".join([built, *given])
         return f"lambda {', '.join(['rngs', *names])}: nnm.variables_of({texts})"

@@ -81,27 +81,24 @@ def _first(first: str, call: ast.Call) -> list[str]:
     return [first] if not call.args and not call.keywords else []
 
 
-def with_last(call: ast.Call, extra: Callable[[Renderer], list[str]]) -> Text:
-    """The call with more keyword arguments at its end."""
+def with_last(function: str, call: ast.Call, extra: Callable[[Renderer], list[str]]) -> Text:
+    """``function(<callee of call>, <its arguments>, <more keyword arguments>)``."""
 
     def text(renderer: Renderer) -> str:
-        return _appended(renderer.inner(call), call, renderer, extra(renderer))
+        callee, more = renderer.render(call.func), extra(renderer)
+        own = same_call("", call, renderer.render, more)[1:-1]
+        plain = f"{function}({callee}, {own})" if own else f"{function}({callee})"
+        whole = with_first(function, lambda _: callee, call)(renderer)
+        at = None if _placed(call) else _end_of_arguments(whole)
+        if at is None or not more:
+            return plain
+        made = f"{whole[:at]}, {', '.join(more)}{whole[at:]}"
+        try:
+            return made if ast.dump(_parsed(made)) == ast.dump(_parsed(plain)) else plain
+        except SyntaxError:
+            return plain
 
     return text
-
-
-def _appended(whole: str, call: ast.Call, renderer: Renderer, extra: list[str]) -> str:
-    plain = same_call(renderer.render(call.func), call, renderer.render, extra)
-    if _placed(call) or not extra:
-        return plain
-    at = _end_of_arguments(whole)
-    if at is None:
-        return plain
-    made = f"{whole[:at]}, {', '.join(extra)}{whole[at:]}"
-    try:
-        return made if ast.dump(_parsed(made)) == ast.dump(_parsed(plain)) else plain
-    except SyntaxError:
-        return plain
 
 
 def _end_of_arguments(whole: str) -> int | None:

@@ -18,29 +18,29 @@ REWRITTEN = {
         y = model.apply(variables, x)
         """,
         """
-        model = MLP(features=4, in_features=x.shape[-1], rngs=nnm.rngs(key))
+        model = nnm.build(MLP, features=4, in_features=x.shape[-1], rngs=key)
         variables = nnm.variables_of(model, x)
         y = nnm.apply(model, variables, x)
         """,
     ),
     "no sizes": (
         "m = Plain()\np = m.init(jax.random.key(0), jnp.ones(3))\n",
-        "m = Plain(rngs=nnx.Rngs(jax.random.key(0)))\np = nnm.variables_of(m, jnp.ones(3))\n",
+        "m = nnm.build(Plain, rngs=jax.random.key(0))\np = nnm.variables_of(m, jnp.ones(3))\n",
     ),
     "evident shape": (
         "v = MLP(4).init(key, jnp.zeros((1, 28, 3)))\n",
-        "v = nnm.variables_of(MLP(4, in_features=3, rngs=nnm.rngs(key)), jnp.zeros((1, 28, 3)))\n",
+        "v = nnm.variables_of(nnm.build(MLP, 4, in_features=3, rngs=key), jnp.zeros((1, 28, 3)))\n",
     ),
     "keys by stream": (
         'v = MLP(4).init({"params": a, "dropout": b}, x, train=True)["params"]\n',
         (
-            "v = nnm.variables_of(MLP(4, in_features=x.shape[-1], "
-            'rngs=nnm.rngs({"params": a, "dropout": b})), x, train=True)["params"]\n'
+            "v = nnm.variables_of(nnm.build(MLP, 4, in_features=x.shape[-1], "
+            'rngs={"params": a, "dropout": b}), x, train=True)["params"]\n'
         ),
     ),
     "key by keyword": (
         "v = Plain().init(rngs=key, x=x)\n",
-        "v = nnm.variables_of(Plain(rngs=nnm.rngs(key)), x=x)\n",
+        "v = nnm.variables_of(nnm.build(Plain, rngs=key), x=x)\n",
     ),
     "apply options stay": (
         """
@@ -77,7 +77,7 @@ REWRITTEN = {
     "method of the instance": (
         "m = Plain()\nv = m.init(k, x)\ny = m.apply(v, x, method=m.__call__)\n",
         (
-            "m = Plain(rngs=nnm.rngs(k))\nv = nnm.variables_of(m, x)\n"
+            "m = nnm.build(Plain, rngs=k)\nv = nnm.variables_of(m, x)\n"
             "y = nnm.apply(m, v, x, method=m.__call__)\n"
         ),
     ),
@@ -90,7 +90,7 @@ REWRITTEN = {
         """,
         """
         def make(key, x, tx):
-            model = MLP(4, in_features=x.shape[-1], rngs=nnm.rngs(key))
+            model = nnm.build(MLP, 4, in_features=x.shape[-1], rngs=key)
             params = nnm.variables_of(model, x)["params"]
             return TrainState.create(apply_fn=nnm.apply_fn(model), params=params, tx=tx)
         """,
@@ -105,7 +105,7 @@ REWRITTEN = {
         """
         model = functools.partial(MLP, 4)
         x = load()
-        model = model(in_features=x.shape[-1], rngs=nnx.Rngs(jax.random.key(0)))
+        model = nnm.build(model, in_features=x.shape[-1], rngs=jax.random.key(0))
         v = nnm.variables_of(model, x)
         print(nnm.apply(model, v, x))
         """,
@@ -121,7 +121,7 @@ REWRITTEN = {
         """
         model = functools.partial(MLP, 4)
         def init(k, x):
-            return nnm.variables_of(model(in_features=x.shape[-1], rngs=nnm.rngs(k)), x)
+            return nnm.variables_of(nnm.build(model, in_features=x.shape[-1], rngs=k), x)
         def forward(p, x):
             return nnm.apply(nnm.abstract(model, in_features=x.shape[-1]), p, x)
         """,
@@ -137,7 +137,7 @@ REWRITTEN = {
         """,
         """
         def main(k, x):
-            model = MLP(4, in_features=x.shape[-1], rngs=nnm.rngs(k))
+            model = nnm.build(MLP, 4, in_features=x.shape[-1], rngs=k)
             v = nnm.variables_of(model, x)
             def loss(v):
                 return nnm.apply(model, v, x).sum()
@@ -149,7 +149,7 @@ REWRITTEN = {
         (
             "m = functools.partial(MLP, 4)\n"
             "v = jax.jit(lambda rngs, x: nnm.variables_of("
-            "m(in_features=x.shape[-1], rngs=nnm.rngs(rngs)), x))(k, jnp.ones((1, 3)))\n"
+            "nnm.build(m, in_features=x.shape[-1], rngs=rngs), x))(k, jnp.ones((1, 3)))\n"
         ),
     ),
     "jitted init with options, and apply as a value": (
@@ -157,7 +157,7 @@ REWRITTEN = {
         (
             "m = functools.partial(Plain)\n"
             "v = jax.jit(lambda rngs, x, n: nnm.variables_of("
-            "m(rngs=nnm.rngs(rngs)), x, n=n), static_argnames='n')(k, x, n=3)\n"
+            "nnm.build(m, rngs=rngs), x, n=n), static_argnames='n')(k, x, n=3)\n"
             "f(nnm.apply_fn(nnm.abstract(m)))\n"
         ),
     ),
@@ -165,34 +165,34 @@ REWRITTEN = {
         "s = jax.eval_shape(MLP(4).init, k, x)\n",
         (
             "s = jax.eval_shape(lambda rngs, x: nnm.variables_of("
-            "MLP(4, in_features=x.shape[-1], rngs=nnm.rngs(rngs)), x), k, x)\n"
+            "nnm.build(MLP, 4, in_features=x.shape[-1], rngs=rngs), x), k, x)\n"
         ),
     ),
     "through a partial": (
         "Small = functools.partial(MLP, features=2)\nv = Small().init(k, x)\n",
         (
             "Small = functools.partial(MLP, features=2)\n"
-            "v = nnm.variables_of(Small(in_features=x.shape[-1], rngs=nnm.rngs(k)), x)\n"
+            "v = nnm.variables_of(nnm.build(Small, in_features=x.shape[-1], rngs=k), x)\n"
         ),
     ),
     "arguments are converted too": (
         "v = MLP(f(nn.relu)).init(k, x)\n",
-        "v = nnm.variables_of(MLP(f(nnx.relu), in_features=x.shape[-1], rngs=nnm.rngs(k)), x)\n",
+        "v = nnm.variables_of(nnm.build(MLP, f(nnx.relu), in_features=x.shape[-1], rngs=k), x)\n",
     ),
     "the comment after the last argument stays": (
         "m = MLP(\n    4,  # wide\n)\nv = m.init(k, x)\n",
         (
-            "m = MLP(\n    4, in_features=x.shape[-1], rngs=nnm.rngs(k),  # wide\n)\n"
+            "m = nnm.build(\n    MLP,\n    4, in_features=x.shape[-1], rngs=k,  # wide\n)\n"
             "v = nnm.variables_of(m, x)\n"
         ),
     ),
     "name= is Linen's": (
         "v = MLP(4, name='net').init(k, x)\n",
-        "v = nnm.variables_of(MLP(4, in_features=x.shape[-1], rngs=nnm.rngs(k)), x)\n",
+        "v = nnm.variables_of(nnm.build(MLP, 4, in_features=x.shape[-1], rngs=k), x)\n",
     ),
     "an alias of the class": (
         "Net = MLP\nv = Net(4).init(k, x)\n",
-        "Net = MLP\nv = nnm.variables_of(Net(4, in_features=x.shape[-1], rngs=nnm.rngs(k)), x)\n",
+        "Net = MLP\nv = nnm.variables_of(nnm.build(Net, 4, in_features=x.shape[-1], rngs=k), x)\n",
     ),
 }
 
@@ -367,11 +367,11 @@ def test_a_global_that_other_modules_take_is_refused() -> None:
     assert any("use uses it too" in one for _, one in refusals(results["net"]))
 
 
-def test_init_says_that_values_differ() -> None:
+def test_init_says_which_values_are_linens() -> None:
     _, result = convert("v = Plain().init(k, x)\n")
     notes = [one for one in result.findings if one.outcome is Outcome.REWRITTEN]
     assert len(notes) == 1
-    assert "the same key gives other values" in notes[0].message
+    assert "Linen's values for the same key" in notes[0].message
 
 
 def test_crlf_and_tabs_stay() -> None:
@@ -379,5 +379,5 @@ def test_crlf_and_tabs_stay() -> None:
     text, _ = convert(code)
     assert text == (
         "def f(k):\r\n\tm = functools.partial(MLP, 4)\r\n\tx = g()\r\n"
-        "\tm = m(in_features=x.shape[-1], rngs=nnm.rngs(k))\r\n\tv = nnm.variables_of(m, x)\r\n"
+        "\tm = nnm.build(m, in_features=x.shape[-1], rngs=k)\r\n\tv = nnm.variables_of(m, x)\r\n"
     )
