@@ -12,10 +12,18 @@ from nnx_migrate.rewrite.imports import ImportConflict, fix_imports
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.outside import OutsideContext, Remark, convert_outside
-from nnx_migrate.rewrite.render import Renderer, Unrenderable
+from nnx_migrate.rewrite.render import Renderer, Replacement, Unrenderable
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.project import Module, Project
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a file's new text cannot be made, and what to do."""
+
+    reason: str
+    recipe: str
 
 
 @dataclass
@@ -25,7 +33,8 @@ class Attempt:
     decisions: Decisions
     texts: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, tuple[Remark, ...]] = field(default_factory=dict)
-    failed: dict[str, str] = field(default_factory=dict)  # path -> reason
+    failed: dict[str, Failure] = field(default_factory=dict)
+    kept: dict[str, frozenset[int]] = field(default_factory=dict)  # lines the user keeps
 
 
 def make_attempt(
@@ -56,9 +65,10 @@ def _render(
     converted = {c.name: attempt.decisions.converted.get(c.name) for c in classes}
     outside = convert_outside(project, module, context)
     kept = kept_lines(module)
-    edits = {key: value for key, value in outside.edits.items() if not _is_on(module, key, kept)}
+    edits = _without_kept(module, outside.edits, kept)
     needed = outside.imports if edits else frozenset()
-    attempt.remarks[path] = outside.findings
+    attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, kept))
+    attempt.kept[path] = kept
     for one in converted.values():
         if one is not None:
             edits.update(one.edits)
@@ -71,17 +81,30 @@ def _render(
             text, needed, module.package, lambda name: _exports(project, module, name)
         )
         ast.parse(text)
-    except (Unrenderable, ImportConflict, SyntaxError, ValueError) as error:
-        attempt.failed[path] = f"the new text cannot be made: {error}"
+    except ImportConflict as error:
+        attempt.failed[path] = Failure(str(error), "then run again")
+        return
+    except (Unrenderable, SyntaxError, ValueError) as error:
+        reason = f"the new text cannot be made: {error}"
+        attempt.failed[path] = Failure(reason, "please report this with the file")
         return
     if text != module.text:
         attempt.texts[path] = text
 
 
-def _is_on(module: Module, key: int, lines: frozenset[int]) -> bool:
-    if not lines:
-        return False
-    return any(id(n) == key and getattr(n, "lineno", 0) in lines for n in ast.walk(module.tree))
+def _without_kept(
+    module: Module, edits: Mapping[int, Replacement], kept: frozenset[int]
+) -> dict[int, Replacement]:
+    """Edits, those of statements on lines that the user keeps left out."""
+    if not kept:
+        return dict(edits)
+    nodes = (node for node in ast.walk(module.tree) if id(node) in edits)
+    return {id(node): edits[id(node)] for node in nodes if not _touches(node, kept)}
+
+
+def _touches(node: ast.AST, lines: frozenset[int]) -> bool:
+    first = getattr(node, "lineno", 0)
+    return any(first <= line <= getattr(node, "end_lineno", first) for line in lines)
 
 
 def _exports(project: Project, module: Module, name: str) -> bool:

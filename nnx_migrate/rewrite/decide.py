@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes import (
     ConvertedClass,
     convert_class,
 )
-from nnx_migrate.rewrite.cut import Cut, cut
+from nnx_migrate.rewrite.cut import Cut, bridged, cut
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.sizes import ClassSizes
@@ -30,6 +30,7 @@ class Decisions:
     cuts: dict[str, Cut] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     outside: frozenset[str] = frozenset()  # classes of files that are only read
+    bridged: frozenset[str] = frozenset()  # classes that stay Linen and run behind ToNNX
 
 
 def decide(
@@ -61,6 +62,7 @@ def decide(
         refused = _convert(project, sizes, context, pending, decisions)
         gone = refused | _join_cuts(decisions, links, pending - refused)
         if not gone:
+            decisions.bridged = bridged(links, frozenset(decisions.converted)) - kept
             return decisions
         pending -= gone
 
@@ -100,7 +102,7 @@ def _context(sizes: Mapping[str, ClassSizes], pending: frozenset[str]) -> Conver
 
 
 def _is_kept(cls: ClassInfo) -> bool:
-    return is_kept(cls.node, kept_lines(cls.module))
+    return is_kept(cls.module, cls.node, kept_lines(cls.module))
 
 
 def _is_selected(name: str, select: tuple[str, ...], exclude: tuple[str, ...]) -> bool:

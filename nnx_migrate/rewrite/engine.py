@@ -42,7 +42,7 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
     for _ in range(_ATTEMPTS):
         attempt = make_attempt(loaded, sizes, request, barred)
         after = ledger.count(_sources(loaded.project, attempt.texts), paths)
-        books = ledger.settle(before, after, *_claims(loaded, attempt))
+        books = ledger.settle(before, after, *_claims(loaded, attempt, before))
         unfinished = _unfinished(loaded, attempt, books)
         if not unfinished:
             return result_of(loaded, attempt, sizes, books)
@@ -58,7 +58,7 @@ def _sources(project: Project, texts: Mapping[str, str]) -> list[ledger.Source]:
 
 
 def _claims(
-    loaded: Loaded, attempt: Attempt
+    loaded: Loaded, attempt: Attempt, before: ledger.Count
 ) -> tuple[
     dict[str, Outcome], dict[tuple[str, int, int], Outcome], dict[tuple[str, int, int], Outcome]
 ]:
@@ -69,6 +69,12 @@ def _claims(
     }
     places: dict[tuple[str, int, int], Outcome] = {}
     calls: dict[tuple[str, int, int], Outcome] = {}
+    for path, lines in attempt.kept.items():
+        on = [one for one in before.references if one.path == path and one.line in lines]
+        places.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
+        sites = [*before.call_sites, *before.handles]
+        on = [one for one in sites if one.path == path and one.line in lines]
+        calls.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
     for path, remarks in attempt.remarks.items():
         module = loaded.targets[path]
         for remark in remarks:
@@ -86,13 +92,13 @@ def _unfinished(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[
     for cls in loaded.project.linen.values():
         if cls.name not in attempt.decisions.converted:
             continue
-        reason = attempt.failed.get(cls.module.path)
-        if reason is None:
-            reason = next((v for v in books.violations if cls.name in v), None)
-        if reason is not None:
-            bad[cls.name] = ClassRefusal(
-                cls.node, reason, "please report this with the class", "ledger"
-            )
+        failure = attempt.failed.get(cls.module.path)
+        violation = next((v for v in books.violations if cls.name in v), None)
+        if failure is not None:
+            bad[cls.name] = ClassRefusal(cls.node, failure.reason, failure.recipe, "file")
+        elif violation is not None:
+            recipe = "please report this with the class"
+            bad[cls.name] = ClassRefusal(cls.node, violation, recipe, "ledger")
     if books.violations and not bad:
         named = books.violations
         for cls in loaded.project.linen.values():

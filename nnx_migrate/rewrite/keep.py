@@ -24,9 +24,17 @@ def kept_lines(module: Module) -> frozenset[int]:
     )
 
 
-def is_kept(node: ast.ClassDef, lines: frozenset[int]) -> bool:
+def is_kept(module: Module, node: ast.ClassDef, lines: frozenset[int]) -> bool:
     """Whether the comment stands on the class statement, above it, or inside the class."""
     if not lines:
         return False
     first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-    return any(first - 1 <= line <= (node.end_lineno or node.lineno) for line in lines)
+    last = node.end_lineno or node.lineno
+    above = first - 1 in lines and _is_comment(module, first - 1)
+    return above or any(first <= line <= last for line in lines)
+
+
+def _is_comment(module: Module, line: int) -> bool:
+    """Whether a line holds nothing but a comment."""
+    start = module.lines.starts[line - 1]
+    return module.text[start : module.lines.line_end(start)].lstrip().startswith("#")

@@ -78,6 +78,8 @@ def _check_skipped(loaded: Loaded, path: str, text: str) -> None:
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, SyntaxError) and error.lineno is None:
+        return f"not valid Python: {error.msg}; fix the file and run again"
     if isinstance(error, SyntaxError):
         place = f"line {error.lineno}, column {error.offset}"
         hint = "; is it Python 2?" if "print" in str(error.msg) else ""

@@ -51,7 +51,7 @@ def result_of(
 
 def _file(path: str, attempt: Attempt) -> FileResult:
     if path in attempt.failed:
-        return FileResult(path, FileStatus.FAILED, error=attempt.failed[path])
+        return FileResult(path, FileStatus.FAILED, error=attempt.failed[path].reason)
     if path in attempt.texts:
         return FileResult(path, FileStatus.REWRITTEN, attempt.texts[path])
     return FileResult(path, FileStatus.UNCHANGED)
@@ -90,11 +90,13 @@ def _findings(
     for name, refusal in attempt.decisions.refused.items():
         module = _home(loaded.project.linen[name], refusal.node)
         message = f"{refusal.reason}; {refusal.recipe}"
-        found.append(_finding(module, refusal.node, refusal.rule, Outcome.REFUSED, message))
+        outcome = class_outcome(attempt, name)
+        found.append(_finding(module, refusal.node, refusal.rule, outcome, message))
     for name, one in attempt.decisions.cuts.items():
         cls = loaded.project.linen[name]
         message = f"{one.reason}; convert {_origin(attempt.decisions, name)} first"
-        found.append(_finding(cls.module, cls.node, "cut", Outcome.REFUSED, message))
+        outcome = class_outcome(attempt, name)
+        found.append(_finding(cls.module, cls.node, "cut", outcome, message))
     for name, made in attempt.decisions.converted.items():
         cls = loaded.project.linen[name]
         for node, message in (*made.review, *made.notes):
@@ -164,6 +166,8 @@ def class_outcome(attempt: Attempt, name: str) -> Outcome:
         return Outcome.REWRITTEN
     if name in attempt.decisions.kept:
         return Outcome.KEPT
+    if name in attempt.decisions.bridged:
+        return Outcome.BRIDGED
     return Outcome.REFUSED
 
 
