@@ -6,14 +6,14 @@ import ast
 
 from nnx_migrate.rewrite.outside.built import bad_argument, class_of, linen_part
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
-from nnx_migrate.rewrite.outside.models import (
+from nnx_migrate.rewrite.outside.messages import (
     NEW_VALUES,
     RULE,
     constructor_message,
     lacking,
-    named_models,
     note_init,
 )
+from nnx_migrate.rewrite.outside.models import named_models
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site, traced_init
 from nnx_migrate.rewrite.outside.sizes import Unknown

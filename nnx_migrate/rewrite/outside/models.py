@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.outside.built import bad_argument, class_of, linen_part
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
+from nnx_migrate.rewrite.outside.messages import (
+    NEW_VALUES,
+    RULE,
+    constructor_message,
+    lacking,
+    note_init,
+)
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site, TracedInit, traced_init
 from nnx_migrate.rewrite.outside.sizes import Sizes, Unknown, is_pure
@@ -19,14 +26,9 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment
 from nnx_migrate.source.project import Module, Project, Scope
 
-RULE = "call_site"
 _HARMLESS = frozenset({"print", "repr", "str"})
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
 _BETWEEN = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.BoolOp)
-NEW_VALUES = (
-    "nnm.build gives the parameters Linen's values for the same key, except in modules that"
-    " nn.scan or nn.vmap stack: these draw other keys"
-)
 
 
 @dataclass
@@ -356,25 +358,6 @@ class NamedModel:
             self.draft.refuse(site.call, RULE, f"{reason}; {RECIPES[site.kind]}", "call_site")
         for handle in uses.handles:
             self.draft.refuse(handle, RULE, f"{reason}; {RECIPES[handle.attr]}", "call_site")
-
-
-def note_init(draft: Draft, site: Site) -> None:
-    """Remark and imports of an ``init`` that is rewritten."""
-    draft.note(site.call, RULE, NEW_VALUES, "call_site")
-    draft.imports.add("nnm")
-
-
-def constructor_message(cls: ClassInfo, wanted: Iterable[SizeArgument]) -> str:
-    """Which keyword arguments a constructor call lacks."""
-    names = [f"{one.name}=" for one in wanted if not one.optional]
-    return f"{cls.name} is an NNX module now and needs {', '.join([*names, 'rngs='])}"
-
-
-def lacking(call: ast.Call, cls: ClassInfo, context: OutsideContext) -> tuple[SizeArgument, ...]:
-    """The size arguments of ``cls`` that a constructor call does not pass."""
-    given = {one.arg for one in call.keywords}
-    wanted = context.new_arguments.get(cls.name, ())
-    return tuple(one for one in wanted if one.name not in given)
 
 
 def _short(text: str) -> str:
