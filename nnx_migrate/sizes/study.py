@@ -250,7 +250,7 @@ def _instance_sizes(study: Study, module: Instance, uses: list[Use]) -> dict[str
         size, conditional = _witness(study, child, argument, uses)
         if size is None and argument.optional:
             continue
-        conditional = conditional or unsure
+        conditional = conditional or unsure or argument.optional
         sizes[argument.name] = _text(study, module, argument.name, size, conditional, argument)
     return {key: text for key, text in sizes.items() if text}
 
@@ -296,7 +296,7 @@ def _passed(argument: SizeArgument, use: Use) -> Expr | None:
         return None
     if use.method != argument.method:
         return None
-    head, *steps = re.findall(r"\w+", argument.argument)
+    head, *steps = re.findall(r"-?\w+", argument.argument)
     value: Value | None = use.arguments.get(head)
     for step in steps:
         value = _step(value, step)
@@ -314,13 +314,17 @@ def _passed(argument: SizeArgument, use: Use) -> Expr | None:
 
 def _step(value: Value | None, step: str) -> Value | None:
     match value:
-        case Sequence(items=items) if step.isdigit() and int(step) < len(items):
+        case Sequence(items=items) if _is_index(step) and -len(items) <= int(step) < len(items):
             return items[int(step)]
         case Record(entries=entries):
             return entries.get(step)
         case Argument(path=path):
-            return Argument(f"{path}[{step}]" if step.isdigit() else f"{path}.{step}")
+            return Argument(f"{path}[{step}]" if _is_index(step) else f"{path}.{step}")
     return None
+
+
+def _is_index(step: str) -> bool:
+    return step.removeprefix("-").isdigit()
 
 
 def _text(
