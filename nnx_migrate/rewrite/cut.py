@@ -8,10 +8,12 @@ name: one that it only has as a value (in a field, below ``nn.remat``) keeps it 
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.links import Links
+from nnx_migrate.source.project import Project, Scope
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,39 @@ def cut(links: Links, staying: frozenset[str], candidates: frozenset[str]) -> tu
                 cuts[other] = Cut(other, name, reason)
                 frontier.append(other)
     return tuple(cuts.values())
+
+
+def behind_bridges(project: Project) -> frozenset[str]:
+    """Linen classes that the project already builds inside ``nnx.bridge.ToNNX(...)``."""
+    found = set()
+    for module in project.modules.values():
+        if "ToNNX" not in module.text:
+            continue
+        scope = Scope(module)
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Call):
+                if project.resolve(node.func, scope) == "flax.nnx.bridge.ToNNX":
+                    found.add(project.resolve(node.args[0].func, scope) or "")
+    return frozenset(found & project.linen.keys())
+
+
+def bridged(
+    links: Links, converted: frozenset[str], behind: frozenset[str] = frozenset()
+) -> frozenset[str]:
+    """Classes that stay Linen and run behind ``ToNNX``.
+
+    They are those that converted classes build or that are ``behind`` a bridge already, and what
+    these build or inherit from in turn.
+    """
+    found: set[str] = set()
+    frontier = [*behind, *(one for name in converted for one in links.builds.get(name, ()))]
+    while frontier:
+        name = frontier.pop()
+        if name in converted or name in found:
+            continue
+        found.add(name)
+        frontier += [*links.builds.get(name, ()), *links.bases.get(name, ())]
+    return frozenset(found)
 
 
 def _forced(links: Links, name: str) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes import (
     ConvertedClass,
     convert_class,
 )
-from nnx_migrate.rewrite.cut import Cut, bridged, cut
+from nnx_migrate.rewrite.cut import Cut, behind_bridges, bridged, cut
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.sizes import ClassSizes
@@ -62,7 +62,8 @@ def decide(
         refused = _convert(project, sizes, context, pending, decisions)
         gone = refused | _join_cuts(decisions, links, pending - refused)
         if not gone:
-            decisions.bridged = bridged(links, frozenset(decisions.converted)) - kept
+            converted = frozenset(decisions.converted)
+            decisions.bridged = bridged(links, converted, behind_bridges(project)) - kept
             return decisions
         pending -= gone
 
