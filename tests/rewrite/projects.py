@@ -1,0 +1,88 @@
+"""Projects as texts, rewritten in memory, for the tests of the engine and its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from nnx_migrate.model import RewriteResult
+from nnx_migrate.rewrite.engine import rewrite_project
+from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.source.files import SourceText
+
+ROOT = Path("/project")  # no file is read: only a name
+
+LINEN = "import flax.linen as nn\n\n\n"
+
+
+def dense(name: str = "Layer", width: int = 2, base: str = "nn.Module") -> str:
+    """A class that is rewritten."""
+    return (
+        f"class {name}({base}):\n"
+        "    @nn.compact\n"
+        "    def __call__(self, x):\n"
+        f"        return nn.Dense({width})(x)\n\n\n"
+    )
+
+
+def scanned(name: str = "Scanned", body: str = "x", fields: str = "") -> str:
+    """A class that is refused: it lifts a scan over itself."""
+    return (
+        f"class {name}(nn.Module):\n{fields}"
+        "    @nn.compact\n"
+        "    def __call__(self, x):\n"
+        f"        x = {body}\n"
+        "        return nn.scan(lambda m, c, y: (c, y), length=3)(self, x, x)\n\n\n"
+    )
+
+
+def caller(name: str, body: str, fields: str = "") -> str:
+    """A class whose compact call returns ``body``."""
+    return (
+        f"class {name}(nn.Module):\n{fields}"
+        "    @nn.compact\n"
+        "    def __call__(self, x):\n"
+        f"        return {body}\n\n\n"
+    )
+
+
+def source(path: str, text: str) -> SourceText:
+    """One file of the project."""
+    return SourceText(ROOT / path, text.encode(), text, "utf-8", bom=False)
+
+
+def rewrite(
+    files: Mapping[str, str], context: Mapping[str, str] | None = None, **options: Any
+) -> RewriteResult:
+    """Rewrite ``files``; ``context`` is only read."""
+    request = RewriteRequest(
+        ROOT,
+        tuple(source(path, text) for path, text in files.items()),
+        tuple(source(path, text) for path, text in (context or {}).items()),
+        base=ROOT,
+        **options,
+    )
+    return rewrite_project(request)
+
+
+def outcomes(result: RewriteResult) -> dict[str, str]:
+    """Outcome of every class by its qualified name."""
+    return {one.name: one.outcome.value for one in result.classes}
+
+
+def texts(result: RewriteResult, files: Mapping[str, str]) -> dict[str, str]:
+    """The project after the run."""
+    new = {one.path: one.code for one in result.files if one.code is not None}
+    return {path: new.get(path, text) for path, text in files.items()}
+
+
+def only(result: RewriteResult) -> str | None:
+    """New text of the only file; None when it is unchanged."""
+    (file,) = result.files
+    return file.code
+
+
+def imports_of(text: str) -> list[str]:
+    """Import lines of a text, in order."""
+    return [line for line in text.splitlines() if line.lstrip().startswith(("import", "from"))]

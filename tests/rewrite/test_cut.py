@@ -1,0 +1,140 @@
+"""Which classes must stay Linen because others do."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnx_migrate.model import Outcome
+from nnx_migrate.rewrite.cut import cut
+from nnx_migrate.rewrite.links import Links, links_of
+from nnx_migrate.source.project import Project, parse
+from tests.rewrite.projects import LINEN, caller, dense, outcomes, rewrite, scanned
+
+REFUSED, REWRITTEN = "refused", "rewritten"
+
+
+def links(text: str) -> Links:
+    return links_of(Project({"m": parse("m", "m.py", LINEN + text)}))
+
+
+def forced(found: Links, *staying: str) -> dict[str, str]:
+    everything = frozenset(found.builds)
+    cuts = cut(found, frozenset(staying), everything - set(staying))
+    return {one.name: one.by for one in cuts}
+
+
+def test_nothing_is_cut_when_every_class_is_converted() -> None:
+    assert forced(links(dense("A") + dense("B", base="A"))) == {}
+
+
+def test_a_class_whose_base_stays_linen_stays_linen() -> None:
+    assert forced(links(dense("A") + dense("B", base="A")), "m.A") == {"m.B": "m.A"}
+
+
+def test_the_base_of_a_class_that_stays_linen_stays_linen() -> None:
+    assert forced(links(dense("A") + dense("B", base="A")), "m.B") == {"m.A": "m.B"}
+
+
+def test_a_class_that_a_linen_class_builds_stays_linen() -> None:
+    found = links(dense("Child") + caller("Parent", "Child()(x)"))
+    assert forced(found, "m.Parent") == {"m.Child": "m.Parent"}
+
+
+def test_a_class_may_build_one_that_stays_linen() -> None:
+    found = links(dense("Child") + caller("Parent", "Child()(x)"))
+    assert forced(found, "m.Child") == {}
+
+
+def test_a_class_that_holds_one_that_stays_linen_as_a_value_stays_linen() -> None:
+    found = links(dense("Child") + caller("Parent", "nn.remat(Child)()(x)"))
+    assert forced(found, "m.Child") == {"m.Parent": "m.Child"}
+
+
+def test_a_class_that_is_handed_to_another_is_built_by_it() -> None:
+    text = dense("Child") + dense("Parent") + dense("Other")
+    found = links(text + "def make():\n    return Parent(block=Child), Other()\n")
+    assert found.builds["m.Parent"] == ("m.Child",)
+    assert found.holds["m.Parent"] == ("m.Child",)
+    assert found.builds["m.Other"] == ()
+
+
+def test_an_instance_that_is_handed_to_another_is_built_by_it() -> None:
+    found = links(dense("Child") + dense("Parent") + "model = Parent(block=Child())\n")
+    assert found.builds["m.Parent"] == ("m.Child",)
+    assert found.holds["m.Parent"] == ()
+
+
+def test_who_hands_a_class_on_does_not_hold_it() -> None:
+    text = dense("Child") + dense("Parent") + caller("Top", "Parent(block=Child)(x)")
+    found = links(text)
+    assert found.holds["m.Top"] == ()
+    assert found.holds["m.Parent"] == ("m.Child",)
+
+
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "def helper(x):\n    return Child()(x)\n\n\n",
+        "def helper(x):\n    return inner(x)\n\n\ndef inner(x):\n    return Child()(x)\n\n\n",
+        "helper = lambda x: Child()(x)\n\n\n",
+        "ALL = {'child': Child}\n\n\ndef helper(x):\n    return ALL['child']()(x)\n\n\n",
+        "def helper(x):\n    made = Child\n    return made()(x)\n\n\n",
+    ],
+    ids=["function", "chain", "lambda", "registry", "local"],
+)
+def test_classes_built_by_functions_a_class_calls_are_built_by_it(helper: str) -> None:
+    found = links(dense("Child") + helper + caller("Parent", "helper(x)"))
+    assert found.builds["m.Parent"] == ("m.Child",)
+
+
+def test_annotations_build_nothing() -> None:
+    found = links(dense("Child") + caller("Parent", "self.child(x)", "    child: Child\n"))
+    assert found.builds["m.Parent"] == ()
+
+
+def test_cuts_spread_through_several_classes_and_name_each_step() -> None:
+    found = links(dense("A") + caller("B", "A()(x)") + caller("C", "B()(x)"))
+    assert forced(found, "m.C") == {"m.B": "m.C", "m.A": "m.B"}
+
+
+def test_a_chain_of_cuts_reports_the_class_it_starts_from() -> None:
+    text = LINEN + dense("A") + caller("B", "A()(x)") + scanned("C", "B()(x)")
+    result = rewrite({"m.py": text})
+    assert outcomes(result) == {"m.A": REFUSED, "m.B": REFUSED, "m.C": REFUSED}
+    assert {one.name: one.cut_by for one in result.classes} == {
+        "m.A": "m.C",
+        "m.B": "m.C",
+        "m.C": None,
+    }
+    cuts = [one for one in result.findings if one.rule == "cut"]
+    assert [one.outcome for one in cuts] == [Outcome.REFUSED] * 2
+    assert all("convert m.C first" in one.message for one in cuts)
+
+
+def test_a_linen_class_never_gets_a_converted_child_through_a_helper() -> None:
+    text = LINEN + dense("A") + "def make(x):\n    return A()(x)\n\n\n" + scanned("C", "make(x)")
+    assert outcomes(rewrite({"m.py": text})) == {"m.A": REFUSED, "m.C": REFUSED}
+
+
+def test_a_linen_class_never_gets_a_converted_class_in_a_field() -> None:
+    text = LINEN + dense("A") + scanned("C", "self.block(x)", "    block: type = None\n")
+    result = rewrite({"m.py": text + "def build():\n    return C(block=A())\n"})
+    assert outcomes(result) == {"m.A": REFUSED, "m.C": REFUSED}
+
+
+def test_a_class_valued_field_that_may_hold_a_linen_class_keeps_its_owner_linen() -> None:
+    text = (
+        LINEN + scanned("Block") + caller("Owner", "self.block()(x)", "    block: type = Block\n")
+    )
+    result = rewrite({"m.py": text})
+    assert outcomes(result) == {"m.Block": REFUSED, "m.Owner": REFUSED}
+    assert {one.name: one.cut_by for one in result.classes}["m.Owner"] == "m.Block"
+
+
+def test_a_class_of_a_file_that_is_only_read_keeps_its_subclasses_linen() -> None:
+    result = rewrite(
+        {"m.py": "import base\n\n\nclass B(base.A):\n    pass\n"},
+        context={"base.py": LINEN + dense("A")},
+    )
+    assert outcomes(result) == {"m.B": REFUSED}
+    assert result.classes[0].cut_by == "base.A"
