@@ -84,7 +84,8 @@ class _Reference:
     def _dependent(self) -> str | None:
         """Why the reference must stay because of a class that stays Linen."""
         if isinstance(rule_for(self.symbol), NameRule) and self.symbol not in _TYPES:
-            return None
+            # A plain alias (``act = nn.relu``) counts as Linen wherever a Linen class reads it.
+            return self._needed() if self._is_whole_value() else None
         about_types = self.place.context is Context.ANNOTATION or self.symbol in _TYPES
         if about_types:
             if not self.survey.unconverted:
@@ -93,6 +94,14 @@ class _Reference:
                 f"{self.survey.unconverted[0]} stays Linen, so nn.{last(self.symbol)} may mean a"
                 " Linen or an NNX module here; write the type that is meant"
             )
+        return self._needed()
+
+    def _is_whole_value(self) -> bool:
+        parent = self.place.parent
+        return isinstance(parent, ast.Assign | ast.AnnAssign) and parent.value is self.node
+
+    def _needed(self) -> str | None:
+        """Why a name that stands for the reference must stay: a class that stays Linen reads it."""
         for name in _bound(self.place):
             user = self.survey.needed.get(f"{self.place.scope.module.name}.{name}")
             if user is not None:

@@ -81,9 +81,15 @@ def test_what_no_staying_class_uses_is_free() -> None:
 
 
 def test_functions_are_safe_even_for_classes_that_stay() -> None:
-    text, result = convert("STAYING = nn.relu\n")
-    assert text == "STAYING = nnx.relu\n"
+    text, result = convert("STAYING = {'relu': nn.relu}['relu']\n")
+    assert text == "STAYING = {'relu': nnx.relu}['relu']\n"
     assert result.imports == {"nnx"}
+
+
+def test_a_plain_alias_stays_with_the_class_that_reads_it() -> None:
+    text, result = convert("STAYING = nn.relu\nother = nn.relu\n")
+    assert text == "STAYING = nn.relu\nother = nnx.relu\n"
+    assert "m.Stays uses STAYING" in refusals(result)[0][1]
 
 
 def test_module_as_a_type_is_refused_while_a_class_stays() -> None:
