@@ -46,9 +46,11 @@ def behind_bridges(project: Project) -> frozenset[str]:
             continue
         scope = Scope(module)
         for node in ast.walk(module.tree):
-            if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Call):
-                if project.resolve(node.func, scope) == "flax.nnx.bridge.ToNNX":
-                    found.add(project.resolve(node.args[0].func, scope) or "")
+            inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
+            if not isinstance(node, ast.Call) or not isinstance(inner, ast.Call):
+                continue
+            if project.resolve(node.func, scope) == "flax.nnx.bridge.ToNNX":
+                found.add(project.resolve(inner.func, scope) or "")
     return frozenset(found & project.linen.keys())
 
 
