@@ -32,7 +32,13 @@ class Call:
 
     def shape(self, argument: str) -> Shape | None:
         """Return the shape of a named argument, or None when it was no array."""
-        return dict(self.arguments).get(argument)
+        named = dict(self.arguments)
+        head, mark, last = argument.partition("[-")
+        if not mark:
+            return named.get(argument)
+        index, _, rest = last.partition("]")
+        count = len({name.removeprefix(head).split("]")[0] for name in named if f"{head}[" in name})
+        return named.get(f"{head}[{count - int(index)}]{rest}")
 
 
 def record_calls(

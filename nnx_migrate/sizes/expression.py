@@ -121,18 +121,19 @@ def input_of(identifier: str) -> tuple[str, int | None]:
 
 
 def _escape(path: str) -> str:
-    return path.replace(".", "__dot__").replace("[", "__at__").replace("]", "")
+    marked = path.replace(".", "__dot__").replace("[-", "__at__neg").replace("[", "__at__")
+    return marked.replace("]", "")
 
 
 def _unescape(path: str) -> str:
-    parts = path.split("__at__")
-    indexed = parts[0] + "".join(f"[{p.split('__', 1)[0]}]" + _rest(p) for p in parts[1:])
+    head, *parts = path.split("__at__")
+    indexed = head + "".join(_index(part) for part in parts)
     return indexed.replace("__dot__", ".")
 
 
-def _rest(part: str) -> str:
-    head, mark, tail = part.partition("__")
-    return mark + tail if head.isdigit() else ""
+def _index(part: str) -> str:
+    key, mark, rest = part.partition("__")
+    return f"[{key.replace('neg', '-')}]{mark}{rest}"
 
 
 def binary(left: Expr, sign: ast.operator, right: Expr) -> Expr:

@@ -177,10 +177,17 @@ def _site(study: Study, module: Submodule | Instance) -> Site:
     if not uses and kind is not SiteKind.FACTORY:
         sizes = _unseen(study, module)
     options = module.options
+    if options and not any(_takes_size(study, one) for one in options):
+        sizes = {}
     symbol = module.symbol or None
     name = symbol.removeprefix("flax.linen.") if symbol else None
     variable = out_variable(module.call) if options else None
     return Site(module.call, kind, symbol, sizes, variable, _reached(uses), name)
+
+
+def _takes_size(study: Study, option: Submodule | Instance) -> bool:
+    """Whether a class that a local name may hold has a size argument; factories accept one."""
+    return not isinstance(option, Instance) or bool(study.sizes_of(option.info.name).new_arguments)
 
 
 def _kind(study: Study, module: Submodule | Instance) -> SiteKind:
