@@ -59,6 +59,7 @@ class Frame:
     own: bool = False  # code of the root class itself
     returns: list[tuple[Expr | None, Value]] = field(default_factory=list)
     depth: int = 0  # conditions that were already open when the function started
+    tests: dict[str, ast.expr] = field(default_factory=dict)  # local name -> the test it holds
 
 
 @dataclass

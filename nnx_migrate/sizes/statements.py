@@ -158,6 +158,7 @@ def _run_one(
             result = evaluate(interpreter, value, frame)
             for target in targets:
                 assign(interpreter, target, result, frame)
+            _note_test(targets, value, frame)
         case ast.AnnAssign(target=target, value=ast.expr() as value):
             assign(interpreter, target, evaluate(interpreter, value, frame), frame)
         case ast.AugAssign(target=target, op=op, value=value):
@@ -176,7 +177,10 @@ def _run_one(
         case ast.Break() | ast.Continue():
             return JUMP, _NOTHING
         case ast.If():
-            return _branch(interpreter, statement, frame)
+            tests = dict(frame.tests)
+            ended = _branch(interpreter, statement, frame)
+            frame.tests = {k: v for k, v in frame.tests.items() if tests.get(k) is v}
+            return ended
         case ast.For():
             return _loop(interpreter, statement, frame), _NOTHING
         case ast.While(test=test, body=body):
@@ -311,7 +315,8 @@ def _branch(
 @contextmanager
 def _narrowed(frame: Frame, test: ast.expr, *, holds: bool) -> Iterator[None]:
     """Run a block in which the names that ``test`` compares with None are known not to be None."""
-    before = {name: frame.env[name] for name in _present(test, holds) if name in frame.env}
+    names = _present(test, holds, frame.tests)
+    before = {name: frame.env[name] for name in names if name in frame.env}
     inside = {name: without_none(value) for name, value in before.items()}
     frame.env.update(inside)
     try:
@@ -322,21 +327,32 @@ def _narrowed(frame: Frame, test: ast.expr, *, holds: bool) -> Iterator[None]:
                 frame.env[name] = before[name]
 
 
-def _present(test: ast.expr, holds: bool) -> list[str]:
+def _present(test: ast.expr, holds: bool, tests: dict[str, ast.expr]) -> list[str]:
     """Names that are not None when ``test`` holds, or when it does not."""
     match test:
-        case ast.BoolOp(op=ast.And(), values=values) if holds:
-            return [name for one in values for name in _present(one, holds)]
-        case ast.BoolOp(op=ast.Or(), values=values) if not holds:
-            return [name for one in values for name in _present(one, holds)]
+        case ast.Name(id=name) if name in tests:
+            return _present(tests[name], holds, {})
+        case ast.BoolOp(op=op, values=values) if isinstance(op, ast.And) is holds:
+            return [name for one in values for name in _present(one, holds, tests)]
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return _present(operand, not holds)
+            return _present(operand, not holds, tests)
         case ast.Compare(
             left=ast.Name(id=name), ops=[ast.Is() | ast.IsNot() as op], comparators=[other]
         ) if isinstance(other, ast.Constant) and other.value is None:
             return [name] if isinstance(op, ast.IsNot) is holds else []
         case _:
             return []
+
+
+def _note_test(targets: list[ast.expr], value: ast.expr, frame: Frame) -> None:
+    """Remember ``known = x is not None``, until one of its names changes."""
+    names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+    for local, test in list(frame.tests.items()):
+        read = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)}
+        if names & {local, *read}:
+            del frame.tests[local]
+    if len(names) == 1 and isinstance(value, ast.Compare | ast.BoolOp):
+        frame.tests[names.pop()] = value
 
 
 def _restore(frame: Frame, attributes: dict[str, Value]) -> None:
