@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -51,23 +52,18 @@ def fix_imports(
     new_lines = [IMPORT_LINES[name] for name in missing]
     edits: list[_Edit] = []
     home: ast.stmt | None = None
-    for statement, alone in _imports(module.tree.body):
-        gone = _unused(statement, used, package, is_exported)
-        if not gone:
-            continue
-        if len(gone) < len(statement.names):
-            edits.append(_without(lines, statement, gone))
-        elif home is None and alone == "top":
-            home = statement
-            span = lines.span(statement)
+    for block in _import_blocks(module.tree.body):
+        unused = [(one, _unused(one, used, package, is_exported)) for one in _imports_in(block)]
+        whole = [one for one, gone in unused if len(gone) == len(one.names)]
+        edits += [_without(lines, one, gone) for one, gone in unused if gone and one not in whole]
+        if whole and home is None and new_lines and block is module.tree.body:
+            home = whole.pop(0)
+            span = lines.span(home)
             edits.append(_Edit(span.start, span.end, lines.newline.join(new_lines)))
-            if not new_lines:
-                edits[-1] = _removed(lines, statement)
-        elif alone == "only":
-            span = lines.span(statement)
+        if block is not module.tree.body and len(whole) == len(block):
+            span = lines.span(whole.pop(0))  # a block needs a statement
             edits.append(_Edit(span.start, span.end, "pass"))
-        else:
-            edits.append(_removed(lines, statement))
+        edits += [_removed(lines, one) for one in whole]
     if home is None and new_lines:
         edits.append(_inserted(lines, module.tree, new_lines))
     return _applied(text, edits)
@@ -89,14 +85,16 @@ def _quoted(text: str) -> Iterator[str]:
         yield text.split(".")[0].split("[")[0].strip("'\"")
 
 
-def _imports(body: list[ast.stmt]) -> Iterator[tuple[ast.Import | ast.ImportFrom, str]]:
-    """Import statements with where they stand: at top level, alone in a block, or in a block."""
+def _import_blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """The module's statements and, one by one, the blocks of its compound statements."""
+    yield body
     for statement in body:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            yield statement, "top"
         for block in _blocks(statement):
-            for inner, place in _imports(block):
-                yield inner, ("only" if len(block) == 1 else "block") if place == "top" else place
+            yield from _import_blocks(block)
+
+
+def _imports_in(block: list[ast.stmt]) -> list[ast.Import | ast.ImportFrom]:
+    return [one for one in block if isinstance(one, ast.Import | ast.ImportFrom)]
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -134,8 +132,7 @@ def _without(lines: Lines, statement: ast.Import | ast.ImportFrom, gone: list[as
     """The statement with some names left out; comments between names stay where they were."""
     first, last = lines.span(statement.names[0]).start, lines.span(statement.names[-1]).end
     kept = [alias for alias in statement.names if alias not in gone]
-    listed = lines.text[first:last]
-    if "\n" not in listed and "\r" not in listed:
+    if "(" not in lines.segment(statement) or not _line_breaks(lines.text[first:last]):
         return _Edit(first, last, ", ".join(lines.segment(alias) for alias in kept))
     text, cut = "", first
     for index, alias in enumerate(statement.names):
@@ -144,7 +141,15 @@ def _without(lines: Lines, statement: ast.Import | ast.ImportFrom, gone: list[as
         if alias in gone:
             text += lines.text[cut : lines.span(alias).start]
             cut = end
-    return _Edit(first, last, (text + lines.text[cut:last]).rstrip().rstrip(","))
+    if statement.names[-1] not in gone:
+        return _Edit(first, last, text + lines.text[cut:last])
+    # the comma before the last name becomes the last comma; its own goes, with its comment
+    own = re.compile(r"[ \t]*,?[ \t]*(#[^\r\n]*)?").match(lines.text, last)
+    return _Edit(first, own.end() if own else last, text.rstrip())
+
+
+def _line_breaks(text: str) -> bool:
+    return "\n" in text or "\r" in text
 
 
 def _removed(lines: Lines, statement: ast.stmt) -> _Edit:
@@ -199,13 +204,25 @@ def _pairs(statement: ast.stmt) -> set[tuple[str, str]]:
     return set()
 
 
+_NAMED = (
+    ast.ClassDef
+    | ast.FunctionDef
+    | ast.AsyncFunctionDef
+    | ast.ExceptHandler
+    | ast.MatchAs
+    | ast.MatchStar
+)
+
+
 def _is_bound(tree: ast.Module, name: str) -> bool:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
             return True
         if isinstance(node, ast.arg) and node.arg == name:
             return True
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+        if isinstance(node, _NAMED) and node.name == name:
+            return True
+        if isinstance(node, ast.MatchMapping) and node.rest == name:
             return True
         if isinstance(node, ast.alias) and (node.asname or node.name.split(".")[0]) == name:
             return not (name == "flax" and node.name.startswith("flax"))
