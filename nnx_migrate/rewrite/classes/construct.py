@@ -7,6 +7,7 @@ import copy
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
+from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.references import Remarks
@@ -14,6 +15,7 @@ from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.rewrite.rules import convert_call, convert_factory, is_linen
 from nnx_migrate.rewrite.rules.base import PLACEMENT, LayerCall, same_call
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "submodule"
@@ -142,24 +144,60 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def relaxed(sizes: ClassSizes) -> ClassSizes:
-    """Size arguments that only conditionally built submodules need are optional."""
-    firm: set[str] = set()
-    loose: set[str] = set()
+    """Make size arguments optional that only conditional or unreached submodules need.
+
+    Of the conditional ones only those that stand for a submodule's own input: no argument of the
+    call shows them, so callers that never reach the submodule do not know them.
+    """
+    always: set[str] = set()
+    sometimes: set[str] = set()
+    never: set[str] = set()
     for site in sizes.sites.values():
         names = {name for text in site.sizes.values() for name in _names(text)}
-        (firm if site.reached is None else loose).update(names)
-    for text in sizes.dims.values():
-        firm |= _names(text)
+        group = {None: always, "False": never}.get(site.reached, sometimes)
+        group.update(names)
+    texts = [*sizes.dims.values(), *([sizes.out_features] if sizes.out_features else [])]
     for carried in sizes.carried.values():
-        for one in carried:
-            firm |= _names(one.before) | _names(one.after)
-    if sizes.out_features is not None:
-        firm |= _names(sizes.out_features)
+        texts += [text for one in carried for text in (one.before, one.after)]
+    for text in texts:
+        always |= _names(text)
     arguments = tuple(
-        replace(one, optional=one.optional or one.name in loose - firm)
+        replace(one, optional=_is_optional(one, always, sometimes, never))
         for one in sizes.new_arguments
     )
     return replace(sizes, new_arguments=arguments)
+
+
+def without_applied_only(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
+    """Layers of ``setup`` that are only ever given parameters have none of their own."""
+    setup = cls.methods.get("setup")
+    if setup is None:
+        return sizes
+    uses: dict[str, set[bool]] = {}
+    for method in cls.methods.values():
+        applied = {
+            id(node.value)
+            for node in ast.walk(method)
+            if isinstance(node, ast.Attribute) and node.attr == "apply"
+        }
+        for node in ast.walk(method):
+            match node:
+                case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()):
+                    uses.setdefault(name, set()).add(id(node) in applied)
+    sites = dict(sizes.sites)
+    for statement in setup.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
+            ) if id(value) in sites and uses.get(name) == {True}:
+                sites[id(value)] = replace(sites[id(value)], reached="False")
+    return replace(sizes, sites=sites)
+
+
+def _is_optional(one: SizeArgument, always: set[str], sometimes: set[str], never: set[str]) -> bool:
+    opaque = one.submodule is not None
+    unneeded = one.name in never - always - sometimes
+    return one.optional or unneeded or (opaque and one.name in sometimes - always)
 
 
 def _names(text: str) -> set[str]:

@@ -11,7 +11,12 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.model import ClassMap, Confidence, SizeArgument
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes
 from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart, global_reads
-from nnx_migrate.rewrite.classes.construct import Builder, optional_sizes, relaxed
+from nnx_migrate.rewrite.classes.construct import (
+    Builder,
+    optional_sizes,
+    relaxed,
+    without_applied_only,
+)
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
     ConversionContext,
@@ -25,7 +30,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, defined_names, fin
 from nnx_migrate.rewrite.classes.layout import WIDTH, Layout, docstring_of, layout_of
 from nnx_migrate.rewrite.classes.reads import Reader, Reads, stream_attribute
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
-from nnx_migrate.rewrite.classes.setup import GONE, SetupConverter, SetupPart
+from nnx_migrate.rewrite.classes.setup import END, GONE, SetupConverter, SetupPart
 from nnx_migrate.rewrite.render import Renderer, Unrenderable
 from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.rewrite.rules.base import IMPORT_LINES
@@ -72,7 +77,8 @@ class _Conversion:
                 "give the size as a field, or run `nnx-migrate record`",
                 "sizes",
             )
-        self.sizes = relaxed(self.sizes)
+        self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
+        self.sizes = relaxed(without_applied_only(self.cls, self.sizes))
         self.layout: Layout = layout_of(self.cls)
         self.items = find_items(self.cls, self.sizes)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
@@ -108,6 +114,7 @@ class _Conversion:
                 )
 
     def _check_items(self) -> None:
+        self._check_item_names()
         homes = {id(one) for one in (self.cls.methods.get("setup"), self._compact_method())}
         for name, method in self.cls.methods.items():
             if id(method) in homes:
@@ -122,6 +129,22 @@ class _Conversion:
                     "build it in setup or in the compact method",
                     "helper",
                 )
+
+    def _check_item_names(self) -> None:
+        """Linen keeps variables apart from Python attributes; NNX does not."""
+        fields = {one.name for one in self.cls.fields}
+        methods = {name for cls in self.cls.mro for name in cls.methods}
+        for item in self.items.values():
+            name = item.name.value if isinstance(item.name, ast.Constant) else None
+            if item.kind is ItemKind.STREAM or name not in fields | methods:
+                continue
+            kind = "a field" if name in fields else "a method"
+            raise Refused(
+                item.call,
+                f"{name!r} names {kind} as well, and an NNX module has one attribute of a name",
+                f"rename the {kind.partition(' ')[2]}",
+                "names",
+            )
 
     def _compact_method(self) -> ast.FunctionDef | None:
         found = [one for one in self.cls.methods.values() if self.project.is_compact(self.cls, one)]
@@ -198,7 +221,7 @@ class _Conversion:
                 f"read it from self instead of {min(clash)!r}",
                 "tied",
             )
-        unknown = _names_of(text) & {one.name for one in self.sizes.new_arguments}
+        unknown = _names_of(text) & self.inferred
         if not unknown:
             return text
         kernel = _entry(node, "kernel")
@@ -439,7 +462,7 @@ class _Conversion:
         layout = self.layout
         setup = self.cls.methods.get("setup")
         if setup is not None:
-            edits[id(setup)] = init
+            edits[id(setup)] = init + END
             return
         if not self.inherited.needs_init:
             return
@@ -571,6 +594,7 @@ def _before(
 
 def _without_gone(text: str, newline: str) -> str:
     """Drop the lines of statements that are gone, and blank lines that pile up there."""
+    text = re.sub(rf"{END}[ \t]*(#[^\r\n]*)?", "", text)
     text = re.sub(rf"@?{GONE}[ \t]*;?", GONE, text)
     kept: list[str] = []
     dropped = False

@@ -10,6 +10,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.evaluation import free_names
 from nnx_migrate.rewrite.classes.references import Remarks
 from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
 
@@ -84,7 +85,7 @@ def _parameter(
 ) -> Parameter | None:
     here = one.owner is cls
     keyword_only = one.keyword_only or (keyword_only and here) or _class_keyword_only(one.owner)
-    annotation = renderer.render(one.annotation) if here else None
+    annotation = renderer.render(one.annotation) if here else _inherited(project, cls, one)
     default = one.default
     frozen = _is_container(one.annotation)
     value = f"nnm.freeze({one.name})" if frozen else one.name
@@ -96,7 +97,8 @@ def _parameter(
         factory = options.get("default_factory")
         if factory is not None:
             text = _factory_text(project, cls, one, factory, renderer)
-            value = f"{text} if {one.name} is None else {value}"
+            value = f"{text} if {one.name} is None else {one.name}"
+            value = f"nnm.freeze({value})" if frozen else value
             remarks.imports |= {"nnm"} if frozen else set()
             return Parameter(one.name, annotation, "None", value, keyword_only)
         default = options.get("default")
@@ -104,6 +106,17 @@ def _parameter(
     if frozen:
         remarks.imports.add("nnm")
     return Parameter(one.name, annotation, text_default, value, keyword_only)
+
+
+def _inherited(project: Project, cls: ClassInfo, one: Field) -> str | None:
+    """The annotation of an inherited field, where it means the same in this file."""
+    if one.owner.module is not cls.module:
+        return None
+    for node in ast.walk(one.annotation):
+        is_name = isinstance(node, ast.Name | ast.Attribute)
+        if is_name and is_linen(project.resolve(node, one.owner.scope)):  # type: ignore[arg-type]
+            return None
+    return Renderer(project, one.owner.module).render(one.annotation)
 
 
 def _is_container(annotation: ast.expr) -> bool:

@@ -92,6 +92,25 @@ def block_text(cls: ClassInfo, body: Sequence[ast.stmt], renderer: Renderer) -> 
     return "".join(parts)
 
 
+def comments_above(cls: ClassInfo, node: ast.stmt, renderer: Renderer) -> str:
+    """The comment lines directly above ``node``, up to its own indentation."""
+    text, lines = cls.module.text, cls.module.lines
+    start = lines.line_start(renderer.span(node).start)
+    top = start
+    while top > 0:
+        above = lines.line_start(top - 1)
+        line = text[above:top].strip()
+        if line and not line.startswith("#"):
+            break
+        top = above
+    found = text[top:start].lstrip("\r\n")
+    stripped = found.lstrip(" \t")
+    if not stripped:
+        return ""
+    indent = text[start : renderer.span(node).start]
+    return stripped + indent
+
+
 def docstring_of(body: Sequence[ast.stmt]) -> ast.Expr | None:
     """The docstring statement that ``body`` begins with."""
     match body:

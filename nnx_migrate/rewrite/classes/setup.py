@@ -19,7 +19,13 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.emit import conjunction, is_attribute_name
 from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names, target_names
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.layout import Layout, block_text, docstring_of, wrapped
+from nnx_migrate.rewrite.classes.layout import (
+    Layout,
+    block_text,
+    comments_above,
+    docstring_of,
+    wrapped,
+)
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import Carried, ClassSizes
@@ -28,6 +34,7 @@ from nnx_migrate.source.project import Project
 
 RULE = "setup"
 GONE = "\ue000"  # marks a statement that leaves no line behind
+END = "\ue001"  # marks the end of a line whose comment has moved
 
 
 @dataclass(frozen=True)
@@ -87,6 +94,8 @@ class SetupConverter:
         body = [one for one in self.method.body if one is not docstring]
         body = [one for one in body if not isinstance(one, ast.Pass)]
         text = block_text(self.cls, body, renderer) if body else ""
+        if body:
+            text = comments_above(self.cls, body[0], renderer) + text
         return SetupPart(text, properties, tuple(found), tuple(built))
 
     def _construction(self, item: Item) -> Callable[[Renderer], str]:

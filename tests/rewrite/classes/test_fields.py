@@ -1,0 +1,166 @@
+"""Dataclass fields as constructor parameters, and what is inherited."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.rewrite.classes.support import convert, converted, refusal
+
+
+def init_of(source: str) -> str:
+    text = converted(source)
+    return text[text.index("def __init__") :].partition("def __call__")[0]
+
+
+def test_defaults_order_and_keyword_only_marks_are_kept() -> None:
+    text = init_of(
+        """\
+        class M(nn.Module):
+          a: int
+          b: float = 0.5
+          _: dataclasses.KW_ONLY
+          c: str = "x"
+
+          def __call__(self, x):
+            return x
+        """
+    )
+    assert text.startswith(
+        'def __init__(self, a: int, b: float = 0.5, *, c: str = "x", rngs: nnx.Rngs):'
+    )
+
+
+def test_a_default_factory_runs_for_every_instance() -> None:
+    text = init_of(
+        """\
+        class M(nn.Module):
+          sizes: list[int] = dataclasses.field(default_factory=lambda: [1, 2])
+
+          def __call__(self, x):
+            return x
+        """
+    )
+    assert "sizes: list[int] = None" in text
+    assert "self.sizes = nnm.freeze([1, 2] if sizes is None else sizes)" in text
+
+
+def test_class_valued_defaults_become_factories() -> None:
+    text = init_of(
+        """\
+        class M(nn.Module):
+          act: Callable = nn.relu
+          conv: Any = nn.Conv
+
+          def __call__(self, x):
+            return self.act(x)
+        """
+    )
+    assert "act: Callable = nnx.relu, conv: Any = nnm.factory.Conv" in text
+
+
+def test_class_variables_stay() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+          kind: "ClassVar[str]" = "m"
+          size: int = 1
+
+          def __call__(self, x):
+            return x
+        """
+    )
+    assert '  kind: "ClassVar[str]" = "m"\n' in text
+
+
+def test_an_inherited_setup_is_called() -> None:
+    text = converted(
+        """\
+        class Base(nn.Module):
+          features: int
+
+          def setup(self):
+            self.proj = nn.Dense(self.features)
+
+          def __call__(self, x):
+            return self.proj(x)
+
+
+        class Child(Base):
+          scale: float = 1.0
+
+          def __call__(self, x):
+            return self.scale * self.proj(x)
+        """
+    )
+    child = text[text.index("class Child") :]
+    assert "features: int, scale: float = 1.0, *," in child
+    assert "self.scale = scale\n" in child
+    assert "super().__init__(features=features, in_features=in_features, rngs=rngs)" in child
+
+
+def test_bases_annotations_and_isinstance_follow() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+          inner: nn.Module
+
+          def __call__(self, x):
+            assert isinstance(self.inner, nn.Module)
+            return self.inner(x)
+        """
+    )
+    assert "class M(nnx.Module):" in text
+    assert "inner: nnx.Module" in text
+    assert "isinstance(self.inner, nnx.Module)" in text
+
+
+def test_the_class_map_names_fields_and_sizes() -> None:
+    found = convert(
+        textwrap.dedent(
+            """\
+            class M(nn.Module):
+              features: int
+
+              @nn.compact
+              def __call__(self, x):
+                return nn.Dense(self.features)(x)
+            """
+        )
+    )["M"]
+    class_map = found.class_map
+    assert class_map.fields == {"features": "features"}
+    assert [one.name for one in class_map.size_arguments] == ["in_features"]
+    assert found.imports >= {"nnx"}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("  rngs: Any\n", "a field is named 'rngs'"),
+        ("  def __post_init__(self):\n    super().__post_init__()\n", "defines __post_init__"),
+        ("  def helper(self, x):\n    return nn.Dense(2)(x)\n", "helper"),
+    ],
+)
+def test_refused(body: str, reason: str) -> None:
+    found = refusal(f"class M(nn.Module):\n{body}\n  def __call__(self, x):\n    return x\n")
+    assert reason in found.reason
+
+
+def test_a_field_that_would_hide_a_global_is_refused() -> None:
+    found = refusal(
+        """\
+        def width(x):
+          return 2 * x
+
+
+        class M(nn.Module):
+          width: int
+
+          @nn.compact
+          def __call__(self, x):
+            return nn.Dense(width(self.width))(x)
+        """
+    )
+    assert "would hide the global" in found.reason

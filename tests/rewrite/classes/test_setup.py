@@ -1,0 +1,178 @@
+"""``setup`` moves into ``__init__``; lists, names and arrays follow Linen."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.rewrite.classes.support import converted, refusal
+
+
+def same(before: str, after: str) -> None:
+    assert converted(before) == textwrap.dedent(after)
+
+
+def test_statements_and_comments_move_as_they_are() -> None:
+    same(
+        '''\
+        class M(nn.Module):
+            """Doc."""
+
+            features: int = 3
+
+            def setup(self):
+                """Build."""
+                # the projection
+                self.proj = nn.Dense(self.features)  # no bias?
+
+            def __call__(self, x):
+                return self.proj(x)
+        ''',
+        '''\
+        class M(nnx.Module):
+            """Doc."""
+
+            def __init__(self, features: int = 3, *, in_features: int, rngs: nnx.Rngs):
+                self.features = features
+                # the projection
+                self.proj = nnx.Linear(in_features, self.features, rngs=rngs)  # no bias?
+
+            def __call__(self, x):
+                return self.proj(x)
+        ''',
+    )
+
+
+def test_a_list_becomes_numbered_attributes_and_a_property() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            depth: int
+
+            def setup(self):
+                self.layers = [nn.Dense(8) for i in range(self.depth)]
+
+            def __call__(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+        """
+    )
+    assert 'setattr(self, f"layers_{i}", nnx.Linear(' in text
+    assert 'return tuple(getattr(self, f"layers_{i}") for i in range(self.depth))' in text
+    assert "for layer in self.layers:" in text
+
+
+def test_an_explicit_name_is_the_path() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            def setup(self):
+                self.proj = nn.Dense(8, name="out")
+
+            def __call__(self, x):
+                return self.proj(x)
+        """
+    )
+    assert "self.out = nnx.Linear(in_features, 8, rngs=rngs)" in text
+    assert "def proj(self):\n        return self.out\n" in text
+
+
+def test_named_elements_of_a_growing_tuple_keep_their_names() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            def setup(self):
+                self.layer = (nn.Dense(8, name=str(0)),)
+                self.layer += (nn.Dense(8, name=str(1)),)
+
+            def __call__(self, x):
+                return self.layer[1](self.layer[0](x))
+        """
+    )
+    assert "self, 'layer', (nnm.named(str(0), nnx.Linear(" in text.replace(
+        "\n        ", "\n"
+    ).replace("(\n    self", "(self")
+    assert "self.layer + (nnm.named(str(1), nnx.Linear(" in text
+    assert "return nnm.get_submodules(self, 'layer')" in text
+
+
+def test_parameters_of_setup_are_read_with_an_index() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            def setup(self):
+                self.scale = self.param("scale", nn.initializers.ones, (4,))
+                self.shift = self.param("bias", nn.initializers.zeros, (4,))
+
+            def __call__(self, x):
+                return x * self.scale + self.shift
+        """
+    )
+    assert "self.scale = nnx.Param(nnx.initializers.ones(rngs.params(), (4,)))" in text
+    assert "self.bias = nnx.Param(nnx.initializers.zeros(rngs.params(), (4,)))" in text
+    assert "return x * self.scale[...] + self.bias[...]" in text
+
+
+def test_an_array_is_computed_where_it_is_read() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            length: int
+            causal: bool = True
+
+            def setup(self):
+                size = self.length
+                if self.causal:
+                    self.mask = jnp.tril(jnp.ones((size, size)))
+                self.width = 2 * size
+
+            def __call__(self, x):
+                return x * self.mask
+        """
+    )
+    assert (
+        "def mask(self):\n        return jnp.tril(jnp.ones((self.length, self.length)))\n" in text
+    )
+    assert "self.mask =" not in text
+    assert "if self.causal" not in text
+
+
+def test_a_tied_head_gets_its_kernel_in_the_call() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            size: int
+
+            def setup(self):
+                self.embed = nn.Embed(self.size, 8)
+                self.head = nn.Dense(self.size, use_bias=False)
+
+            def __call__(self, ids):
+                h = self.embed(ids)
+                table = self.embed.variables["params"]["embedding"]
+                return self.head.apply({"params": {"kernel": table.T}}, h)
+        """
+    )
+    assert "table = self.embed.embedding[...]" in text
+    assert "nnm.with_params(lambda rngs: nnx.Linear(" in text
+    assert "self.head = " not in text
+
+
+@pytest.mark.parametrize(
+    ("statement", "reason"),
+    [
+        ("self.a = nn.Dense(2, name=self.label)", "name of an attribute's submodule is computed"),
+        ("self.a = 2 * self.param('a', nn.initializers.ones, (2,))", "larger expression"),
+        ("self.a = nn.Dense(2, parent=self.scope)", "self.scope has no NNX counterpart"),
+        ("self.a = self.init(jax.random.key(0), 1)", "self.init has no NNX counterpart"),
+    ],
+)
+def test_refused(statement: str, reason: str) -> None:
+    found = refusal(
+        f"class M(nn.Module):\n  label: str = 'x'\n\n  def setup(self):\n    {statement}\n\n"
+        "  def __call__(self, x):\n    return x * self.a\n"
+    )
+    assert reason in found.reason
+    assert found.recipe
