@@ -97,7 +97,7 @@ def _relative(path: Path, base: Path) -> str:
 def _names(sources: list[SourceText], root: Path) -> dict[int, tuple[str, bool]]:
     """Import name of every file: from the first folder above it that is no package."""
     names: dict[int, tuple[str, bool]] = {}
-    seen: dict[str, int] = {}
+    seen: set[str] = set()
     paths = {source.path for source in sources}
     for source in sources:
         top = source.path.parent
@@ -109,7 +109,7 @@ def _names(sources: list[SourceText], root: Path) -> dict[int, tuple[str, bool]]
         if not name or name in seen:
             whole = _relative(source.path, root)
             name, is_package = module_name(PurePosixPath(whole.lstrip("/").replace("../", "")))
-        seen[name] = id(source)
+        seen.add(name)
         names[id(source)] = (name, is_package)
     return names
 

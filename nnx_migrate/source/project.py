@@ -110,7 +110,7 @@ class Project:
     ) -> str | None:
         match binding:
             case Import(target=target):
-                return target
+                return self._beside(target, scope.module)
             case Definition(node=node):
                 in_module = scope.module.table.get(name) == binding
                 return f"{scope.module.name}.{name}" if in_module else f"<local>.{node.name}"
@@ -120,6 +120,23 @@ class Project:
                 return f"{scope.module.name}.{name}"
             case _:
                 return None
+
+    def _beside(self, target: str, module: Module) -> str:
+        """An absolute import of a script: the file beside it comes before one of that name elsewhere.
+
+        Files of one name in several folders carry their folders in the module name, so ``models``
+        in ``wmt/train.py`` must become ``wmt.models``.
+        """
+        head, dot, rest = target.partition(".")
+        folder = PurePosixPath(module.path).parent
+        sibling = self._by_path.get(str(folder / f"{head}.py"))
+        if sibling is None or sibling is module or str(folder / "__init__.py") in self._by_path:
+            return target
+        return f"{sibling.name}{dot}{rest}"
+
+    @cached_property
+    def _by_path(self) -> dict[str, Module]:
+        return {module.path: module for module in self.modules.values()}
 
     def _star_symbol(self, name: str, scope: Scope, depth: int) -> str | None:
         if scope.lookup(name) is not None:
