@@ -11,7 +11,7 @@ from nnx_migrate.rewrite.decide import Decisions, decide
 from nnx_migrate.rewrite.imports import ImportConflict, fix_imports
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.loading import Loaded
-from nnx_migrate.rewrite.outside import OutsideContext, Remark, convert_outside
+from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, convert_outside
 from nnx_migrate.rewrite.render import Renderer, Replacement, Unrenderable
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.sizes import ClassSizes
@@ -42,8 +42,12 @@ def make_attempt(
     sizes: Mapping[str, ClassSizes],
     request: RewriteRequest,
     barred: Mapping[str, ClassRefusal],
+    untouched: frozenset[str] = frozenset(),
 ) -> Attempt:
-    """Decide about every class and render every file that changes."""
+    """Decide about every class and render every file that changes.
+
+    ``untouched``: paths of which nothing but classes may change.
+    """
     project = loaded.project
     targets = frozenset(id(module) for module in loaded.targets.values())
     decisions = decide(project, sizes, targets, request.select, request.exclude, barred)
@@ -54,16 +58,18 @@ def make_attempt(
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
     )
     for path, module in loaded.targets.items():
-        _render(project, path, module, context, attempt)
+        _render(project, path, module, None if path in untouched else context, attempt)
     return attempt
 
 
 def _render(
-    project: Project, path: str, module: Module, context: OutsideContext, attempt: Attempt
+    project: Project, path: str, module: Module, context: OutsideContext | None, attempt: Attempt
 ) -> None:
     classes = [c for c in project.linen.values() if c.module is module]
     converted = {c.name: attempt.decisions.converted.get(c.name) for c in classes}
-    outside = convert_outside(project, module, context)
+    outside = OutsideResult({}, frozenset(), ())
+    if context is not None:
+        outside = convert_outside(project, module, context)
     kept = kept_lines(module)
     edits = _without_kept(module, outside.edits, kept)
     needed = outside.imports if edits else frozenset()
