@@ -61,6 +61,7 @@ def lacks_method(name: str, method: str) -> bool:
 
 
 def never_module(name: str) -> bool:
+    """Whether a symbol surely is no Linen module and makes none."""
     top = name.partition(".")[0]
     return top in NOT_FLAX or top in ("builtins", "typing", "typing_extensions")
 
@@ -81,6 +82,7 @@ def typed(value: Value) -> Values:
 
 
 def class_of(value: Value) -> Values:
+    """The class of an instance."""
     return frozenset({value.of}) if isinstance(value, Instance) else ANY
 
 
@@ -98,10 +100,12 @@ def options(parts: Iterable[Values]) -> Values:
 
 
 def union(parts: Iterable[Values]) -> Values:
+    """Every value of every part."""
     return frozenset(value for part in parts for value in part)
 
 
 def last_name(node: ast.expr) -> str:
+    """``c`` of ``a.b.c``; empty for anything but a name."""
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
