@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -78,13 +79,26 @@ def _convert(
     decisions.converted = {}
     refused = set()
     for name in sorted(pending):
-        result = convert_class(project, project.linen[name], sizes[name], context)
+        result = _converted(project, project.linen[name], sizes[name], context)
         if isinstance(result, ConvertedClass):
             decisions.converted[name] = result
         else:
             decisions.refused[name] = result
             refused.add(name)
     return frozenset(refused)
+
+
+def _converted(
+    project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
+) -> ConvertedClass | ClassRefusal:
+    """The class converted or refused; a bug of ours refuses it and leaves the others alone."""
+    try:
+        return convert_class(project, cls, sizes, context)
+    except Exception as bug:
+        if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
+            raise
+        recipe = "please report this with the class; NNX_MIGRATE_DEBUG=1 shows the traceback"
+        return ClassRefusal(cls.node, f"the conversion failed: {bug!r}", recipe, "internal")
 
 
 def _join_cuts(decisions: Decisions, links: Links, pending: frozenset[str]) -> frozenset[str]:

@@ -6,6 +6,7 @@ A class that others construct is studied before them, so that they know which si
 from __future__ import annotations
 
 import ast
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -82,10 +83,14 @@ class Analysis:
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
         try:
             output = _run_methods(interpreter, info, root)
+            exported = info.name in self._exported
+            return finish(Study(interpreter, root, output, self.sizes_of, exported))
         except (TooDeep, RecursionError) as problem:
             return ClassSizes(problems=((info.node, f"size inference gave up: {problem}"),))
-        exported = info.name in self._exported
-        return finish(Study(interpreter, root, output, self.sizes_of, exported))
+        except Exception as bug:  # ours: it must not take the other classes down with it
+            if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
+                raise
+            return ClassSizes(problems=((info.node, f"size inference failed: {bug!r}"),))
 
     @cached_property
     def _exported(self) -> frozenset[str]:

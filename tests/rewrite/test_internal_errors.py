@@ -1,0 +1,63 @@
+"""A bug of ours in one class refuses that class and leaves the others alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nnx_migrate.model import Outcome, RewriteResult
+from nnx_migrate.rewrite import decide
+from nnx_migrate.rewrite.engine import rewrite_project
+from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.source.files import SourceText
+
+SOURCE = """\
+import flax.linen as nn
+
+
+class Good(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(x)
+
+
+class Bad(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(x)
+"""
+
+
+def _rewrite() -> RewriteResult:
+    root = Path("/")
+    source = SourceText(root / "module.py", SOURCE.encode(), SOURCE, "utf-8", bom=False)
+    return rewrite_project(RewriteRequest(root, (source,), base=root))
+
+
+def test_a_conversion_that_raises_refuses_its_class_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    convert = decide.convert_class
+
+    def broken(project, cls, sizes, context):  # type: ignore[no-untyped-def]
+        if cls.node.name == "Bad":
+            raise KeyError("lost")
+        return convert(project, cls, sizes, context)
+
+    monkeypatch.delenv("NNX_MIGRATE_DEBUG", raising=False)
+    monkeypatch.setattr(decide, "convert_class", broken)
+    result = _rewrite()
+    assert {one.name: one.outcome for one in result.classes} == {
+        "module.Good": Outcome.REWRITTEN,
+        "module.Bad": Outcome.REFUSED,
+    }
+    assert any("KeyError('lost')" in one.message for one in result.findings)
+
+
+def test_the_debug_switch_lets_the_bug_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("lost")
+
+    monkeypatch.setenv("NNX_MIGRATE_DEBUG", "1")
+    monkeypatch.setattr(decide, "convert_class", broken)
+    with pytest.raises(KeyError, match="lost"):
+        _rewrite()
