@@ -47,7 +47,7 @@ class Builder:
         """The condition under which the built ``text`` has all its sizes, if there is one."""
         passed = set()
         site = item.site
-        if site is not None and site.kind is SiteKind.CLASS:
+        if site is not None and site.symbol in self.context.new_arguments:
             child = self.context.new_arguments.get(site.symbol or "", ())
             passed = {site.sizes.get(one.name) for one in child if one.optional}
         needed = sorted((_names(text) & self.optional) - passed)
