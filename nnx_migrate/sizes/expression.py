@@ -27,6 +27,7 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
 }
 
 _INPUT = "size__"
+_OPAQUE = "opaque_at_line_"
 FOREIGN = "foreign__"  # a name of another module that __init__ cannot spell
 
 
@@ -104,6 +105,18 @@ def input_size(argument: str, axis: int) -> Expr:
 def input_shape(argument: str) -> Expr:
     """The whole shape of a call argument."""
     return name(f"{_INPUT}{_escape(argument)}__all")
+
+
+def opaque_size(local: str, line: int) -> Expr:
+    """The last axis of a local array of which nothing is known: seen only by what it is given to."""
+    return name(f"{_INPUT}{_OPAQUE}{line}.{local}__m1".replace(".", "__dot__"))
+
+
+def opaque_local(argument: str) -> str | None:
+    """The local that an argument path of :func:`opaque_size` stands for."""
+    if not argument.startswith(_OPAQUE):
+        return None
+    return argument.removeprefix(_OPAQUE).partition(".")[2]
 
 
 def is_input(identifier: str) -> bool:

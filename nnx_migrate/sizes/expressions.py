@@ -832,7 +832,7 @@ def iterate(
     from nnx_migrate.sizes.iteration import iteration_of
 
     value = evaluate(interpreter, node, frame)
-    return iteration_of(interpreter, value, target, loop_node)
+    return iteration_of(interpreter, value, target, loop_node, foreign=not frame.own)
 
 
 def _comprehension(

@@ -70,6 +70,11 @@ class Loop:
     origins: list[ast.AST] = field(default_factory=list)
     first: list[Value] = field(default_factory=list)  # items that come before the alike ones
     last: dict[str, Expr] = field(default_factory=dict)
+    foreign: bool = False  # of another class: __init__ cannot read its variables
+
+    def variable(self, identifier: str) -> str:
+        """The name of a loop variable in expressions."""
+        return f"{ex.FOREIGN}{identifier}" if self.foreign else identifier
 
 
 @dataclass

@@ -51,7 +51,11 @@ class Zipped(Value):
 
 
 def iteration_of(
-    interpreter: Interpreter, value: Value, target: ast.expr, loop_node: ast.AST
+    interpreter: Interpreter,
+    value: Value,
+    target: ast.expr,
+    loop_node: ast.AST,
+    foreign: bool = False,
 ) -> list[Value] | tuple[Value, Loop]:
     """Items one by one when they differ and are few, else one abstract item and its loop."""
     from nnx_migrate.sizes.interpreter import Loop
@@ -59,7 +63,7 @@ def iteration_of(
     items = _items(value)
     if items is not None and len(items) <= _UNROLL and not all(_plain(item) for item in items):
         return items
-    loop = Loop(loop_node)
+    loop = Loop(loop_node, foreign=foreign)
     first, rest = _parts(value)
     loop.first.extend(first)
     return _abstract(rest, target, loop), loop
@@ -147,9 +151,10 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
 def _named(target: ast.expr | None, last: Expr | None, loop: Loop) -> Value:
     match target:
         case ast.Name(id=identifier):
+            variable = loop.variable(identifier)
             if last is not None:
-                loop.last[identifier] = last
-            return Static(ex.name(identifier))
+                loop.last[variable] = last
+            return Static(ex.name(variable))
         case ast.Tuple(elts=targets):
             parts = []
             for index, one in enumerate(targets):

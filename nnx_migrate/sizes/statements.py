@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -376,6 +376,7 @@ def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | N
     value, loop = iteration
     if loop.first:
         _run_items(interpreter, statement, frame, loop.first)
+    _name_unknown(frame, statement)
     start, before = dict(frame.env), _snapshot(interpreter)
     _pass(interpreter, statement, frame, value, loop)
     problems: list[str] = []
@@ -393,8 +394,35 @@ def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | N
             _pass(interpreter, statement, frame, value, loop)
             for name in start:
                 _keep_last(start, frame.env, name)
+    _leave(frame, statement, loop)
     _settle_lists(frame, start, loop)
     return None
+
+
+def _leave(frame: Frame, statement: ast.For, loop: Loop) -> None:
+    """After a loop its variables mean the last round: sizes that read them say so."""
+    inside = {*loop.last, *(loop.variable(one) for one in target_variables(statement.target))}
+    for name, value in frame.env.items():
+        if isinstance(value, Array) and any(one and one.names & inside for one in value.tail):
+            sizes = [one and ex.substitute(one, loop.last) for one in value.tail]
+            tail = tuple(None if one and one.names & inside else one for one in sizes)
+            frame.env[name] = replace(value, tail=tail)
+
+
+def target_variables(target: ast.expr) -> set[str]:
+    """Names that a loop target binds."""
+    return {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+
+
+def _name_unknown(frame: Frame, statement: ast.For) -> None:
+    """Give unknown last sizes that enter a loop a name: one argument can hand each of them in."""
+    if not frame.own:
+        return
+    read = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name)}
+    for name in sorted(read & frame.env.keys()):
+        array = frame.env[name] if isinstance(frame.env[name], Array) else None
+        if isinstance(array, Array) and array.rank != 0 and array.axis(-1) is None:
+            frame.env[name] = array.with_last(ex.opaque_size(name, statement.lineno))
 
 
 def _run_items(

@@ -59,7 +59,7 @@ def finish(study: Study) -> ClassSizes:
         for key, entries in study.interpreter.carried.items()
     }
     needed = _needed(study, sites, carried)
-    arguments = _name_arguments(study, needed)
+    arguments = _name_arguments(study, needed, _entered(study, sites, carried))
     rename = _renamer(study, arguments)
     statics = {k: v for k, v in study.interpreter.statics.items() if v is not None}
     dims = {
@@ -514,21 +514,86 @@ def _is_param(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and _makes_param(node)
 
 
-def _name_arguments(study: Study, needed: set[str]) -> dict[str, SizeArgument]:
+def _entered(
+    study: Study, sites: dict[int, Site], carried: dict[int, tuple[tuple[str, str, str], ...]]
+) -> dict[str, str | None]:
+    """Scope name of the first submodule that meets a size nobody knows at a loop's start."""
+    before = {name: first for entries in carried.values() for name, first, _ in entries}
+    found: dict[str, str | None] = {}
+    for site in sites.values():
+        for text in site.sizes.values():
+            opaque = before.get(text, text)
+            if _INPUT.fullmatch(opaque) and ex.opaque_local(ex.input_of(opaque)[0]) is not None:
+                found.setdefault(opaque, _first_name(study, site.call))
+    return found
+
+
+def _first_name(study: Study, call: ast.Call) -> str | None:
+    """Scope name of what ``call`` builds first; its loop counts from 0."""
+    for keyword in call.keywords:
+        if keyword.arg == "name":
+            return _named(call) or _counted_name(study, call, keyword.value)
+    return _auto_name(study, call)
+
+
+def _counted_name(study: Study, call: ast.Call, name: ast.expr) -> str | None:
+    """``f"hidden_{i}"`` in the loop ``for i in range(n)`` or ``for i, x in enumerate(xs)``."""
+    parts = name.values if isinstance(name, ast.JoinedStr) else []
+    read = {ast.unparse(one.value) for one in parts if isinstance(one, ast.FormattedValue)}
+    for node in study.nodes:
+        for loop in ast.walk(node):
+            if isinstance(loop, ast.For) and any(one is call for one in ast.walk(loop)):
+                match loop.iter, loop.target:
+                    case ast.Call(func=ast.Name("range"), args=[_]), ast.Name(id=index):
+                        pass
+                    case ast.Call(func=ast.Name("enumerate"), args=[_]), ast.Tuple(
+                        elts=[ast.Name(id=index), _]
+                    ):
+                        pass
+                    case _:
+                        continue
+                if read == {index}:
+                    return "".join(
+                        str(getattr(one, "value", "")) if isinstance(one, ast.Constant) else "0"
+                        for one in parts
+                    )
+    return None
+
+
+def _opaque_argument(
+    study: Study, name: str, path: str, submodule: str | None, taken: set[str]
+) -> SizeArgument:
+    text = f"{ex.opaque_local(path)}_features"
+    while text in taken:
+        text = f"input_{text}"
+    if submodule is None:
+        study.problems.append((study.root.info.node, f"the {text} at a loop's start is unknown"))
+    optional = name in study.optional - study.required
+    return SizeArgument(text, submodule=submodule, optional=optional)
+
+
+def _name_arguments(
+    study: Study, needed: set[str], entered: dict[str, str | None]
+) -> dict[str, SizeArgument]:
     """Constructor argument of every input size in use."""
     inputs = {name: ex.input_of(name) for name in sorted(needed)}
     whole = {path for path, axis in inputs.values() if axis != -1}
     paths = list(dict.fromkeys(path for path, _ in inputs.values()))
     first = _first_argument(study)
-    taken = {one.name for one in study.root.info.fields}
+    taken = {one.name for one in study.root.info.fields} | _local_sizes(study) | set(study.opaque)
     arguments = {}
+    named: dict[str, str] = {}  # path -> argument name: axes of one input share theirs
     for name, (path, axis) in inputs.items():
+        if ex.opaque_local(path) is not None:
+            arguments[name] = _opaque_argument(study, name, path, entered.get(name), taken)
+            continue
         is_whole = path in whole
         text = _argument_name(
             path, is_whole, paths == [path] and path == first and not study.opaque
         )
-        while text in taken:
+        while text in taken or text in (t for p, t in named.items() if p != path):
             text = f"input_{text}"
+        named[path] = text
         optional = name in study.optional - study.required
         arguments[name] = SizeArgument(
             text,
@@ -538,6 +603,11 @@ def _name_arguments(study: Study, needed: set[str]) -> dict[str, SizeArgument]:
             optional=optional,
         )
     return arguments
+
+
+def _local_sizes(study: Study) -> set[str]:
+    """Names that ``__init__`` already gives to sizes that loops change."""
+    return {name for entries in study.interpreter.carried.values() for name, _, _ in entries}
 
 
 def _method_with(study: Study, path: str) -> str:

@@ -52,7 +52,7 @@ def _run(steps: Sequence[Step], tainted: set[str], replaced: Replaced, found: Ta
             case Bind(node=node, defines=defines, mutates=mutates):
                 value = _value(node)
                 if tainted_name(value, tainted, replaced):
-                    tainted |= defines | mutates
+                    tainted |= (defines | mutates) - {"self"}  # self.sow(...) leaves the fields
                 else:
                     tainted -= defines
             case Branch(test=test, body=body, orelse=orelse):
@@ -98,7 +98,7 @@ def _assigned(steps: Sequence[Step]) -> set[str]:
     for step in steps:
         match step:
             case Bind(defines=defines, mutates=mutates):
-                names |= defines | mutates
+                names |= (defines | mutates) - {"self"}
             case Branch(body=body, orelse=orelse):
                 names |= _assigned(body) | _assigned(orelse)
             case Loop(body=body):

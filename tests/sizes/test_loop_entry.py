@@ -1,0 +1,51 @@
+"""Sizes that nobody knows where a loop starts, and loop variables where it ends."""
+
+from __future__ import annotations
+
+from nnx_migrate.sizes import ClassSizes
+from tests.sizes.inference import sizes_of
+
+MLP = """
+class MLP(nn.Module):
+    sizes: tuple
+    @nn.compact
+    def __call__(self, x):
+        x = x.reshape((x.shape[0], -1))
+        for index, size in enumerate(self.sizes):
+            x = nn.Dense(size{name})(x)
+        return x
+class Model(nn.Module):
+    sizes: tuple
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(MLP(self.sizes)(x))
+"""
+
+
+def arguments(sizes: ClassSizes) -> list[tuple[str, str | None]]:
+    return [(one.name, one.submodule) for one in sizes.new_arguments]
+
+
+def test_an_unknown_size_that_enters_a_loop_is_one_argument() -> None:
+    found = sizes_of(MLP.format(name=""), "MLP")
+    assert found.problems == ()
+    assert arguments(found) == [("input_x_features", "Dense_0")]
+
+
+def test_the_argument_names_the_first_submodule_of_a_counted_name() -> None:
+    found = sizes_of(MLP.format(name=", name=f'hidden_{index}'"), "MLP")
+    assert arguments(found) == [("input_x_features", "hidden_0")]
+
+
+def test_a_name_that_the_loop_does_not_count_is_refused() -> None:
+    found = sizes_of(MLP.format(name=", name=f'hidden_{size}'"), "MLP")
+    assert [text for _, text in found.problems] == [
+        "the input_x_features at a loop's start is unknown"
+    ]
+
+
+def test_a_loop_variable_of_another_class_is_its_last_value_afterwards() -> None:
+    found = sizes_of(MLP.format(name=""))
+    sizes = [dict(site.sizes) for site in found.sites.values() if site.class_name == "Dense"]
+    assert sizes == [{"in_features": "self.sizes[-1]"}]
+    assert arguments(found) == [("MLP_0_input_x_features", "MLP_0/Dense_0")]
