@@ -239,13 +239,25 @@ def _array_method(
     if name == "astype":
         return as_array(base) or Unknown()
     if name in ("set", "add", "multiply", "get"):  # x.at[...].set(...)
-        return Unknown("an indexed update")
+        return _updated(interpreter, node, frame)
     if name == "reshape" and len(args) != 1:
         args = (Sequence(args),)
     if name == "transpose" and len(args) > 1:
         args = (Sequence(args),)
     symbol = f"jax.numpy.{name}"
     return call_library(interpreter, symbol, (base, *args), kwargs, node, frame)
+
+
+def _updated(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
+    """``x.at[...].set(y)`` has the shape of ``x``."""
+    from nnx_migrate.sizes.expressions import evaluate
+
+    match node.func:
+        case ast.Attribute(
+            value=ast.Subscript(value=ast.Attribute(value=array, attr="at")), attr=method
+        ) if method != "get":
+            return as_array(evaluate(interpreter, array, frame)) or Unknown("an indexed update")
+    return Unknown("an indexed update")
 
 
 def _record_method(

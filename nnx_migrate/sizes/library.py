@@ -338,12 +338,14 @@ def _concatenate(call: LibraryCall) -> Value:
         return Unknown("concatenation of unknown many")
     arrays = [as_array(one) for one in listed.items] if isinstance(listed, Sequence) else []
     known = [array for array in arrays if array]
-    if not known or len(known) != len(arrays):
+    if not known:
         return Unknown("concatenation of unknown values")
     name = "dimension" if "lax" in call.symbol else "axis"
     axis = call.number(1, name, 0)
     if axis is None:
         return Array()
+    if len(known) != len(arrays):
+        known = [one or Array() for one in arrays]
     return _joined(known, axis)
 
 
@@ -623,16 +625,21 @@ def _pool(call: LibraryCall) -> Value:
         return Unknown("pooling of an unknown value")
     if kernel is None:
         return Array((array.axis(-1),), array.rank)
-    strides_value = call.get(2, "strides")
-    given = shapes.shape_of(strides_value) if strides_value is not None else None
-    strides = given if given and len(given) == len(kernel) else (ex.literal(1),) * len(kernel)
-    padding = call.get(3, "padding") or Static(ex.literal("VALID"))
+    strides = _strides(call.get(2, "strides"), len(kernel))
+    pads = shapes.paddings(call.get(3, "padding") or Static(ex.literal("VALID")), len(kernel))
     spatial = [
-        shapes.window(array.axis(i - len(kernel) - 1), k, s, padding)
-        for i, (k, s) in enumerate(zip(kernel, strides, strict=True))
+        shapes.window(array.axis(i - len(kernel) - 1), k, s, pad)
+        for i, (k, s, pad) in enumerate(zip(kernel, strides, pads, strict=True))
     ]
     lead = array.axis(-len(kernel) - 2)
     return Array((lead, *spatial, array.axis(-1)), array.rank or len(kernel) + 2)
+
+
+def _strides(given: Value | None, count: int) -> tuple[Dim, ...]:
+    if given is None or (isinstance(given, Static) and given.expr == ex.literal(None)):
+        return (ex.literal(1),) * count
+    sizes = shapes.shape_of(given)
+    return sizes if sizes is not None and len(sizes) == count else (None,) * count
 
 
 def _attention(call: LibraryCall) -> Value:

@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes.summaries import jraph
+from nnx_migrate.sizes.summaries import arrays, einops, jraph
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.library import LibraryCall
     from nnx_migrate.sizes.values import Value
 
-SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {**jraph.SUMMARIES}
+SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
+    **einops.SUMMARIES,
+    **arrays.SUMMARIES,
+    **jraph.SUMMARIES,
+}

@@ -1,0 +1,43 @@
+"""Shapes of einops, jax.image, convolutions, indexed updates and partly known concatenations."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sizes.inference import compact, in_features, problems, sizes_of
+
+IMPORTS = "import einops"
+
+
+@pytest.mark.parametrize(
+    ("made", "size"),
+    [
+        ("einops.rearrange(nn.Dense(12)(x), 'b n (h d) -> b h n d', h=3)", "4"),
+        ("einops.rearrange(nn.Dense(12)(x), '... (h d) -> ... h d', d=2)", "2"),
+        ("einops.rearrange(nn.Conv(5, (1, 1))(x), 'b h w c -> b (h w) c')", "5"),
+        ("einops.repeat(nn.Dense(7)(x), 'b c -> b n c', n=4)", "7"),
+        ("jax.image.resize(nn.Conv(5, (1, 1))(x), (1, 8, 8, 5), 'nearest')", "5"),
+        ("nn.Dense(7)(x).at[0].set(1.0)", "7"),
+        ("jnp.concatenate([jnp.zeros((1, 1, 6)), mystery(nn.Dense(2)(x))], axis=1)", "6"),
+    ],
+)
+def test_the_last_axis_is_known(made: str, size: str) -> None:
+    found = sizes_of(compact(f"y = {made}\nreturn nn.Dense(3)(y)", before=IMPORTS))
+    assert in_features(found)[-1] == size
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "einops.rearrange(x, pattern)",
+        "einops.rearrange(nn.Dense(12)(x), 'b (n c) -> b n c', n=m)",
+        "jnp.concatenate([jnp.zeros((1, 1, 6)), mystery(x)], axis=-1)",
+        "x.at[0].get()",
+    ],
+)
+def test_a_last_axis_that_nobody_knows_stays_open(made: str) -> None:
+    body = f"y = {made}\nfor i in range(3):\n    nn.Dense(3)(mystery(y))\nreturn y"
+    found = sizes_of(compact(body, arguments="x, pattern, m", before=IMPORTS))
+    assert problems(found) == [
+        "the in_features of this submodule is unknown and it is built in a loop"
+    ]
