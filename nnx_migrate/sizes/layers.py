@@ -159,14 +159,15 @@ def _conv(call: LayerCall) -> Outcome:
     kernel = shapes.shape_of(call.field("kernel_size"))
     spatial: list[Expr | None] = []
     if kernel is not None:
-        strides = _spread(call.field("strides"), len(kernel))
-        dilation = _spread(call.field("kernel_dilation"), len(kernel))
-        padding = call.field("padding")
-        padding = constant("SAME") if isinstance(padding, Unknown) and not padding.why else padding
-        padding = constant("SAME") if "padding" not in call.layer.arguments else padding
+        strides = _spread(call, "strides", len(kernel))
+        dilation = _spread(call, "kernel_dilation", len(kernel))
+        padding = call.layer.arguments.get("padding", constant("SAME"))
+        pads = shapes.paddings(padding, len(kernel))
+        if "input_dilation" in call.layer.arguments:
+            pads = (None,) * len(kernel)
         spatial = [
-            shapes.window(array.axis(i - len(kernel) - 1), k, s, padding, d)
-            for i, (k, s, d) in enumerate(zip(kernel, strides, dilation, strict=True))
+            shapes.window(array.axis(i - len(kernel) - 1), k, s, pad, d)
+            for i, (k, s, d, pad) in enumerate(zip(kernel, strides, dilation, pads, strict=True))
         ]
     lead = [array.axis(-len(spatial) - 2)] if kernel is not None else []
     rank = array.rank if array.rank is not None or kernel is None else len(kernel) + 2
@@ -174,9 +175,10 @@ def _conv(call: LayerCall) -> Outcome:
     return {"in_features": array.axis(-1)}, out
 
 
-def _spread(value: Value, count: int) -> tuple[Expr | None, ...]:
+def _spread(call: LayerCall, field: str, count: int) -> tuple[Expr | None, ...]:
     """A stride or dilation as one size per spatial axis."""
-    if isinstance(value, Unknown):
+    value = call.layer.arguments.get(field)
+    if value is None:
         return (_ONE,) * count
     sizes = shapes.shape_of(value)
     if sizes is None and isinstance(value, Static):  # a field: an int or a tuple, indexable or not
@@ -205,7 +207,7 @@ def _conv_transpose(call: LayerCall) -> Outcome:
             (call.size("features"),), None
         )
     same = "padding" not in call.layer.arguments or call.size("padding") == ex.literal("SAME")
-    strides = _spread(call.field("strides"), len(kernel))
+    strides = _spread(call, "strides", len(kernel))
     spatial = [
         _times(array.axis(i - len(kernel) - 1), stride) if same else None
         for i, stride in enumerate(strides)

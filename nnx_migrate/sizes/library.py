@@ -628,7 +628,7 @@ def _pool(call: LibraryCall) -> Value:
     strides = _strides(call.get(2, "strides"), len(kernel))
     pads = shapes.paddings(call.get(3, "padding") or Static(ex.literal("VALID")), len(kernel))
     spatial = [
-        shapes.window(array.axis(i - len(kernel) - 1), k, s, pad)
+        shapes.window(array.axis(i - len(kernel) - 1), k, s, pad, ex.literal(1))
         for i, (k, s, pad) in enumerate(zip(kernel, strides, pads, strict=True))
     ]
     lead = array.axis(-len(kernel) - 2)

@@ -173,11 +173,43 @@ def contract_last(left: Array, right: Array) -> Array:
     return Array((rows, right.axis(-1)), left.rank)
 
 
-def window(size: Dim, kernel: Dim, stride: Dim, padding: Value, dilation: Dim = None) -> Dim:
-    """Output size of one spatial axis of a convolution or pooling."""
+def paddings(padding: Value, count: int) -> tuple[int | str | None, ...]:
+    """Padding of each spatial axis: its total, "SAME", "VALID", or None when unknown.
+
+    Linen takes a name, one number for all sides, or per axis a number or a (low, high) pair.
+    """
+    if isinstance(padding, Static) and padding.expr.is_constant:
+        given = padding.expr.constant
+        if isinstance(given, str):
+            return (given,) * count
+        if isinstance(given, int):
+            return (2 * given,) * count
+        items: list[object] = list(given) if isinstance(given, tuple) else []
+        return tuple(map(_both_sides, items)) if len(items) == count else (None,) * count
+    if isinstance(padding, Sequence) and len(padding.items) == count:
+        return tuple(_both_sides(_plain(item)) for item in padding.items)
+    return (None,) * count
+
+
+def _plain(value: Value) -> object:
+    if isinstance(value, Static):
+        return value.expr.constant if value.expr.is_constant else None
+    return tuple(map(_plain, value.items)) if isinstance(value, Sequence) else None
+
+
+def _both_sides(given: object) -> int | None:
+    match given:
+        case int():
+            return 2 * given
+        case (int(low), int(high)):
+            return low + high
+    return None
+
+
+def window(size: Dim, kernel: Dim, stride: Dim, mode: int | str | None, dilation: Dim) -> Dim:
+    """Output size of one spatial axis of a convolution or pooling; ``mode`` is its padding."""
     if size is None or stride is None:
         return None
-    mode = padding.expr.constant if isinstance(padding, Static) and padding.expr.is_constant else 0
     if mode == "SAME":
         negative = _negated(size)
         if is_one(stride):
@@ -189,11 +221,13 @@ def window(size: Dim, kernel: Dim, stride: Dim, padding: Value, dilation: Dim = 
         )
     if kernel is None or (mode != "VALID" and not isinstance(mode, int)):
         return None
+    if dilation is None:
+        return None
     spread = kernel
-    if dilation is not None and not is_one(dilation):
+    if not is_one(dilation):
         inner = ex.binary(kernel, ast.Sub(), ex.literal(1))
         spread = ex.binary(ex.binary(inner, ast.Mult(), dilation), ast.Add(), ex.literal(1))
-    pad = 0 if mode == "VALID" else 2 * int(mode)
+    pad = mode if isinstance(mode, int) else 0
     padded = ex.binary(size, ast.Add(), ex.literal(pad))
     room = ex.binary(padded, ast.Sub(), spread)
     steps = ex.binary(room, ast.FloorDiv(), stride)

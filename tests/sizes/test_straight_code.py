@@ -1,0 +1,274 @@
+"""Sizes along code without loops: layers, array functions, conditions."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sizes.inference import arguments, compact, dims, in_features, problems, sites, sizes_of
+
+HEAD = "return nn.Dense(3)(x)"
+
+
+def head(body: str, fields: str = "", args: str = "x", layer: str = "nn.Dense(3)") -> str | None:
+    """``in_features`` of the last layer of a body."""
+    result = sizes_of(compact(f"{body}\nreturn {layer}(x)", fields, args))
+    assert problems(result) == []
+    return sites(result)[layer].get("in_features")
+
+
+def test_a_chain_passes_the_features_of_each_layer_to_the_next() -> None:
+    result = sizes_of(compact("x = nn.Dense(8)(x)\nx = nn.relu(x)\nreturn nn.Dense(3)(x)"))
+    assert in_features(result) == ["in_features", "8"]
+    assert arguments(result) == ["in_features"]
+    assert result.out_features == "3"
+
+
+def test_features_may_come_from_fields() -> None:
+    fields = "width: int;config: Any"
+    assert head("x = nn.Dense(self.width)(x)", fields) == "self.width"
+    assert head("x = nn.Dense(self.config.dim)(x)", fields) == "self.config.dim"
+    assert head("x = nn.Dense(self.config.mlp['dim'])(x)", fields) == "self.config.mlp['dim']"
+    assert head("c = self.config\nx = nn.Dense(4 * c.dim)(x)", fields) == "4 * self.config.dim"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x = nn.Dense(8)(x) + 1", "8"),
+        ("x = nn.gelu(nn.Dense(8)(x)) * 0.5", "8"),
+        ("y = nn.Dense(8)(x)\nx = y + nn.Dense(8)(y)", "8"),
+        ("a = nn.Dense(4)(x)\nx = jnp.concatenate([a, x], axis=-1)", "4 + x_features"),
+        ("a = nn.Dense(4)(x)\nb = nn.Dense(5)(x)\nx = jnp.concatenate((a, b), -1)", "9"),
+        ("a, b = jnp.split(nn.Dense(8)(x), 2, axis=-1)\nx = a * b", "4"),
+        ("a = nn.Dense(8)(x)\nx = jnp.stack([a, a], axis=-1)", "2"),
+        ("x = nn.Dense(8)(x).mean(axis=1)", "8"),
+        ("x = jnp.mean(nn.Dense(8)(x), axis=(0, 1))", "8"),
+        ("x = jnp.sum(nn.Dense(8)(x), axis=-1, keepdims=True)", "1"),
+        ("x = x[..., None]", "1"),
+        ("x = nn.Dense(8)(x)[..., 2:]", "6"),
+        ("x = nn.Dense(8)(x)[..., :-3]", "5"),
+        ("x = nn.Dense(8)(x)[..., -3:]", "3"),
+        ("x = nn.Dropout(0.1)(nn.LayerNorm()(nn.Dense(8)(x)), deterministic=True)", "8"),
+        ("x = nn.Embed(10, 6)(x)", "6"),
+        ("x = jnp.expand_dims(nn.Dense(8)(x), 1)", "8"),
+        ("x = jax.lax.stop_gradient(nn.Dense(8)(x)).astype(jnp.float32)", "8"),
+        ("x = nn.Dense(6)(x)\nx = x.reshape((x.shape[0], 2, 3))", "3"),
+        ("x = nn.Dense(6)(x)\nx = x.reshape(-1, 3)", "3"),
+        ("x = nn.Dense(6)(x).reshape((-1, 2, 3)).transpose((0, 2, 1))", "2"),
+        ("x = nn.Dense(6)(x).reshape((-1, 2, 3)).swapaxes(1, 2)", "2"),
+        ("x = jnp.zeros((2, 7))", "7"),
+        ("x = jax.nn.one_hot(x, 9)", "9"),
+        ("x = jnp.einsum('bi,ij->bj', x, jnp.zeros((4, 5)))", "5"),
+        ("x = x @ self.param('w', nn.initializers.ones, (4, 5))", "5"),
+        ("x = jnp.where(x > 0, nn.Dense(8)(x), 0)", "8"),
+        ("x = nn.DenseGeneral((2, 4))(x)", "4"),
+        ("x = nn.DenseGeneral(features=6, axis=(-2, -1))(x)", "6"),
+    ],
+)
+def test_array_code_is_followed(body: str, expected: str) -> None:
+    found = head(body)
+    assert found in (expected, expected.replace("x_features", "in_features"))
+
+
+def test_heads_are_split_and_merged() -> None:
+    body = """
+        q = nn.Dense(self.heads * self.dim)(x)
+        q = q.reshape(x.shape[0], x.shape[1], self.heads, self.dim)
+        weights = nn.softmax(jnp.einsum('blhd,bmhd->bhlm', q, q))
+        y = jnp.einsum('bhlm,bmhd->blhd', weights, q)
+        y = y.reshape(x.shape[0], x.shape[1], self.heads * self.dim)
+        return nn.Dense(x.shape[-1])(y)
+        """
+    result = sizes_of(compact(body, "heads: int;dim: int"))
+    assert in_features(result) == ["in_features", "self.heads * self.dim"]
+    assert "in_features" in dims(result)
+    assert result.out_features == "in_features"
+
+
+def test_a_shape_that_is_read_becomes_an_argument() -> None:
+    result = sizes_of(compact("y = nn.Dense(2 * x.shape[-1])(x)\nreturn nn.Dense(4)(x + y)"))
+    assert arguments(result) == ["in_features"]
+    assert "2 * in_features" in dims(result)
+
+
+def test_a_parameter_of_a_read_shape() -> None:
+    body = "w = self.param('w', nn.initializers.ones, (x.shape[-1], 3))\nreturn nn.Dense(2)(x @ w)"
+    result = sizes_of(compact(body))
+    assert in_features(result) == ["3"]
+    assert "(in_features, 3)" in dims(result)
+
+
+# ---- images
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x = nn.Conv(4, (3, 3))(x)", "x_shape[-3] * x_shape[-2] * 4"),
+        (
+            "x = nn.Conv(4, (3, 3), padding='VALID')(x)",
+            "(x_shape[-3] - 3 + 1) * (x_shape[-2] - 3 + 1) * 4",
+        ),
+        (
+            "x = nn.Conv(4, (3, 3), strides=(2, 2))(x)",
+            "-(-x_shape[-3] // 2) * -(-x_shape[-2] // 2) * 4",
+        ),
+    ],
+)
+def test_a_flattened_image_needs_its_whole_shape(body: str, expected: str) -> None:
+    body += "\nx = x.reshape((x.shape[0], -1))\nreturn nn.Dense(3)(x)"
+    result = sizes_of(compact(body))
+    (argument,) = result.new_arguments
+    assert (argument.name, argument.argument, argument.axis) == ("x_shape", "x", None)
+    text = sites(result)["nn.Dense(3)"]["in_features"]
+    for shape in ((7, 9, 1), (12, 30, 3), (28, 28, 1)):
+        assert eval(text, {"x_shape": shape}) == eval(expected, {"x_shape": shape})
+
+
+@pytest.mark.parametrize(
+    ("layer", "output"),
+    [
+        ("nn.Conv(4, (3, 3))", (13, 10)),
+        ("nn.Conv(4, (3, 3), strides=2)", (7, 5)),
+        ("nn.Conv(4, (3, 3), strides=(2, 1), padding='VALID')", (6, 8)),
+        ("nn.Conv(4, (5, 2), padding='SAME', strides=(3, 3))", (5, 4)),
+        ("nn.Conv(4, (3, 3), kernel_dilation=2, padding='VALID')", (9, 6)),
+        ("nn.Conv(4, (3, 3), padding=((1, 2), (0, 0)))", (14, 8)),
+        ("nn.Conv(4, (3, 3), padding=1)", (13, 10)),
+    ],
+)
+def test_convolutions_shrink_images_as_linen_does(layer: str, output: tuple[int, int]) -> None:
+    import jax
+    from flax import linen as nn
+
+    image = jax.ShapeDtypeStruct((1, 13, 10, 3), "float32")
+    module = eval(layer, {"nn": nn})
+    traced, _ = jax.eval_shape(module.init_with_output, jax.random.key(0), image)
+    assert traced.shape[1:3] == output
+    result = sizes_of(
+        compact(f"x = {layer}(x)\nx = x.reshape((x.shape[0], -1))\nreturn nn.Dense(3)(x)")
+    )
+    text = sites(result)["nn.Dense(3)"]["in_features"]
+    names = {"x_shape": image.shape, "Dense_0_in_features": output[0] * output[1] * 4}
+    assert eval(text, names) == output[0] * output[1] * 4
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        "nn.Conv(4, (3, 3), padding=self.option)",
+        "nn.Conv(4, (3, 3), strides=read(self.option), padding='VALID')",
+        "nn.Conv(4, (3, 3), kernel_dilation=read(self.option), padding='VALID')",
+        "nn.Conv(4, (3, 3), input_dilation=2)",
+        "nn.Conv(4, (3, 3), padding='CIRCULAR')",
+        "nn.Conv(4, (3, 3), padding=((1, 2),))",
+        "nn.Conv(4, self.option)",
+    ],
+)
+def test_an_image_of_unknown_size_asks_for_the_size_of_the_layer_behind(layer: str) -> None:
+    body = f"x = {layer}(x)\nx = x.reshape((x.shape[0], -1))\nreturn nn.Dense(3)(x)"
+    result = sizes_of(compact(body, "option: Any = None", before="from other import read"))
+    assert sites(result)["nn.Dense(3)"]["in_features"] == "Dense_0_in_features"
+
+
+def test_pooling_over_all_positions_leaves_the_channels() -> None:
+    body = "x = nn.avg_pool(nn.Conv(4, (3, 3))(x), (2, 2))\nx = x.mean(axis=(1, 2))"
+    assert head(body) == "4"
+
+
+# ---- conditions
+
+
+def test_a_condition_on_a_field_chooses_the_size() -> None:
+    body = "if self.wide:\n    x = nn.Dense(8)(x)\nelse:\n    x = nn.Dense(4)(x)\n" + HEAD
+    result = sizes_of(compact(body, "wide: bool = True"))
+    assert in_features(result) == ["in_features", "in_features", "8 if self.wide else 4"]
+    reached = {site.reached for site in result.sites.values()}
+    assert reached == {"self.wide", "not self.wide", None}
+
+
+def test_a_condition_without_else_keeps_the_size_otherwise() -> None:
+    body = "if self.wide:\n    x = nn.Dense(8)(x)"
+    assert head(body, "wide: bool = True") in (
+        "8 if self.wide else in_features",
+        "8 if self.wide else x_features",
+    )
+
+
+def test_branches_of_a_call_argument_that_agree_give_a_size() -> None:
+    body = "if train:\n    x = nn.Dense(8)(x)\nelse:\n    x = nn.Dense(8, name='other')(x)"
+    assert head(body, args="x, train") == "8"
+
+
+def test_branches_of_a_call_argument_that_disagree_give_an_opaque_argument() -> None:
+    body = "if train:\n    x = nn.Dense(8)(x)\nelse:\n    x = nn.Dense(4)(x)\n" + HEAD
+    result = sizes_of(compact(body, arguments="x, train"))
+    opaque = next(one for one in result.new_arguments if one.submodule)
+    assert (opaque.name, opaque.submodule, opaque.optional) == (
+        "Dense_2_in_features",
+        "Dense_2",
+        False,
+    )
+    assert sites(result)["nn.Dense(3)"]["in_features"] == "Dense_2_in_features"
+
+
+def test_a_size_that_only_some_calls_reach_is_optional() -> None:
+    body = "x = nn.Dense(8)(x)\nif extra is not None:\n    x = x + nn.Dense(8, name='e')(extra)\n"
+    body += HEAD
+    result = sizes_of(compact(body, arguments="x, extra=None"))
+    assert {one.name: one.optional for one in result.new_arguments} == {
+        "extra_features": True,
+        "x_features": False,
+    }
+
+
+def test_a_comparison_of_shapes_becomes_one_of_sizes() -> None:
+    body = """
+        residual = x
+        y = nn.Dense(self.width)(x)
+        if residual.shape != y.shape:
+            residual = nn.Dense(self.width, name='proj')(residual)
+        return residual + y
+        """
+    result = sizes_of(compact(body, "width: int"))
+    assert dims(result) == {"in_features != self.width"}
+    assert result.out_features == "self.width"
+
+
+def test_a_branch_that_is_never_taken_builds_nothing() -> None:
+    result = sizes_of(compact("if False:\n    x = nn.Dense(8)(x)\n" + HEAD))
+    assert sites(result) == {"nn.Dense(3)": {"in_features": "in_features"}}
+
+
+# ---- several inputs
+
+
+def test_each_input_gets_an_argument_of_its_name() -> None:
+    result = sizes_of(compact("return nn.Dense(2)(x) + nn.Dense(2)(y)", arguments="x, y"))
+    assert arguments(result) == ["x_features", "y_features"]
+
+
+def test_items_of_a_tuple_argument_are_inputs() -> None:
+    body = "a, b = inputs\nreturn nn.Dense(2)(a) + nn.Dense(5)(b)"
+    result = sizes_of(compact(body, arguments="inputs"))
+    assert {one.argument for one in result.new_arguments} == {"inputs[0]", "inputs[1]"}
+
+
+def test_attention_has_the_sizes_of_query_and_memory() -> None:
+    layer = "nn.MultiHeadDotProductAttention(num_heads=2)"
+    result = sizes_of(compact(f"return {layer}(x, kv)", arguments="x, kv"))
+    assert sites(result)[layer] == {"in_features": "x_features", "in_kv_features": "kv_features"}
+    same = sizes_of(compact(f"return {layer}(x, x)"))
+    assert sites(same)[layer] == {"in_features": "in_features"}
+
+
+def test_a_recurrent_layer_passes_the_features_of_its_cell() -> None:
+    assert head("x = nn.RNN(nn.LSTMCell(7))(x)") == "7"
+    assert head("c, x = nn.GRUCell(7)(c, x)", args="c, x") == "7"
+    both = "x = nn.Bidirectional(nn.RNN(nn.LSTMCell(7)), nn.RNN(nn.GRUCell(5)))(x)"
+    assert head(both) == "12"
+
+
+def test_a_field_that_shares_an_argument_name_is_not_overwritten() -> None:
+    result = sizes_of(compact("return nn.Dense(2)(x)", "in_features: int = 3"))
+    assert arguments(result) == ["input_in_features"]
