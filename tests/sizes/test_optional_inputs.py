@@ -1,0 +1,155 @@
+"""Inputs that may be None, layers that come in as fields, and names of the sizes left open."""
+
+from __future__ import annotations
+
+from nnx_migrate.sizes import ClassSizes
+from tests.sizes.inference import sizes_of
+
+ATTENTION = """
+class Attention(nn.Module):
+    def setup(self):
+        self.q, self.k = nn.Dense(8), nn.Dense(8)
+    def __call__(self, x, memory=None):
+        keys = self.k(x) if memory is None else self.k(memory)
+        return self.q(x) + keys.sum()
+class Model(nn.Module):
+    causal: bool
+    def setup(self):
+        self.own = Attention()
+        self.cross = Attention()
+    def __call__(self, x, memory=None, other=None):
+        x = self.own(x)
+        {test}
+            x = self.cross(x, memory)
+        return x
+"""
+
+
+def passed(sizes: ClassSizes, cls: str = "main.Attention") -> list[dict[str, str]]:
+    return [dict(site.sizes) for site in sizes.sites.values() if site.symbol == cls]
+
+
+def optional(sizes: ClassSizes) -> dict[str, bool]:
+    return {one.name: one.optional for one in sizes.new_arguments}
+
+
+def test_a_size_that_two_inputs_may_give_is_named_after_the_attribute() -> None:
+    found = sizes_of(ATTENTION.format(test="if True:"), "Attention")
+    assert [(one.name, one.submodule) for one in found.new_arguments] == [
+        ("x_features", None),
+        ("k_in_features", "k"),
+    ]
+
+
+def test_an_input_is_known_to_be_there_where_it_was_compared_with_none() -> None:
+    found = sizes_of(ATTENTION.format(test="if memory is not None:"))
+    assert passed(found) == [
+        {"x_features": "x_features", "k_in_features": "x_features"},
+        {"x_features": "8", "k_in_features": "memory_features"},
+    ]
+    assert optional(found) == {"x_features": False, "memory_features": True}
+
+
+def test_a_local_that_holds_the_comparison_counts_too() -> None:
+    test = "known = self.causal and memory is not None\n        if known:"
+    found = sizes_of(ATTENTION.format(test=test))
+    assert passed(found)[1] == {"x_features": "8", "k_in_features": "memory_features"}
+
+
+def test_the_comparison_is_forgotten_when_the_input_changes() -> None:
+    test = "known = memory is not None\n        memory = other\n        if known:"
+    found = sizes_of(ATTENTION.format(test=test))
+    assert passed(found)[1]["k_in_features"] == "cross_k_in_features"
+
+
+def test_the_comparison_of_one_branch_says_nothing_after_it() -> None:
+    test = (
+        "known = True\n        if self.causal:\n            known = memory is not None\n"
+        "        if known:"
+    )
+    found = sizes_of(ATTENTION.format(test=test))
+    assert passed(found)[1]["k_in_features"] == "cross_k_in_features"
+
+
+def test_nothing_is_known_where_the_input_may_be_none() -> None:
+    found = sizes_of(ATTENTION.format(test="if self.causal:"))
+    assert passed(found)[1]["k_in_features"] == "cross_k_in_features"
+
+
+def test_what_an_optional_size_is_passed_to_stays_optional() -> None:
+    outer = ATTENTION.format(test="if memory is not None:") + (
+        "class Outer(nn.Module):\n"
+        "    def setup(self):\n"
+        "        self.model = Model(True)\n"
+        "    def __call__(self, x, memory=None):\n"
+        "        return self.model(x, memory)\n"
+    )
+    assert optional(sizes_of(outer, "Outer")) == {"x_features": False, "memory_features": True}
+
+
+EMBEDDER = """
+class Model(nn.Module):
+    layer: {annotation}
+    def setup(self):
+        self.head = nn.Dense(3)
+    def __call__(self, tokens):
+        return self.head(self.layer(tokens))
+"""
+
+
+def test_an_embedding_that_comes_in_as_a_field_gives_its_features() -> None:
+    found = sizes_of(EMBEDDER.format(annotation="nn.Embed"))
+    assert [dict(site.sizes) for site in found.sites.values()] == [
+        {"in_features": "self.layer.features"}
+    ]
+
+
+def test_another_layer_that_comes_in_as_a_field_hides_its_size() -> None:
+    found = sizes_of(EMBEDDER.format(annotation="nn.Dense"))
+    assert [one.name for one in found.new_arguments] == ["head_in_features"]
+
+
+def test_an_open_size_and_an_input_size_never_share_a_name() -> None:
+    source = """
+class Inner(nn.Module):
+    def setup(self):
+        self.d = nn.Dense(4)
+        self.e = nn.Dense(4)
+    def __call__(self, states, memory_states):
+        return self.d(states) + self.e(memory_states)
+class Model(nn.Module):
+    def setup(self):
+        self.memory = Inner()
+    def __call__(self, x, memory_states):
+        return self.memory(mystery(x), memory_states)
+"""
+    found = sizes_of(source)
+    assert passed(found, "main.Inner") == [
+        {
+            "memory_states_features": "input_memory_states_features",
+            "states_features": "memory_states_features",
+        }
+    ]
+
+
+def test_local_classes_without_sizes_get_none() -> None:
+    source = """
+class One(nn.Module):
+    width: int
+    @nn.compact
+    def __call__(self, x):
+        return x + self.param("b", nn.initializers.zeros, (self.width,))
+class Two(One):
+    pass
+class Model(nn.Module):
+    wide: bool
+    def setup(self):
+        if self.wide:
+            kind = One
+        else:
+            kind = Two
+        self.layer = kind(3)
+    def __call__(self, x):
+        return self.layer(x)
+"""
+    assert [dict(site.sizes) for site in sizes_of(source).sites.values()] == [{}]
