@@ -34,14 +34,14 @@ class CompactPart:
       lines: statements for ``__init__``.
       edits: edits of the method itself.
       header: lines at the start of the method (the name counter).
-      attributes: fixed attribute names that are built.
+      attributes: what is built under a fixed attribute name.
       lazy: variables that only the call can create, by id of their call.
     """
 
     lines: tuple[str, ...]
     edits: Edits
     header: tuple[str, ...]
-    attributes: tuple[str, ...]
+    attributes: Mapping[str, ast.Call]
     lazy: Mapping[int, Item]
     reads: frozenset[str] = frozenset()  # global names that the lines read
 
@@ -102,7 +102,11 @@ class CompactConverter:
         if counted:
             self.remarks.imports.add("nnm")
             lines = (f"{self.layout.body}{COUNTER} = nnm.LinenNames()", *lines)
-        fixed = tuple(name.literal for key, name in names.items() if key in inside and name.literal)
+        fixed = {
+            name.literal: items[key].call
+            for key, name in names.items()
+            if key in inside and name.literal
+        }
         return CompactPart(lines, edits, header, fixed, lazy, reads)
 
     def _taint(self, steps: tuple[Step, ...]) -> Taint:

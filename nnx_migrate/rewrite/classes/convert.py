@@ -31,6 +31,7 @@ from nnx_migrate.rewrite.classes.layout import WIDTH, Layout, docstring_of, layo
 from nnx_migrate.rewrite.classes.reads import Reader, Reads, stream_attribute
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.setup import END, GONE, SetupConverter, SetupPart
+from nnx_migrate.rewrite.classes.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.render import Renderer, Unrenderable
 from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.rewrite.rules.base import IMPORT_LINES
@@ -507,6 +508,7 @@ class _Conversion:
                 nnx=self.cls.name,
                 fields=arguments,
                 size_arguments=self.new_arguments,
+                attributes=self._shared(setup, compact),
                 rng_streams=tuple(reads.streams),
             ),
             new_arguments=self.new_arguments,
@@ -514,6 +516,21 @@ class _Conversion:
             review=review,
             notes=tuple(self.remarks.notes),
         )
+
+    def _shared(self, setup: SetupPart | None, compact: CompactPart | None) -> dict[str, str]:
+        """Where NNX lists submodules that several modules hold."""
+        held: dict[str, ast.Call] = dict(compact.attributes) if compact else {}
+        if setup is not None:
+            held |= {
+                one.stored or one.name: one.value
+                for one in setup.attributes
+                if one.kind is Kind.SUBMODULE and isinstance(one.value, ast.Call)
+            }
+        local: dict[str, str] = {}
+        for method in (self.cls.methods.get("setup"), self._compact_method()):
+            if method is not None:
+                local |= local_names(method, held)
+        return shared_paths(self.project, self.cls, held, local)
 
     def _check_names(self, init: str) -> None:
         """Every name that ``__init__`` reads is a parameter, a local, a global or a builtin."""

@@ -145,9 +145,9 @@ def _mutated_target(target: ast.expr) -> list[str]:
 
 
 def _mutated_receiver(value: ast.expr) -> frozenset[str]:
-    """``layers`` in ``layers.append(...)``."""
+    """``layers`` in ``layers.append(...)``; ``self.sow(...)`` changes no field."""
     match value:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))):
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name != "self":
             return frozenset({name})
         case _:
             return frozenset()

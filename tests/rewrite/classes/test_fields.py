@@ -164,3 +164,29 @@ def test_a_field_that_would_hide_a_global_is_refused() -> None:
         """
     )
     assert "would hide the global" in found.reason
+
+
+def test_the_class_map_says_where_a_shared_submodule_is_listed() -> None:
+    found = convert(
+        textwrap.dedent(
+            """\
+            class Decoder(nn.Module):
+              table: nn.Module
+
+              def __call__(self, x):
+                return self.table(x)
+
+
+            class M(nn.Module):
+              def setup(self):
+                self.shared = nn.Embed(5, 4)
+                self.encoder = Decoder(self.shared)
+                self.decoder = Decoder(table=self.shared)
+                self.zoo = nn.Embed(5, 4)
+
+              def __call__(self, x):
+                return self.encoder(x) + self.decoder(x) + self.zoo(x)
+            """
+        )
+    )["M"]
+    assert found.class_map.attributes == {"shared": "decoder/table"}
