@@ -26,6 +26,7 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
     ast.Pow: operator.pow,
 }
 
+_BUILTINS = frozenset(("self", "min", "max", "len", "int"))
 _INPUT = "size__"
 _OPAQUE = "opaque_at_line_"
 FOREIGN = "foreign__"  # a name of another module that __init__ cannot spell
@@ -49,9 +50,9 @@ class Expr:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Free names, ``self`` excluded."""
+        """Free names; ``self`` and the builtins that sizes use are none."""
         found = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
-        return frozenset(found - {"self"})
+        return frozenset(found - _BUILTINS)
 
     @property
     def is_constant(self) -> bool:

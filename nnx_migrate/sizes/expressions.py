@@ -542,20 +542,33 @@ def _sliced(
 
 
 def _between(size: Expr | None, low: Expr | None, high: Expr | None) -> Expr | None:
-    negative = [one for one in (low, high) if one is not None and _is_negative(one)]
-    if high is not None and low is None and not negative:
-        return high  # the slice is taken to lie inside the axis
-    if high is not None and low is not None and not negative:
-        return ex.binary(high, ast.Sub(), low)
+    """Length of ``axis[low:high]``; None when it may depend on what is not known."""
     if size is None:
         return None
-    if high is None and low is not None and not negative:
-        return ex.binary(size, ast.Sub(), low)
-    if high is None and low is not None and isinstance(low.node, ast.UnaryOp):
-        return Expr(low.node.operand)
-    if low is None and high is not None and isinstance(high.node, ast.UnaryOp):
-        return ex.binary(size, ast.Sub(), Expr(high.node.operand))
-    return None
+    end, start = _position(size, high, size), _position(size, low, ex.literal(0))
+    if low is not None and high is None and _is_negative(low):
+        return _at_most(size, Expr(low.node.operand))  # type: ignore[attr-defined]
+    return ex.binary(end, ast.Sub(), start)
+
+
+def _position(size: Expr, bound: Expr | None, default: Expr) -> Expr:
+    """A bound of a slice as a position from the start; one that is no literal counts from there."""
+    if bound is None:
+        return default
+    if _is_negative(bound):
+        return ex.binary(size, ast.Sub(), Expr(bound.node.operand))  # type: ignore[attr-defined]
+    return _at_most(size, bound)
+
+
+def _at_most(size: Expr, bound: Expr) -> Expr:
+    """``min(size, bound)``: slices end where the axis ends."""
+    if size == bound:
+        return size
+    if size.is_constant and bound.is_constant:
+        known = [one.constant for one in (size, bound)]
+        numbers = [one for one in known if isinstance(one, int)]
+        return ex.literal(min(numbers)) if len(numbers) == 2 else bound
+    return Expr(ast.Call(ast.Name("min", ast.Load()), [size.node, bound.node], []))
 
 
 def _is_negative(one: Expr) -> bool:
