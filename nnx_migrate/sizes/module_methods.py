@@ -48,7 +48,9 @@ def call_instance_method(
     if name == "param":
         return _param(interpreter, args, kwargs, node, frame)
     if name == "variable":
-        return Record({"value": _param(interpreter, args[1:], kwargs, node, frame)})
+        given = {key: one for key, one in kwargs.items() if key != "col"}
+        args = args if "col" in kwargs else args[1:]
+        return Record({"value": _param(interpreter, args, given, node, frame)})
     if name in ("sow", "put_variable"):
         return NONE
     if name in _MODULE_METHODS:
@@ -67,6 +69,13 @@ def _param(
     frame: Frame,
 ) -> Value:
     """Array that ``self.param(name, init, shape, ...)`` creates."""
+    named = dict(kwargs)
+    named.pop("unbox", None)
+    if "name" in named:
+        args = (named.pop("name"), *args)
+    if "init_fn" in named:
+        args = (*args[:1], named.pop("init_fn"), *args[1:])
+    kwargs = named
     init, rest = (args[1] if len(args) > 1 else Unknown()), args[2:]
     if isinstance(init, Library) and init.symbol.startswith(("jax.numpy.", "jax.nn.")):
         made = interpreter.call(init, rest, {}, node, frame)
