@@ -128,6 +128,8 @@ def _paths(linen: SideResult, nnx: SideResult) -> Check:
     if not linen.shapes and not nnx.shapes:
         failures.append("nothing was compared: the model has no variables")
     notes = [f"no Linen counterpart by design: {', '.join(nnx.excluded)}"] if nnx.excluded else []
+    if nnx.shared:
+        notes.append(f"shared, so nnx.state lists them elsewhere: {', '.join(nnx.shared)}")
     return _check("paths", len(linen.shapes.keys() & nnx.shapes.keys()), failures, notes)
 
 

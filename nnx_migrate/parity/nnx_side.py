@@ -30,6 +30,7 @@ from nnx_migrate.parity.measure import (
     measure,
     repetitions,
 )
+from nnx_migrate.parity.sharing import shared_paths
 from nnx_migrate.parity.sides import SideResult, SubmoduleOutput
 from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 
@@ -100,7 +101,8 @@ def _evaluate(
     numbers: bool,
 ) -> SideResult:
     bridged = _bridged(module)
-    names = LinenNames(case.path_map or {})
+    shared = shared_paths(module)
+    names = LinenNames({**shared, **(case.path_map or {})})
     real_values, excluded = names.variables(nnx.state(module))
     errors: dict[str, str] = {}
     init_values: dict[str, Any] = {}
@@ -134,6 +136,7 @@ def _evaluate(
         bridged=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridged.items()),
         shapes=shapes,
         excluded=excluded,
+        shared=tuple(f"{built} (as {listed})" for built, listed in shared.items()),
         init_values=init_values,
         repeated=repetitions(real_values, init_values),
         draws=len(keys),

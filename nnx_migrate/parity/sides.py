@@ -48,7 +48,8 @@ class SideResult:
 
     ``problems`` are findings that this side did not run the stack it should; ``bridged`` the
     Linen submodules behind ``ToNNX``. ``excluded`` are NNX variables that have no Linen
-    counterpart by design (RNG state). ``repeated`` names variables that got the same random
+    counterpart by design (RNG state); ``shared`` the submodules held in several places, which
+    ``nnx.state`` lists elsewhere. ``repeated`` names variables that got the same random
     initial values under real keys, ``draws``/``repeated_draws`` count NNX's draws at
     construction and those that got a key already handed out. ``first`` and ``second`` are the
     same run under two constant keys. ``control`` lists how this side differs from itself.
@@ -61,6 +62,7 @@ class SideResult:
     bridged: tuple[str, ...] = ()
     shapes: dict[str, ShapeDtype] = field(default_factory=dict)
     excluded: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
     init_values: Arrays = field(default_factory=dict)
     repeated: tuple[str, ...] = ()
     draws: int = 0

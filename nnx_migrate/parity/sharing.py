@@ -1,0 +1,66 @@
+"""Submodules that an NNX module holds in several places.
+
+``nnx.state`` lists a shared submodule once, at the path it meets first in the sorted order of
+attribute names (flax 0.12.8 and 0.12.12: nnx/graphlib.py). Linen lists it where it was built. The
+builder hands it down to its own children, so among all paths that lead to it the builder's is the
+shortest; that one is taken as Linen's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from flax import nnx
+
+Path = tuple[str, ...]
+
+
+def shared_paths(module: nnx.Module) -> Mapping[str, str]:
+    """Return the path of every shared submodule or variable where it was built -> nnx.state's path.
+
+    Only those whose two paths differ are listed.
+    """
+    places: dict[int, list[Path]] = {}
+    for path, node in _nodes(module, (), ()):
+        places.setdefault(id(node), []).append(path)
+    found: dict[str, str] = {}
+    for paths in places.values():
+        built = min(paths, key=len)
+        if built != paths[0] and [len(one) for one in paths].count(len(built)) == 1:
+            found["/".join(built)] = "/".join(paths[0])
+    return {built: listed for built, listed in found.items() if not _follows(built, found)}
+
+
+def _follows(built: str, found: Mapping[str, str]) -> bool:
+    """Whether what holds it is listed elsewhere already."""
+    parent, _, leaf = built.rpartition("/")
+    return parent in found and found[built] == f"{found[parent]}/{leaf}"
+
+
+def _nodes(node: Any, path: Path, above: tuple[int, ...]) -> Iterator[tuple[Path, Any]]:
+    """Every way to every module and variable, in the order of ``nnx.state``."""
+    if id(node) in above:
+        return
+    if isinstance(node, nnx.Variable):
+        yield path, node
+        return
+    if isinstance(node, nnx.Module):
+        yield path, node
+    for name, child in _children(node):
+        yield from _nodes(child, (*path, name), (*above, id(node)))
+
+
+def _children(node: Any) -> list[tuple[str, Any]]:
+    if isinstance(node, nnx.Pytree | nnx.Module):
+        held = ((name, value) for name, value in vars(node).items() if not _internal(name))
+        return sorted(held, key=lambda pair: pair[0])
+    if isinstance(node, Mapping):
+        return sorted((str(name), value) for name, value in node.items())
+    if isinstance(node, list | tuple):
+        return [(str(index), value) for index, value in enumerate(node)]
+    return []
+
+
+def _internal(name: str) -> bool:
+    return name.startswith("_pytree__")
