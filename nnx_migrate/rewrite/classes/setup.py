@@ -86,6 +86,9 @@ class SetupConverter:
         built: list[str] = []
         for one in found:
             self._attribute(one, items, edits, properties, built)
+        for item in listed_items(self.method, found, items):
+            self.remarks.imports.add("nnm")
+            edits[id(item.call)] = self._named(item)
         self._plain_attributes(found, edits, properties)
         for statement in statements(self.method.body):
             self._around(statement, items, edits)
@@ -440,6 +443,41 @@ def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> Comprehensi
             if item is not None and item.kind is ItemKind.SITE:
                 return ComprehensionLoop(one, one.value, generator, item)
     return None
+
+
+def listed_items(
+    method: ast.FunctionDef, found: list[Attribute], items: Mapping[int, Item]
+) -> list[Item]:
+    """Submodules with names of their own in local lists that become attributes."""
+    lists = {
+        node.id
+        for one in found
+        if one.kind is Kind.STRUCTURE
+        for node in ast.walk(one.value)
+        if isinstance(node, ast.Name)
+    }
+    listed: list[Item] = []
+    for statement in statements(method.body):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                parts = [value] if isinstance(value, ast.List | ast.Tuple | ast.ListComp) else []
+            case ast.AugAssign(target=ast.Name(id=name), value=value):
+                parts = [value]
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"),
+                    args=[value],
+                )
+            ):
+                parts = [value]
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
+                parts = [value]
+            case _:
+                continue
+        if name in lists:
+            held = (items.get(id(node)) for part in parts for node in ast.walk(part))
+            listed += [one for one in held if one is not None and one.name is not None]
+    return [one for one in listed if one.kind is ItemKind.SITE]
 
 
 def _rendered(

@@ -1,0 +1,76 @@
+"""Names in local lists, arrays that are inlined, and blocks that become empty."""
+
+from __future__ import annotations
+
+from tests.rewrite.classes.support import converted
+
+CALL = """
+    def __call__(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+"""
+
+
+def listed(setup: str) -> str:
+    lines = [f"        {line}" for line in setup.splitlines()]
+    head = "class M(nn.Module):\n    n: int\n    def setup(self):\n"
+    return converted(head + "\n".join(lines) + CALL)
+
+
+def test_names_in_a_local_list_that_becomes_an_attribute_are_kept() -> None:
+    text = listed(
+        'layers = [nn.Dense(3, name="0")]\n'
+        "for i in range(self.n):\n"
+        "    layers.append(nn.Dense(3, name=str(i + 1)))\n"
+        "self.layers = layers"
+    )
+    assert 'layers = [nnm.named("0", nnx.Linear(in_features, 3, rngs=rngs))]' in text
+    assert "layers.append(nnm.named(str(i + 1), nnx.Linear(3, 3, rngs=rngs)))" in text
+
+
+def test_submodules_of_a_local_list_without_names_stay_plain() -> None:
+    text = listed("layers = [nn.Dense(3), nn.Dense(3)]\nself.layers = layers")
+    assert "nnm.named" not in text
+    assert "nnm.set_submodules(self, 'layers', layers)" in text
+
+
+def test_linen_functions_in_an_inlined_array_are_converted_too() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            n: int
+
+            def setup(self):
+                size = self.n + 1
+                mask = nn.make_causal_mask(jnp.ones((1, size * 2)))
+                self.mask = jnp.triu(mask, k=-self.n)
+
+            def __call__(self, x):
+                return x + self.mask
+        """
+    )
+    assert (
+        "return jnp.triu(nnx.make_causal_mask(jnp.ones((1, (self.n + 1) * 2))), k=-self.n)" in text
+    )
+
+
+def test_a_branch_whose_statements_all_become_properties_keeps_a_body() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            learned: bool
+
+            def setup(self):
+                if self.learned:
+                    self.table = nn.Embed(5, 3)
+                else:
+                    self.fixed = jnp.ones((5, 3))
+                self.norm = nn.LayerNorm()
+
+            def __call__(self, x):
+                return self.norm(self.table(x) if self.learned else self.fixed[x])
+        """
+    )
+    assert "        else:\n            pass\n" in text
+    assert "return jnp.ones((5, 3))" in text
