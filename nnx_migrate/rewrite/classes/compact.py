@@ -148,6 +148,7 @@ class CompactConverter:
     ) -> tuple[tuple[str, ...], frozenset[str]]:
         base = Renderer(self.project, self.cls.module, self.common)
         edits: Edits = dict(self._static_texts())
+        edits |= self._inline_edits(moves)
         for key, call in moves.partials.items():
             edits[key] = without_keywords(call, moves.values)
         temporaries: dict[int, str] = {}

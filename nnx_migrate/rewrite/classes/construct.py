@@ -122,10 +122,11 @@ class Builder:
                     RULE,
                 )
         kept = [one for one in call.keywords if id(one.value) not in self.moved]
-        if len(kept) == len(call.keywords):
+        arguments = [one for one in call.args if id(one) not in self.moved]
+        if len(kept) == len(call.keywords) and len(arguments) == len(call.args):
             return call
         plain = copy.copy(call)
-        plain.keywords = kept
+        plain.args, plain.keywords = arguments, kept
         return plain
 
 
@@ -217,7 +218,7 @@ def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:
         return [*read, *([item.init] if item.init else []), *item.arguments, *item.keywords]
     if item.site.kind is SiteKind.FACTORY:
         read.append(item.call.func)
-    read += item.call.args
+    read += [one for one in item.call.args if id(one) not in moved]
     for keyword in item.call.keywords:
         if keyword.arg not in PLACEMENT and id(keyword.value) not in moved:
             read.append(keyword.value)

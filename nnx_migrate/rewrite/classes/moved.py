@@ -22,6 +22,11 @@ MOVABLE: Mapping[str, frozenset[str]] = {
     "flax.linen.MultiHeadAttention": frozenset({"deterministic"}),
     "flax.linen.SelfAttention": frozenset({"deterministic"}),
 }
+# Where the argument stands among the positional ones.
+_POSITIONS: Mapping[str, tuple[int, str]] = {
+    "flax.linen.Dropout": (2, "deterministic"),
+    "flax.linen.BatchNorm": (0, "use_running_average"),
+}
 
 
 @dataclass
@@ -56,7 +61,7 @@ def moves_of(
         symbol = item.site.symbol if item.site is not None else None
         movable = MOVABLE.get(symbol or "", frozenset())
         tainted = taint.at.get(id(item.call), frozenset())
-        for keyword in item.call.keywords:
+        for keyword in _given(item.call, symbol):
             if keyword.arg in movable and tainted_name(keyword.value, tainted, replaced):
                 moves.values.add(id(keyword.value))
                 for call in uses.calls_of(item.call):
@@ -66,6 +71,14 @@ def moves_of(
         if isinstance(node, ast.Call) and _is_partial(project, scope, node):
             _move_partial(project, scope, node, uses, items, everything, replaced, moves)
     return moves
+
+
+def _given(call: ast.Call, symbol: str | None) -> list[ast.keyword]:
+    """The keywords of a constructor call, and a movable last positional argument as one."""
+    position, name = _POSITIONS.get(symbol or "", (len(call.args), ""))
+    if len(call.args) == position + 1 and not isinstance(call.args[-1], ast.Starred):
+        return [*call.keywords, ast.keyword(name, call.args[-1])]
+    return call.keywords
 
 
 def _parameters(method: ast.FunctionDef) -> list[str]:

@@ -322,3 +322,46 @@ def test_refused(body: str, reason: str) -> None:
     found = refusal(source)
     assert reason in found.reason
     assert found.recipe
+
+
+def test_a_positional_argument_that_depends_on_the_call_moves_too() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+          @nn.compact
+          def __call__(self, x, deterministic):
+            return nn.BatchNorm(deterministic, momentum=0.9)(x)
+        """
+    )
+    assert "self.BatchNorm_0 = nnx.BatchNorm(" in text
+    assert "return self.BatchNorm_0(x, use_running_average=deterministic)" in text
+
+
+def test_wrappers_without_variables_stay_where_they_are_called() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+          @nn.compact
+          def __call__(self, x):
+            return nn.Sequential([nn.Dense(4), nn.relu, nn.Dense(2)])(x)
+        """
+    )
+    assert "self.Dense_1 = nnx.Linear(4, 2, rngs=rngs)" in text
+    assert "return nnm.Sequential([self.Dense_0, nnx.relu, self.Dense_1])(x)" in text
+
+
+def test_the_counter_is_local_to_one_class_of_layers() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+          sizes: Sequence[int]
+
+          @nn.compact
+          def __call__(self, x):
+            x = nn.LayerNorm()(x)
+            for size in self.sizes:
+              x = nn.Dense(size)(x)
+            return x
+        """
+    )
+    assert "x = self.LayerNorm_0(x)" in text
