@@ -54,8 +54,10 @@ def load(request: RewriteRequest) -> Loaded:
     done = {*loaded.targets, *(failure.path for failure in loaded.failures)}
     for source in request.files:
         path = targets[id(source)]
-        if path not in done:
+        if path not in done and len(sources) <= _ALL:
             _check_skipped(loaded, path, source.text)
+        elif path not in done:
+            loaded.unchanged.append(path)
     return loaded
 
 
@@ -114,16 +116,21 @@ def _names(sources: list[SourceText], root: Path) -> dict[int, tuple[str, bool]]
     return names
 
 
+# A class that may be a Linen module, by the look of its bases, and a whole import statement.
+_MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)
+_IMPORT = re.compile(r"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
+
+
 def _relevant(sources: list[SourceText]) -> Iterable[SourceText]:
-    """Files that name Flax, and those that mention a class or module of such a file."""
+    """Files that name Flax, and those that import a class or module of such a file."""
     if len(sources) <= _ALL:
         return sources
     chosen = [source for source in sources if "flax" in source.text]
     rest = [source for source in sources if "flax" not in source.text]
-    words = {
-        name for source in chosen for name in re.findall(r"^class (\w+)", source.text, re.MULTILINE)
-    }
-    if words:
-        pattern = re.compile(r"\b(?:" + "|".join(map(re.escape, sorted(words))) + r")\b")
-        chosen += [source for source in rest if pattern.search(source.text)]
-    return chosen
+    words = {name for source in chosen for name in _MODULE_CLASS.findall(source.text)}
+    words |= {source.path.stem for source in chosen if _MODULE_CLASS.search(source.text)}
+    return [*chosen, *(source for source in rest if words & _imported(source.text))]
+
+
+def _imported(text: str) -> set[str]:
+    return set(re.findall(r"\w+", " ".join(_IMPORT.findall(text))))

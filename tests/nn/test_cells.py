@@ -257,7 +257,7 @@ def test_rnn_draws_new_keys_in_every_call(split):
 
     def increments():
         rnn.cell.count.set_value(jnp.zeros(()))
-        y = rnn(x) / jnp.array([1.0, 2.0, 3.0])[:, None]
+        y = rnn(x) / jnp.array([1.0, 2.0, 3.0])[None, :, None]
         return jnp.diff(y, axis=1, prepend=0.0)
 
     first, second = increments(), increments()
@@ -302,8 +302,8 @@ def test_sequential_refuses_no_layers_and_no_sequence():
 def test_batch_apply_merges_leading_axes():
     x, small = array(2, 3, 4), array(4)
     double = lambda x, small: {"y": x @ small}
-    expected = linen.BatchApply(lambda x, b: {"y": jnp.sum(x * b, axis=1)})(x, small)
-    found = nn.BatchApply(lambda x, b: {"y": jnp.sum(x * b, axis=1)})(x, small)
+    expected = linen.BatchApply(lambda x, b: {"y": jnp.sum(x * b[None], axis=1)})(x, small)
+    found = nn.BatchApply(lambda x, b: {"y": jnp.sum(x * b[None], axis=1)})(x, small)
     assert_same_bits(expected, found)
     with pytest.raises(ValueError, match="at least 3 axes"):
         nn.BatchApply(double, 3)(array(2, 3), small)

@@ -78,7 +78,6 @@ def crossed(value: Any, *, same_process: bool = False) -> Any:
         jnp.add,
         Config,
     ],
-    ids=repr,
 )
 def test_a_field_arrives_equal(value: Any) -> None:
     assert crossed(value) == value
@@ -309,7 +308,7 @@ def test_a_case_may_name_the_migrated_class() -> None:
 
         @linen.compact
         def __call__(self, x, *, shift):
-            return linen.Dense(3)(x * self.factor + shift)
+            return linen.Dense(3)(x * self.factor + shift[None])
 
     class NewScale(nnx.Module):
         def __init__(self, factor: float, *, shift_shape: Any, in_features: int, rngs: nnx.Rngs):
@@ -317,7 +316,7 @@ def test_a_case_may_name_the_migrated_class() -> None:
             self.Dense_0 = nnx.Linear(in_features, 3, rngs=rngs)
 
         def __call__(self, x, *, shift):
-            return self.Dense_0(x * self.factor + shift)
+            return self.Dense_0(x * self.factor + shift[None])
 
     case = ParityCase(linen=Scale(2.0), nnx=NewScale, inputs=(X,), kwargs={"shift": X[0]})
     report = check(case)
