@@ -118,6 +118,7 @@ def _names(sources: list[SourceText], root: Path) -> dict[int, tuple[str, bool]]
 
 # A class that may be a Linen module, by the look of its bases, and a whole import statement.
 _MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)
+_FLAX_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+flax\b", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
 
 
@@ -127,8 +128,9 @@ def _relevant(sources: list[SourceText]) -> Iterable[SourceText]:
         return sources
     chosen = [source for source in sources if "flax" in source.text]
     rest = [source for source in sources if "flax" not in source.text]
-    words = {name for source in chosen for name in _MODULE_CLASS.findall(source.text)}
-    words |= {source.path.stem for source in chosen if _MODULE_CLASS.search(source.text)}
+    linen = [source for source in chosen if _FLAX_IMPORT.search(source.text)]
+    words = {name for source in linen for name in _MODULE_CLASS.findall(source.text)}
+    words |= {source.path.stem for source in linen if _MODULE_CLASS.search(source.text)}
     return [*chosen, *(source for source in rest if words & _imported(source.text))]
 
 
