@@ -20,8 +20,12 @@ def freeze(value: Any) -> Any:
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return tuple(freeze(one) for one in value)
     if isinstance(value, dict):
-        return FrozenDict({key: freeze(one) for key, one in value.items()})
+        return _frozen({key: freeze(one) for key, one in value.items()})
     return value
+
+
+def _frozen(value: dict[Any, Any]) -> Any:
+    return FrozenDict(value)  # type: ignore[no-untyped-call]
 
 
 def constant(value: Any) -> Any:
@@ -72,7 +76,7 @@ def _store(owner: nnx.Module, name: str, value: Any, held: dict[int, str]) -> An
         parts = enumerate(value)
         return tuple(_store(owner, f"{name}_{index}", one, held) for index, one in parts)
     if isinstance(value, Mapping):
-        return FrozenDict(
+        return _frozen(
             {key: _store(owner, f"{name}_{key}", one, held) for key, one in value.items()}
         )
     return value
@@ -89,7 +93,7 @@ def _load(owner: nnx.Module, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_load(owner, one) for one in value)
     if isinstance(value, Mapping):
-        return FrozenDict({key: _load(owner, one) for key, one in value.items()})
+        return _frozen({key: _load(owner, one) for key, one in value.items()})
     return value
 
 
@@ -147,7 +151,7 @@ def with_params(build: Callable[[nnx.Rngs], T], params: Mapping[str, Any]) -> T:
     layer = nnx.eval_shape(lambda: build(nnx.Rngs(0)))
     graph, state = nnx.split(layer)
     given = _flat(params)
-    flat = dict(nnx.to_flat_state(state))
+    flat: dict[Any, Any] = dict(nnx.to_flat_state(state))
     wanted = {path for path, one in flat.items() if isinstance(one, nnx.Param)}
     if wanted != set(given):
         raise ValueError(
@@ -157,7 +161,7 @@ def with_params(build: Callable[[nnx.Rngs], T], params: Mapping[str, Any]) -> T:
     for path, one in flat.items():
         if path in given:
             flat[path] = one.replace(given[path])
-    return nnx.merge(graph, nnx.from_flat_state(flat))  # type: ignore[no-any-return]
+    return nnx.merge(graph, nnx.from_flat_state(flat))
 
 
 def _flat(params: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:

@@ -84,9 +84,9 @@ def _free(node: ast.AST, replaced: Mapping[int, frozenset[str]]) -> Iterator[str
             yield name
             yield from _free(node.value, replaced)
         case ast.AnnAssign():
-            for child in (node.value, node.target):
-                if child is not None:
-                    yield from _free(child, replaced)
+            if node.value is not None:
+                yield from _free(node.value, replaced)
+            yield from _free(node.target, replaced)
         case _:
             for child in ast.iter_child_nodes(node):
                 yield from _free(child, replaced)

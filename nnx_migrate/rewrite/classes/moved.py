@@ -141,7 +141,7 @@ class _Uses:
         for node in ast.walk(method):
             if isinstance(node, ast.Name):
                 target = self.loads if isinstance(node.ctx, ast.Load) else self.bindings
-                target.setdefault(node.id, []).append(node)  # type: ignore[arg-type]
+                target.setdefault(node.id, []).append(node)
 
     def bound_to(self, value: ast.AST) -> str | None:
         """The local name that holds ``value`` and nothing else."""

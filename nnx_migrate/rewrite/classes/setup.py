@@ -14,10 +14,10 @@ from nnx_migrate.rewrite.classes.arrays import (
     property_text,
 )
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes, statements
-from nnx_migrate.rewrite.classes.construct import Builder, is_inline
+from nnx_migrate.rewrite.classes.construct import Builder
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.emit import conjunction, is_attribute_name
-from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names, target_names
+from nnx_migrate.rewrite.classes.evaluation import own_bound_names
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.layout import (
     Layout,
@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.classes.layout import (
     docstring_of,
     wrapped,
 )
+from nnx_migrate.rewrite.classes.lists import ComprehensionLoop, comprehension_loop, listed_items
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import Carried, ClassSizes
@@ -395,91 +396,6 @@ class SetupConverter:
         return text[: len(text) - len(text.lstrip(" \t"))]
 
 
-@dataclass(frozen=True)
-class ComprehensionLoop:
-    """``self.<attribute> = [<submodule> for <target> in <iter>]``."""
-
-    attribute: Attribute
-    node: ast.ListComp
-    generator: ast.comprehension
-    item: Item
-
-    @property
-    def counts(self) -> bool:
-        """Whether the loop variable numbers the elements from 0."""
-        match self.generator.iter, self.generator.target:
-            case ast.Call(func=ast.Name(id="range"), args=[_], keywords=[]), ast.Name():
-                return True
-            case _:
-                return False
-
-    def name_text(self, renderer: Renderer) -> str:
-        """The attribute name of one element."""
-        if self.item.name is not None:
-            return renderer.render(self.item.name)
-        return f'f"{self.attribute.name}_{{{renderer.render(self.generator.target)}}}"'
-
-    def reads(self) -> frozenset[str]:
-        """Names that the header and the element names read."""
-        names = free_names(self.generator.iter)
-        if self.item.name is not None:
-            names |= free_names(self.item.name)
-        return names - frozenset(target_names(self.generator.target))
-
-    def property_text(self, renderer: Renderer) -> str:
-        """The expression of the read-only property; Linen makes a tuple of the list."""
-        target = renderer.render(self.generator.target)
-        loop = f"for {target} in {renderer.value(self.generator.iter)}"
-        return f"tuple(getattr(self, {self.name_text(renderer)}) {loop})"
-
-
-def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> ComprehensionLoop | None:
-    """Read an attribute's value as a plain list comprehension of one submodule each."""
-    match one.value:
-        case ast.ListComp(elt=element, generators=[ast.comprehension(ifs=[]) as generator]) if (
-            not isinstance(one.statement, ast.AugAssign)
-        ):
-            item = items.get(id(element))
-            if item is not None and item.kind is ItemKind.SITE:
-                return ComprehensionLoop(one, one.value, generator, item)
-    return None
-
-
-def listed_items(
-    method: ast.FunctionDef, found: list[Attribute], items: Mapping[int, Item]
-) -> list[Item]:
-    """Submodules with names of their own in local lists that become attributes."""
-    lists = {
-        node.id
-        for one in found
-        if one.kind is Kind.STRUCTURE
-        for node in ast.walk(one.value)
-        if isinstance(node, ast.Name)
-    }
-    listed: list[Item] = []
-    for statement in statements(method.body):
-        match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                parts = [value] if isinstance(value, ast.List | ast.Tuple | ast.ListComp) else []
-            case ast.AugAssign(target=ast.Name(id=name), value=value):
-                parts = [value]
-            case ast.Expr(
-                value=ast.Call(
-                    func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"),
-                    args=[value],
-                )
-            ):
-                parts = [value]
-            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
-                parts = [value]
-            case _:
-                continue
-        if name in lists:
-            held = (items.get(id(node)) for part in parts for node in ast.walk(part))
-            listed += [one for one in held if one is not None and one.name is not None]
-    return [one for one in listed if one.kind is ItemKind.SITE]
-
-
 def _rendered(
     previous: str | Callable[[Renderer], str] | None, node: ast.stmt, renderer: Renderer
 ) -> str:
@@ -497,6 +413,3 @@ def _is_single(one: Attribute) -> bool:
 
 def _attribute_text(name: str) -> str:
     return f"self.{name}" if is_attribute_name(name) else f"getattr(self, {name!r})"
-
-
-__all__ = ["SetupConverter", "SetupPart", "is_inline"]

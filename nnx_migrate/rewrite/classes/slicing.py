@@ -122,8 +122,8 @@ class Slicer:
             and all(_is_exit(s) for s in (*body, *orelse))
         ):
             return []
-        first = builds((*body, *orelse)) or [None]
-        why = first[0].call if first[0] is not None else next(iter(live.values()), step.node)
+        built = builds((*body, *orelse))
+        why = built[0].call if built else next(iter(live.values()), step.node)
         self._need(step.test, why, live)
         return [replace(step, body=body, orelse=orelse)]
 

@@ -1,0 +1,127 @@
+"""Helpers that stand for what Linen does at run time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+from flax.core import FrozenDict
+
+from nnx_migrate import nn as nnm
+
+
+class Holder(nnx.Module):
+    pass
+
+
+def linear(n: int = 2) -> nnx.Linear:
+    return nnx.Linear(n, n, rngs=nnx.Rngs(0))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ([1, [2]], (1, (2,))),
+        ({"a": [1]}, FrozenDict({"a": (1,)})),  # type: ignore[no-untyped-call]
+        ("abc", "abc"),
+        (None, None),
+    ],
+)
+def test_freeze_does_what_linen_does_to_fields(value: Any, expected: Any) -> None:
+    assert nnm.freeze(value) == expected
+
+
+def test_elements_become_attributes_named_as_linen_names_them() -> None:
+    owner = Holder()
+    nnm.set_submodules(owner, "layers", [linear(), (linear(), None), nnm.named("x", linear())])
+    names = sorted(key for key, one in vars(owner).items() if isinstance(one, nnx.Linear))
+    assert names == ["layers_0", "layers_1_0", "x"]
+    read = nnm.get_submodules(owner, "layers")
+    assert read[0] is owner.layers_0
+    assert read[1] == (owner.layers_1_0, None)
+    assert read[2] is owner.x
+
+
+def test_a_submodule_that_is_held_already_keeps_its_attribute() -> None:
+    owner = Holder()
+    owner.first = linear()
+    nnm.set_submodules(owner, "table", {"a": owner.first, "b": linear()})
+    assert nnm.get_submodules(owner, "table")["a"] is owner.first
+    assert not hasattr(owner, "table_a")
+    assert hasattr(owner, "table_b")
+
+
+def test_submodules_survive_split_and_merge() -> None:
+    owner = Holder()
+    nnm.set_submodules(owner, "layers", [linear(), linear()])
+    graph, state = nnx.split(owner)
+    merged = nnx.merge(graph, state)
+    assert len(nnm.get_submodules(merged, "layers")) == 2
+    assert sorted(state) == ["layers_0", "layers_1"]
+
+
+def test_arrays_made_while_tracing_are_data() -> None:
+    graphs = []
+
+    @jax.jit
+    def make() -> Any:
+        owner = Holder()
+        owner.mask = nnm.constant(jnp.ones(3))
+        graph, state = nnx.split(owner)
+        graphs.append(graph)
+        return state
+
+    state = make()
+    found = jax.jit(lambda s: nnx.merge(graphs[0], s).mask * 2)(state)
+    np.testing.assert_array_equal(found, 2 * np.ones(3))
+    assert nnm.constant(7) == 7
+
+
+def test_a_lazy_variable_is_made_once() -> None:
+    owner = Holder()
+    assert not nnm.has_variable(owner, "cache", "key")
+    made = nnm.lazy_variable(owner, "cache", "key", jnp.zeros, (2,))
+    made[...] = jnp.ones(2)
+    again = nnm.lazy_variable(owner, "cache", "key", jnp.zeros, (2,))
+    assert again is made
+    assert nnm.has_variable(owner, "cache", "key")
+    assert not nnm.has_variable(owner, "batch_stats", "key")
+
+
+def test_a_lazy_variable_refuses_a_taken_name_and_a_missing_initialiser() -> None:
+    owner = Holder()
+    owner.size = 3
+    with pytest.raises(ValueError, match="to be a variable of 'cache', found int"):
+        nnm.lazy_variable(owner, "cache", "size", jnp.zeros, ())
+    with pytest.raises(ValueError, match="no variable 'key' in collection 'cache'"):
+        nnm.lazy_variable(owner, "cache", "key", None)
+
+
+def test_sow_stores_only_under_capture() -> None:
+    class Model(nnx.Module):
+        def __call__(self, x: jax.Array) -> jax.Array:
+            nnm.sow(self, "intermediates", "seen", x)
+            return 2 * x
+
+    model = Model()
+    assert float(model(jnp.ones(()))) == 2.0
+    assert not hasattr(model, "seen")
+    _, seen = nnx.capture(model, nnx.Intermediate)(jnp.ones(()))
+    assert float(seen["seen"][0]) == 1.0
+
+
+def test_with_params_computes_with_the_given_kernel() -> None:
+    kernel = jnp.arange(6.0).reshape(2, 3)
+    layer = nnm.with_params(
+        lambda rngs: nnx.Linear(2, 3, use_bias=False, rngs=rngs), {"kernel": kernel}
+    )
+    np.testing.assert_array_equal(layer(jnp.ones((1, 2))), jnp.ones((1, 2)) @ kernel)
+
+
+def test_with_params_wants_exactly_the_layers_parameters() -> None:
+    with pytest.raises(ValueError, match=r"expected parameters \['bias', 'kernel'\]"):
+        nnm.with_params(lambda rngs: nnx.Linear(2, 3, rngs=rngs), {"kernel": jnp.ones((2, 3))})
