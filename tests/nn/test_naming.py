@@ -275,6 +275,7 @@ class Everything(nnx.Module):
         return self.Sequential_0(self.Dropout_0(self.Einsum_0(x)))
 
 
+@pytest.mark.slow
 def test_layers_split_merge_and_train_in_jit_on_a_mesh():
     def construct():
         return Everything(rngs=nnx.Rngs(0))
