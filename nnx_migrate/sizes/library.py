@@ -76,6 +76,12 @@ class LibraryCall:
         found = [s.constant for s in sizes if s]
         return tuple(n for n in found if isinstance(n, int))
 
+    def assume(self, axis: int) -> None:
+        """Say that ``axis`` is taken not to be the last one of an array of unknown rank."""
+        text = f"axis {axis} is taken not to be the last one: the number of axes is not known here"
+        if self.frame.own and all(node is not self.node for node, _ in self.interpreter.review):
+            self.interpreter.review.append((self.node, text))
+
 
 def call_library(
     interpreter: Interpreter,
@@ -346,6 +352,8 @@ def _concatenate(call: LibraryCall) -> Value:
         return Array()
     if len(known) != len(arrays):
         known = [one or Array() for one in arrays]
+    if axis == 0 and all(array.rank is None for array in known):
+        call.assume(axis)
     return _joined(known, axis)
 
 
@@ -433,6 +441,8 @@ def _reduce(call: LibraryCall) -> Value:
     axes = call.numbers(1, "axis")
     if axes is None:
         return Unknown("reduction over unknown axes")
+    if array.rank is None and axes and max(axes) >= 0:
+        call.assume(max(axes))
     if isinstance(keep, Static) and keep.expr.is_constant and keep.expr.constant:
         if array.rank is not None:
             gone = {one % array.rank for one in axes}
@@ -491,7 +501,10 @@ def _swapaxes(call: LibraryCall) -> Value:
     if array is None or one is None or two is None:
         return Unknown("swapaxes of unknown axes")
     if array.rank is None and (one >= 0 or two >= 0):
-        return Array() if -1 in (one, two) else Array((array.axis(-1),), None)
+        if -1 in (one, two) or max(one, two) > 1:  # either may be the last axis
+            return Array()
+        call.assume(max(one, two))
+        return Array((array.axis(-1),), None)
     rank = array.rank if array.rank is not None else max(len(array.tail), -one, -two)
     sizes = list(array.known(rank))
     sizes[one], sizes[two] = sizes[two], sizes[one]
