@@ -11,6 +11,11 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.model import ClassMap, Confidence, SizeArgument
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes
 from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart, global_reads
+from nnx_migrate.rewrite.classes.conflicts import (
+    check_collections,
+    check_stored,
+    read_too_early,
+)
 from nnx_migrate.rewrite.classes.construct import (
     Builder,
     optional_sizes,
@@ -116,6 +121,7 @@ class _Conversion:
 
     def _check_items(self) -> None:
         self._check_item_names()
+        check_collections(self.items)
         homes = {id(one) for one in (self.cls.methods.get("setup"), self._compact_method())}
         for name, method in self.cls.methods.items():
             if id(method) in homes:
@@ -176,6 +182,7 @@ class _Conversion:
         setup = self.cls.methods.get("setup")
         if setup is not None:
             found += setup_attributes(self.cls, setup, self.items)
+        check_stored(found)
         return found
 
     def _reads(self, attributes: list[Attribute]) -> Reads:
@@ -536,6 +543,15 @@ class _Conversion:
         """Every name that ``__init__`` reads is a parameter, a local, a global or a builtin."""
         text = _without_gone(self.layout.indent + init, self.layout.newline)
         tree = ast.parse("if True:\n" + text)
+        function = next(one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
+        early = read_too_early(function)
+        if early is not None:
+            raise Refused(
+                self.cls.node,
+                f"a size in the converted __init__ needs {early!r} before it is known",
+                "build the submodule where its input is known, or give the size as a field",
+                "sizes",
+            )
         known = own_bound_names(tree) | set(dir(builtins)) | set(IMPORT_LINES) | {"__class__"}
         for one in ast.walk(tree):
             if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):

@@ -1,0 +1,144 @@
+"""What would replace something else without an error is refused."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.rewrite.classes.support import converted, refusal
+
+
+def test_one_name_in_two_collections_is_refused() -> None:
+    found = refusal(
+        """\
+        class M(nn.Module):
+          @nn.compact
+          def __call__(self, x):
+            w = self.param("w", nn.initializers.ones, (x.shape[-1],))
+            v = self.variable("stats", "w", jnp.ones, (6,))
+            return x * w * v.value
+        """
+    )
+    assert "two collections have 'w'" in found.reason
+
+
+def test_one_parameter_declared_in_two_branches_is_no_conflict() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+          flag: bool
+
+          @nn.compact
+          def __call__(self, x):
+            if self.flag:
+              w = self.param("w", nn.initializers.ones, (6,))
+            else:
+              w = self.param("w", nn.initializers.zeros, (6,))
+            return x * w
+        """
+    )
+    assert text.count("self.w = nnx.Param(") == 2
+
+
+@pytest.mark.parametrize(
+    "other", ["self.k = 3.0", "self.k = nn.Dense(3)", 'self.v = self.param("k", init, (6,))']
+)
+def test_a_stored_name_that_another_attribute_has_is_refused(other: str) -> None:
+    found = refusal(
+        f"""\
+        init = jax.nn.initializers.ones
+
+        class M(nn.Module):
+          def setup(self):
+            self.w = self.param("k", init, (6,))
+            {other}
+
+          def __call__(self, x):
+            return x * self.w
+        """
+    )
+    assert "'k' names self.w" in found.reason
+
+
+def test_exchanged_names_of_submodules_are_refused() -> None:
+    found = refusal(
+        """\
+        class M(nn.Module):
+          def setup(self):
+            self.a = nn.Dense(6, name="b")
+            self.b = nn.Dense(6, name="a")
+
+          def __call__(self, x):
+            return self.b(self.a(x))
+        """
+    )
+    assert "'b' names self.a" in found.reason
+
+
+def test_a_compact_method_that_goes_on_from_its_bases_is_refused() -> None:
+    found = refusal(
+        """\
+        class Base(nn.Module):
+          @nn.compact
+          def __call__(self, x):
+            return nn.Dense(3)(x)
+
+        class M(Base):
+          @nn.compact
+          def __call__(self, x):
+            return nn.Dense(2)(super().__call__(x))
+        """
+    )
+    assert "both number their submodules" in found.reason
+
+
+def test_a_plain_method_may_go_on_from_the_compact_one_of_its_base() -> None:
+    text = converted(
+        """\
+        class Base(nn.Module):
+          @nn.compact
+          def __call__(self, x):
+            return nn.Dense(3)(x)
+
+        class M(Base):
+          def __call__(self, x):
+            return super().__call__(x) * 2
+        """
+    )
+    assert text.count("self.Dense_0 = ") == 1
+
+
+def test_a_size_that_a_later_loop_carries_is_refused() -> None:
+    found = refusal(
+        """\
+        class M(nn.Module):
+          @nn.compact
+          def __call__(self, x):
+            d = nn.Dense(6)
+            for i in range(3):
+              x = d(x)
+              x = nn.LayerNorm()(x)
+            return x
+        """
+    )
+    assert "before it is known" in found.reason
+
+
+def test_reading_before_binding_is_found() -> None:
+    import ast
+
+    from nnx_migrate.rewrite.classes.conflicts import read_too_early
+
+    def early(body: str) -> str | None:
+        tree = ast.parse("def f(a):\n" + textwrap.indent(textwrap.dedent(body), "  "))
+        function = tree.body[0]
+        assert isinstance(function, ast.FunctionDef)
+        return read_too_early(function)
+
+    assert early("b = c\nc = 1") == "c"
+    assert early("for i in range(c):\n  c = 1") == "c"
+    assert early("b = [c for c in a]\nc = b") is None
+    assert early("if a:\n  c = 1\nb = c") is None
+    assert early("b = lambda: c\nc = 1") is None
+    assert early("c = c + 1") == "c"
