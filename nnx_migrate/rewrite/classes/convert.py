@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from nnx_migrate.model import ClassMap, Confidence, SizeArgument
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes
@@ -31,12 +29,14 @@ from nnx_migrate.rewrite.classes.data import (
 from nnx_migrate.rewrite.classes.evaluation import bound_names, own_bound_names
 from nnx_migrate.rewrite.classes.fields import Parameter, parameters_of, signature
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, defined_names, find_items
+from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.layout import WIDTH, Layout, docstring_of, layout_of
 from nnx_migrate.rewrite.classes.reads import Reader, Reads, stream_attribute
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.setup import END, GONE, SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.sharing import local_names, shared_paths
+from nnx_migrate.rewrite.classes.text import before, lazy_text, without_gone
+from nnx_migrate.rewrite.classes.tied import tied_layer
 from nnx_migrate.rewrite.render import Renderer, Unrenderable
 from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.rewrite.rules.base import IMPORT_LINES
@@ -163,7 +163,7 @@ class _Conversion:
                 for node in ast.walk(one)
             )
         ]
-        return (with_items or found or [None])[0]
+        return next(iter(with_items or found), None)
 
     def _handled(self) -> set[int]:
         """Nodes whose Linen names someone else replaces."""
@@ -214,37 +214,8 @@ class _Conversion:
                 "build it in setup",
                 "tied",
             )
-        text = self._builder()(item, renderer)
-        method = self.cls.methods.get("setup")
-        local = {
-            one.id
-            for one in ast.walk(method or self.cls.node)
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
-        }
-        clash = _names_of(text) & local
-        if clash:
-            raise Refused(
-                item.call,
-                f"the layer given parameters in the call needs {min(clash)!r} of setup",
-                f"read it from self instead of {min(clash)!r}",
-                "tied",
-            )
-        unknown = _names_of(text) & self.inferred
-        if not unknown:
-            return text
-        kernel = _entry(node, "kernel")
-        size = item.site.sizes.get("in_features") if item.site else None
-        if kernel is None or unknown != {size} or item.site.symbol != "flax.linen.Dense":  # type: ignore[union-attr]
-            raise Refused(
-                item.call,
-                f"the layer given parameters in the call needs the size {min(unknown)!r}",
-                "give the size as a field",
-                "tied",
-            )
-        shape = f"{renderer.render(kernel)}.shape[0]"
-        return self._builder()(
-            replace(item, site=replace(item.site, sizes={"in_features": shape})), renderer
-        )  # type: ignore[type-var]
+        setup = self.cls.methods.get("setup")
+        return tied_layer(item, node, renderer, self._builder(), setup, self.inferred)
 
     def _builder(self) -> Builder:
         method = self.cls.methods.get("setup")
@@ -314,7 +285,7 @@ class _Conversion:
         edits: Edits = {}
         for key, item in lazy.items():
             self.remarks.imports.add("nnm")
-            edits[key] = _lazy_text(item)
+            edits[key] = lazy_text(item)
         return edits
 
     # The text -----------------------------------------------------------------------------
@@ -454,7 +425,7 @@ class _Conversion:
         if compact is not None:
             read |= compact.reads
         if setup is not None and setup.text.strip():
-            text = _without_gone(self.layout.body + setup.text, self.layout.newline)
+            text = without_gone(self.layout.body + setup.text, self.layout.newline)
             read |= global_reads((text,))
         clash = (names & read) - {one.name for one in self.new_arguments}
         if clash:
@@ -480,7 +451,7 @@ class _Conversion:
         methods = (ast.FunctionDef, ast.AsyncFunctionDef)
         first = next((one for one in body if isinstance(one, methods)), None)
         if first is not None:
-            edits[id(first)] = _before(init + gap, first, edits.get(id(first)))
+            edits[id(first)] = before(init + gap, first, edits.get(id(first)))
             return
         last = body[-1]
         if last is docstring:
@@ -501,7 +472,7 @@ class _Conversion:
         node, newline = self.cls.node, self.layout.newline
 
         def text(renderer: Renderer) -> str:
-            return _without_gone(renderer.with_edits(edits).without(node).inner(node), newline)
+            return without_gone(renderer.with_edits(edits).without(node).inner(node), newline)
 
         shown = text(Renderer(self.project, self.cls.module))
         self._check_text(shown)
@@ -541,7 +512,7 @@ class _Conversion:
 
     def _check_names(self, init: str) -> None:
         """Every name that ``__init__`` reads is a parameter, a local, a global or a builtin."""
-        text = _without_gone(self.layout.indent + init, self.layout.newline)
+        text = without_gone(self.layout.indent + init, self.layout.newline)
         tree = ast.parse("if True:\n" + text)
         function = next(one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
         early = read_too_early(function)
@@ -583,65 +554,3 @@ class _Conversion:
                         "report this: the rewriter missed a use",
                         RULE,
                     )
-
-
-def _entry(node: ast.expr, key: str) -> ast.expr | None:
-    """The value of a literal key in a dict display."""
-    if isinstance(node, ast.Dict):
-        for name, value in zip(node.keys, node.values, strict=True):
-            if isinstance(name, ast.Constant) and name.value == key:
-                return value
-    return None
-
-
-def _names_of(text: str) -> set[str]:
-    tree = ast.parse(text, mode="eval")
-    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
-
-
-def _lazy_text(item: Item) -> Callable[[Renderer], str]:
-    def text(renderer: Renderer) -> str:
-        assert item.name is not None
-        init = "None" if item.init is None else renderer.render(item.init)
-        parts = ["self", repr(item.collection), renderer.render(item.name), init]
-        parts += [renderer.render(one) for one in item.arguments]
-        if item.keywords:
-            raise Refused(
-                item.call, "keyword arguments of the initialiser", "pass them by position", RULE
-            )
-        return f"nnm.lazy_variable({', '.join(parts)})"
-
-    return text
-
-
-def _before(
-    head: str, node: ast.AST, previous: str | Callable[[Renderer], str] | None
-) -> Callable[[Renderer], str]:
-    def text(renderer: Renderer) -> str:
-        if previous is None:
-            return head + renderer.without(node).inner(node)
-        return head + (previous if isinstance(previous, str) else previous(renderer))
-
-    return text
-
-
-def _without_gone(text: str, newline: str) -> str:
-    """Drop the lines of statements that are gone, and blank lines that pile up there."""
-    text = re.sub(rf"{END}[ \t]*(#[^\r\n]*)?", "", text)
-    text = re.sub(rf"@?{GONE}[ \t]*;?", GONE, text)
-    kept: list[str] = []
-    dropped = False
-    for line in text.split(newline):
-        if GONE in line:
-            dropped = True
-            continue
-        if dropped and not line.strip() and (not kept or _opens(kept[-1])):
-            continue
-        dropped = dropped and not line.strip()
-        kept.append(line)
-    return newline.join(kept)
-
-
-def _opens(line: str) -> bool:
-    """Whether no blank line is wanted after ``line``."""
-    return not line.strip() or (line.rstrip().endswith(":") and line.lstrip().startswith("class"))
