@@ -107,9 +107,27 @@ class Builder:
         if site.symbol in self.context.converted:
             extra = [f"{name}={text}" for name, text in site.sizes.items()]
             return same_call(function, call, renderer.render, [*extra, f"rngs={self.rngs}"])
+        self._check_bridged(site, call)
         self.remarks.imports.add("nnx")
         linen = same_call(function, call, renderer.render, [])
         return f"nnx.bridge.ToNNX({linen}, rngs={self.rngs})"
+
+    def _check_bridged(self, site: Site, call: ast.Call) -> None:
+        """A class that stays Linen builds Linen layers: it cannot be handed NNX ones."""
+        child = self.project.linen.get(site.symbol or "")
+        if child is None:
+            return
+        positional = [one.name for one in child.fields if not one.keyword_only]
+        given = {*positional[: len(call.args)], *(one.arg for one in call.keywords)}
+        handed = sorted(given & _factories_of(child))
+        if handed:
+            raise Refused(
+                call,
+                f"{child.node.name} stays Linen and builds layers from {handed[0]!r}, which would"
+                " be NNX layers here",
+                f"convert {child.name} first",
+                RULE,
+            )
 
     def _plain(self, call: ast.Call) -> ast.Call:
         """The call without the keywords that move to where the layer is called."""
@@ -128,6 +146,22 @@ class Builder:
         plain = copy.copy(call)
         plain.args, plain.keywords = arguments, kept
         return plain
+
+
+def _factories_of(cls: ClassInfo) -> set[str]:
+    """Fields whose calls ``cls`` calls: ``self.conv(...)(x)``, also through a local or attribute."""
+    fields = {one.name for one in cls.fields}
+    found: set[str] = set()
+    for owner in cls.mro:
+        for node in ast.walk(owner.node):
+            match node:
+                case ast.Call(func=ast.Call(func=ast.Attribute(ast.Name("self"), name))):
+                    found.add(name)
+                case ast.Assign(value=ast.Call(func=ast.Attribute(ast.Name("self"), name))):
+                    found |= {name} if owner.find("setup") is not None else set()
+                case ast.Call(args=[ast.Attribute(ast.Name("self"), name), *_]):
+                    found |= {name} if "partial" in ast.unparse(node.func) else set()
+    return found & fields
 
 
 def _plain_value(item: Item) -> ast.expr | None:
