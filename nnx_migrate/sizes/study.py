@@ -90,12 +90,16 @@ def finish(study: Study) -> ClassSizes:
 
 def _misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
     """Submodules built where ``__init__`` cannot build them."""
-    inside = {id(node) for cls in study.nodes for node in ast.walk(cls)}
+    inside = {id(node): node for cls in study.nodes for node in ast.walk(cls)}
+    rounds = [node for node in inside.values() if isinstance(node, ast.While)]
+    repeated = {id(node) for loop in rounds for node in ast.walk(loop)}
     for key, module in study.interpreter.built.items():
         assert module.call is not None
         if key not in inside:
             text = ast.unparse(module.call.func)
             yield study.root.info.node, f"a function outside the class builds {text} for it"
+        elif key in repeated:
+            yield module.call, f"{ast.unparse(module.call.func)} is built in a while loop"
         elif isinstance(module, Instance) and module.info is study.root.info:
             yield module.call, "the class constructs itself"
     for scope, call in _inner_calls(study.root):

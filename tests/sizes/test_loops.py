@@ -1,0 +1,77 @@
+"""Sizes that loops change, keep or hide."""
+
+from __future__ import annotations
+
+from tests.sizes.inference import carried, compact, in_features, problems, sites, sizes_of
+
+
+def test_a_loop_over_widths_carries_the_size_from_round_to_round() -> None:
+    body = "for w in self.widths:\n    x = nn.Dense(w)(x)\nreturn nn.Dense(3)(x)"
+    result = sizes_of(compact(body, "widths: Sequence[int] = (4, 5)"))
+    assert carried(result) == [("x_features", "in_features", "w")]
+    assert in_features(result) == ["x_features", "self.widths[-1]"]
+
+
+def test_a_loop_of_equal_widths_ends_with_that_width() -> None:
+    body = "for i in range(self.n):\n    x = nn.Dense(16)(x)\nreturn nn.Dense(3)(x)"
+    result = sizes_of(compact(body, "n: int = 2"))
+    assert carried(result) == [("x_features", "in_features", "16")]
+    assert in_features(result) == ["x_features", "16"]
+
+
+def test_a_residual_loop_carries_nothing() -> None:
+    body = "for i in range(self.n):\n    x = x + nn.Dense(x.shape[-1])(x)\nreturn nn.Dense(3)(x)"
+    result = sizes_of(compact(body, "n: int = 2"))
+    assert carried(result) == []
+    assert in_features(result) == ["in_features", "in_features"]
+
+
+def test_nested_loops_carry_through_both() -> None:
+    body = (
+        "for i in range(self.n):\n    for j in range(2):\n"
+        "        x = nn.Dense(4 * 2 ** i)(x)\nreturn nn.Dense(3)(x)"
+    )
+    result = sizes_of(compact(body, "n: int = 2"))
+    assert len(carried(result)) == 2
+    assert in_features(result)[-1] == "4 * 2 ** (self.n - 1)"
+    assert problems(result) == []
+
+
+SETUP = """
+class Model(nn.Module):
+    widths: Sequence[int] = (4, 5)
+
+    def setup(self):
+        self.layers = [nn.Dense(w) for w in self.widths]
+        self.head = nn.Dense(2)
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = nn.relu(layer(x))
+        return self.head(x)
+"""
+
+
+def test_a_list_of_setup_carries_through_the_loop_that_calls_it() -> None:
+    result = sizes_of(SETUP)
+    assert carried(result) == [("x_features", "in_features", "w")]
+    assert sites(result)["nn.Dense(2)"] == {"in_features": "self.widths[-1]"}
+
+
+def test_a_size_that_a_loop_makes_unknown_is_a_problem() -> None:
+    body = "for i in range(self.n):\n    x = self.fn(x, 1)\n    x = nn.Dense(3)(x)\nreturn x"
+    result = sizes_of(compact(body, "fn: Callable;n: int = 2"))
+    assert problems(result) == [
+        "the in_features of this submodule is unknown and it is built in a loop"
+    ]
+
+
+def test_a_generator_is_not_followed() -> None:
+    text = compact("for y in self.parts(x):\n    x = nn.Dense(3)(y)\nreturn x")
+    text += "\n    def parts(self, x):\n        yield x\n"
+    assert problems(sizes_of(text)) != []
+
+
+def test_a_submodule_built_in_a_while_loop_is_a_problem() -> None:
+    body = "while x.shape[0] > 1:\n    x = nn.Dense(7)(x)\nreturn nn.Dense(2)(x)"
+    assert problems(sizes_of(compact(body))) == ["nn.Dense is built in a while loop"]

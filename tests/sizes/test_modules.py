@@ -1,0 +1,91 @@
+"""Sizes that classes of the project pass on to each other."""
+
+from __future__ import annotations
+
+from nnx_migrate.sizes import SiteKind
+from tests.sizes.inference import arguments, compact, problems, sites, sizes_of
+
+BLOCK = """
+class Block(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x)
+"""
+MODEL = """
+class Model(nn.Module):
+    block: Any = Block
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(self.block(8)(x))
+"""
+
+
+def test_a_class_gives_and_takes_sizes_like_a_layer() -> None:
+    result = sizes_of(BLOCK + compact("return Block(3)(Block(8)(x))"))
+    assert sites(result) == {
+        "Block(8)": {"in_features": "in_features"},
+        "Block(3)": {"in_features": "8"},
+    }
+    assert {site.kind for site in result.sites.values()} == {SiteKind.CLASS}
+
+
+def test_a_class_of_another_file_is_followed() -> None:
+    source = "from layers import Block\n" + compact("return nn.Dense(2)(Block(8)(x))")
+    assert sites(sizes_of(source, layers=BLOCK)) == {
+        "Block(8)": {"in_features": "in_features"},
+        "nn.Dense(2)": {"in_features": "8"},
+    }
+
+
+def test_a_helper_of_another_file_is_followed() -> None:
+    helper = "def twice(x):\n    return jnp.concatenate([x, x], axis=-1)\n"
+    source = "from helpers import twice\n" + compact("return nn.Dense(2)(twice(nn.Dense(4)(x)))")
+    found = sites(sizes_of(source, helpers=helper))
+    assert found["nn.Dense(2)"] == {"in_features": "8"}
+
+
+def test_a_class_valued_field_is_a_factory_of_what_constructors_give_it() -> None:
+    other = BLOCK.replace("Block", "Other").replace("(self.width)", "(self.width)")
+    result = sizes_of(BLOCK + other + MODEL + "def build():\n    return Model(Other)\n")
+    site = next(one for one in result.sites.values() if one.kind is SiteKind.FACTORY)
+    assert site.sizes == {"in_features": "in_features"}
+    assert sites(result)["nn.Dense(3)"] == {"in_features": "8"}
+
+
+def test_candidates_that_disagree_are_asked_for_their_output() -> None:
+    other = BLOCK.replace("Block", "Other").replace("Dense(self.width)", "Dense(2 * self.width)")
+    text = BLOCK + other + MODEL + "def build(big):\n    return Model(Other if big else Block)\n"
+    result = sizes_of(text)
+    site = next(one for one in result.sites.values() if one.kind is SiteKind.FACTORY)
+    assert site.out_variable is not None
+    assert sites(result)["nn.Dense(3)"] == {"in_features": site.out_variable}
+
+
+def test_a_class_that_constructs_itself_is_a_problem() -> None:
+    result = sizes_of(compact("return Model()(nn.Dense(4)(x))"))
+    assert "the class constructs itself" in problems(result)
+
+
+def test_what_an_unknown_callable_builds_is_a_problem() -> None:
+    for body in ("self.make(3)(x)", "jax.vmap(lambda y: Block(3)(y))(x)"):
+        result = sizes_of(BLOCK + compact(f"return nn.Dense(2)({body})", "make: Callable"))
+        assert problems(result) != []
+
+
+def test_an_unknown_function_of_an_array_only_hides_the_size() -> None:
+    result = sizes_of(compact("return nn.Dense(3)(self.fn(x, 1))", "fn: Callable"))
+    assert problems(result) == []
+    assert arguments(result) == ["Dense_0_in_features"]
+
+
+def test_starred_arguments_hide_the_size() -> None:
+    result = sizes_of(compact("return nn.Dense(3)(jnp.concatenate([*xs], -1))", arguments="*xs"))
+    assert arguments(result) == ["Dense_0_in_features"]
+
+
+def test_a_class_built_in_a_function_outside_is_a_problem() -> None:
+    text = BLOCK + "def make(x):\n    return Block(3)(x)\n" + compact("return make(x)")
+    assert problems(sizes_of(text)) == ["a function outside the class builds Block for it"]

@@ -1,0 +1,141 @@
+"""What size inference says about random networks is what tracing Linen shows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from flax import linen, nnx, traverse_util
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+import nnx_migrate
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes import analyse
+from nnx_migrate.source.project import Project, parse
+
+HEADER = "from typing import Any\n\nimport flax.linen as nn\nimport jax.numpy as jnp\n\n\n"
+WIDTHS = st.integers(1, 6)
+
+
+@st.composite
+def statements(draw: st.DrawFn, depth: int = 0) -> list[str]:
+    """A few statements that turn ``x``, an array of three axes, into another one."""
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 3))):
+        width, other = draw(WIDTHS), draw(WIDTHS)
+        choices = [
+            [f"x = nn.Dense({width})(x)"],
+            ["x = x + nn.Dense(x.shape[-1])(nn.relu(x))"],
+            [f"x = jnp.concatenate([x, nn.Dense({width})(x)], axis=-1)"],
+            [f"x = jnp.concatenate([x, x], axis={draw(st.integers(-3, 2))})"],
+            [f"x = x[..., :{width}]"],
+            [f"x = x[..., -{width}:]"],
+            [f"x = x[:, {draw(st.sampled_from(['0', ':2', '-1', '::2']))}]", *_THREE],
+            ["x = x.reshape((x.shape[0], -1))", *_THREE],
+            ["x = x.mean(axis=1)", *_THREE],
+            ["x = jnp.swapaxes(x, 1, 2)"],
+            ["x = nn.LayerNorm()(x)"],
+            [f"y = Block({width})(x)", f"x = nn.Dense({other})(y)"],
+            [f"x = nn.Dense({width * 2})(x)", "a, b = jnp.split(x, 2, axis=-1)", "x = a * b"],
+            ["x = jnp.stack([x, x], axis=-1).sum(axis=1)"],
+        ]
+        lines += draw(st.sampled_from(choices))
+        if depth < 2:
+            inner = draw(statements(depth + 1))
+            body = [f"    {line}" for line in inner]
+            blocks = [
+                [],
+                [],
+                ["if self.flag:", *body],
+                ["if self.flag:", *body, "else:", f"    x = nn.Dense({width})(x)"],
+                [f"for i in range({draw(st.integers(1, 3))}):", *body],
+                ["for w in self.widths:", "    x = nn.Dense(w)(x)", *body],
+                ["for w in self.widths:", "    x = nn.Dense(w + 1)(x)"],
+            ]
+            lines += draw(st.sampled_from(blocks))
+    return lines
+
+
+_THREE = ["if x.ndim == 2:", "    x = x[:, None]"]
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> str:
+    lines = [*draw(statements()), f"return nn.Dense({draw(WIDTHS)})(x)"]
+    return HEADER + "\n".join(
+        [
+            "class Block(nn.Module):",
+            "    width: int",
+            "",
+            "    @nn.compact",
+            "    def __call__(self, x):",
+            "        return nn.Dense(self.width)(nn.Dense(self.width + 1)(x))",
+            "",
+            "",
+            "class Model(nn.Module):",
+            f"    flag: bool = {draw(st.booleans())}",
+            f"    widths: Any = {tuple(draw(st.lists(WIDTHS, min_size=1, max_size=3)))}",
+            "",
+            "    @nn.compact",
+            "    def __call__(self, x):",
+            *(f"        {line}" for line in lines),
+            "",
+        ]
+    )
+
+
+def run(text: str) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "generated"}
+    exec(compile(text, "generated.py", "exec", dont_inherit=True), names)  # noqa: S102
+    return names
+
+
+def shapes(tree: Any) -> dict[str, tuple[int, ...]]:
+    flat = traverse_util.flatten_dict(tree, sep="/")
+    return {path: leaf.shape for path, leaf in flat.items()}
+
+
+def traced(text: str, x: jax.ShapeDtypeStruct) -> tuple[Any, dict[str, tuple[int, ...]]]:
+    module: linen.Module = run(text)["Model"]()
+    output, variables = jax.eval_shape(module.init_with_output, jax.random.key(0), x)
+    return output, shapes(variables.get("params", {}))
+
+
+def given_size(
+    argument: SizeArgument, x: jax.ShapeDtypeStruct, params: dict[str, tuple[int, ...]]
+) -> Any:
+    """What a caller passes: a size of the input, or what a Linen trace shows of a submodule."""
+    if argument.submodule is None:
+        return x.shape if argument.axis is None else x.shape[argument.axis]
+    names = (f"{argument.submodule}/{leaf}" for leaf in ("kernel", "scale", "Dense_0/kernel"))
+    return next(params[name][0] for name in names if name in params)
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    phases=(Phase.explicit, Phase.generate),  # shrinking takes minutes: every step traces twice
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(networks(), st.tuples(st.just(2), st.integers(2, 5), st.integers(1, 7)))
+def test_migrated_networks_have_the_parameters_linen_makes(
+    text: str, shape: tuple[int, int, int]
+) -> None:
+    x = jax.ShapeDtypeStruct(shape, "float32")
+    output, params = traced(text, x)
+    result = nnx_migrate.rewrite_source(text)
+    if {one.outcome.value for one in result.classes} != {"rewritten"}:
+        assert all(one.reason for one in result.classes if one.outcome.value == "refused")
+        return
+    new = analyse(Project({"m": parse("m", "m.py", text)}))["m.Model"].new_arguments
+    # loops and conditions shift Linen's automatic names: such a name means no one site here
+    shifts = "if self.flag" in text or "for " in text
+    assume(not shifts or all(one.submodule is None for one in new))
+    sizes = {one.name: given_size(one, x, params) for one in new}
+    migrated = run(result.code)["Model"]
+    model = nnx.eval_shape(lambda: migrated(**sizes, rngs=nnx.Rngs(0)))
+    found = nnx.to_pure_dict(nnx.state(model, nnx.Param))
+    assert shapes(found) == params
+    assert nnx.eval_shape(lambda m, a: m(a), model, x).shape == output.shape
