@@ -1,0 +1,105 @@
+"""What names and classes of a project refer to."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import PurePosixPath
+
+import pytest
+
+from nnx_migrate.source.names import canonical, relative_target
+from nnx_migrate.source.project import Project, Scope, module_name, parse
+
+
+def project(**files: str) -> Project:
+    return Project({name: parse(name, f"{name}.py", text) for name, text in files.items()})
+
+
+def resolved(text: str, expression: str, **others: str) -> str | None:
+    found = project(m=text, **others)
+    node = ast.parse(expression, mode="eval").body
+    return found.resolve(node, Scope(found.modules["m"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "expression", "symbol"),
+    [
+        ("import flax.linen as nn", "nn.Dense", "flax.linen.Dense"),
+        ("import flax", "flax.linen.Dense", "flax.linen.Dense"),
+        ("from flax import linen", "linen.Dense", "flax.linen.Dense"),
+        ("from flax.linen import Dense as D", "D", "flax.linen.Dense"),
+        ("from flax.linen.linear import Dense", "Dense", "flax.linen.Dense"),
+        ("from flax.linen import *", "Dense", "flax.linen.Dense"),
+        ("import flax.linen as nn\nD = nn.Dense", "D", "flax.linen.Dense"),
+        ("if x:\n    import flax.linen as nn", "nn.Dense", "flax.linen.Dense"),
+        ("class A:\n    pass", "A", "m.A"),
+        ("import flax.linen as nn\nnn = 3", "nn.Dense", None),
+        ("import torch.nn as nn", "nn.Dense", "torch.nn.Dense"),
+        ("", "nn.Dense", None),
+        ("import flax.linen as nn", "nn.Dense()", None),
+    ],
+)
+def test_names_resolve_by_what_they_are_bound_to(
+    text: str, expression: str, symbol: str | None
+) -> None:
+    assert resolved(text, expression) == symbol
+
+
+def test_re_exports_are_followed_to_where_a_symbol_is_defined() -> None:
+    others = {"a": "from b import Layer\n", "b": "class Layer:\n    pass\n"}
+    assert resolved("from a import Layer as L", "L", **others) == "b.Layer"
+    assert resolved("from a import *", "Layer", **others) in ("b.Layer", "a.Layer")
+
+
+def test_a_cycle_of_imports_ends() -> None:
+    assert resolved("from a import X", "X", a="from m import X\n") is not None
+
+
+def test_private_modules_of_linen_are_linen() -> None:
+    assert canonical("flax.linen.attention.SelfAttention") == "flax.linen.SelfAttention"
+    assert canonical("flax.linen.partitioning.remat") == "flax.linen.partitioning.remat"
+
+
+def test_relative_imports_start_from_the_package() -> None:
+    assert relative_target("a.b", 1, "c") == "a.b.c"
+    assert relative_target("a.b", 2, "c") == "a.c"
+    assert relative_target("a.b", 0, "c") == "c"
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [("a/b.py", ("a.b", False)), ("a/__init__.py", ("a", True)), ("m.py", ("m", False))],
+)
+def test_module_names_follow_paths(path: str, name: tuple[str, bool]) -> None:
+    assert module_name(PurePosixPath(path)) == name
+
+
+LINEN = "import flax.linen as nn\n"
+
+
+def test_linen_classes_are_found_through_bases_of_other_files() -> None:
+    found = project(
+        base=LINEN + "class A(nn.Module):\n    pass\n",
+        m="import base\nclass B(base.A):\n    x: int\nclass C:\n    pass\n",
+    )
+    assert set(found.linen) == {"base.A", "m.B"}
+    assert [one.name for one in found.linen["m.B"].mro] == ["m.B", "base.A"]
+
+
+def test_fields_are_those_of_the_dataclass_in_constructor_order() -> None:
+    text = (
+        LINEN + "from typing import ClassVar\n"
+        "class A(nn.Module):\n    a: int\n    b: int = 2\n"
+        "class B(A):\n    K: ClassVar[int] = 1\n    c: int = 3\n    a: int = 5\n    plain = 7\n"
+    )
+    fields = project(m=text).linen["m.B"].fields
+    assert [one.name for one in fields] == ["a", "b", "c"]
+    assert [ast.unparse(one.default) for one in fields if one.default] == ["5", "2", "3"]
+
+
+def test_nested_and_local_classes_have_qualified_names() -> None:
+    text = (
+        LINEN
+        + "class A(nn.Module):\n    class In(nn.Module):\n        pass\ndef f():\n    class L(nn.Module):\n        pass\n"
+    )
+    assert set(project(m=text).linen) == {"m.A", "m.A.In", "m.f.<locals>.L"}
