@@ -118,7 +118,7 @@ class Builder:
         if child is None:
             return
         positional = [one.name for one in child.fields if not one.keyword_only]
-        given = {*positional[: len(call.args)], *(one.arg for one in call.keywords)}
+        given = {*positional[: len(call.args)], *(one.arg for one in call.keywords if one.arg)}
         handed = sorted(given & _factories_of(child))
         if handed:
             raise Refused(

@@ -26,14 +26,11 @@ def _convolution(call: LibraryCall) -> Value:
     """Channels last, as the dimension numbers say; other layouts are not modelled."""
     kernel, numbers = call.array(1, "rhs"), call.get(6, "dimension_numbers")
     names = numbers.items if isinstance(numbers, Sequence) else ()
-    texts = [str(one.expr.constant) for one in names if _is_text(one)]
+    statics = [one for one in names if isinstance(one, Static) and one.expr.is_constant]
+    texts = [str(one.expr.constant) for one in statics]
     if kernel is None or len(texts) != 3 or not (texts[1][-1] == "O" and texts[2][-1] == "C"):
         return Unknown("a convolution of unknown layout")
     return Array((kernel.axis(-1),), len(texts[2]))
-
-
-def _is_text(value: Value) -> bool:
-    return isinstance(value, Static) and value.expr.is_constant
 
 
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
