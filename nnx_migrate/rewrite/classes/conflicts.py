@@ -25,7 +25,7 @@ def check_collections(items: Mapping[int, Item]) -> None:
     for item in items.values():
         if item.kind is ItemKind.STREAM or not isinstance(item.name, ast.Constant):
             continue
-        name = item.name.value
+        name = str(item.name.value)
         held = (item.kind, item.collection)
         if seen.setdefault(name, held) != held:
             raise Refused(
@@ -34,6 +34,37 @@ def check_collections(items: Mapping[int, Item]) -> None:
                 "rename one of them",
                 "names",
             )
+
+
+def check_automatic(
+    items: Mapping[int, Item], taken: Iterable[str], compact: ast.FunctionDef | None
+) -> None:
+    """Refuse an automatic name (``Dense_0``) that a field or method has.
+
+    Raises:
+      Refused: at the submodule of that class.
+    """
+    if compact is None:
+        return
+    stems = {stem: name for name in taken if (stem := _automatic_stem(name))}
+    for node in ast.walk(compact):
+        item = items.get(id(node))
+        if item is None or item.site is None or item.name is not None:
+            continue
+        name = stems.get(item.site.class_name or "")
+        if name is not None:
+            raise Refused(
+                item.call,
+                f"Linen may name it {name!r}, which names a field or a method as well",
+                "rename the field or the method",
+                "names",
+            )
+
+
+def _automatic_stem(name: str) -> str:
+    """``Dense`` of ``Dense_0``; empty for a name that Linen gives no submodule."""
+    stem, _, number = name.rpartition("_")
+    return stem if number.isdigit() else ""
 
 
 def check_stored(attributes: Iterable[Attribute]) -> None:
