@@ -10,6 +10,7 @@ from nnx_migrate.model import ClassMap, Confidence, SizeArgument
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes
 from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart, global_reads
 from nnx_migrate.rewrite.classes.conflicts import (
+    check_automatic,
     check_collections,
     check_stored,
     read_too_early,
@@ -33,6 +34,7 @@ from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_item
 from nnx_migrate.rewrite.classes.layout import WIDTH, Layout, docstring_of, layout_of
 from nnx_migrate.rewrite.classes.reads import Reader, Reads, stream_attribute
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
+from nnx_migrate.rewrite.classes.reviews import handed_on, lazy_note, unguarded_updates
 from nnx_migrate.rewrite.classes.setup import END, GONE, SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.text import before, lazy_text, without_gone
@@ -141,6 +143,7 @@ class _Conversion:
         """Linen keeps variables apart from Python attributes; NNX does not."""
         fields = {one.name for one in self.cls.fields}
         methods = {name for cls in self.cls.mro for name in cls.methods}
+        check_automatic(self.items, fields | methods, self._compact_method())
         for item in self.items.values():
             name = item.name.value if isinstance(item.name, ast.Constant) else None
             if item.kind is ItemKind.STREAM or name not in fields | methods:
@@ -193,6 +196,8 @@ class _Conversion:
         own = defined_names(self.cls) | {one.name for one in self.cls.fields}
         own |= {one.name for one in attributes}
         self.own_names = frozenset(own)
+        self.remarks.review += handed_on(attributes)
+        self.remarks.review += unguarded_updates(self.cls, self.items, frozenset(variables))
         self.tied_sites = {
             one.name: self.items[id(one.value)]
             for one in attributes
@@ -285,6 +290,7 @@ class _Conversion:
         edits: Edits = {}
         for key, item in lazy.items():
             self.remarks.imports.add("nnm")
+            self.remarks.review.append(lazy_note(item))
             edits[key] = lazy_text(item)
         return edits
 
@@ -523,19 +529,23 @@ class _Conversion:
                 "build the submodule where its input is known, or give the size as a field",
                 "sizes",
             )
-        known = own_bound_names(tree) | set(dir(builtins)) | set(IMPORT_LINES) | {"__class__"}
-        for one in ast.walk(tree):
-            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
-                if one.id in known or self.cls.scope.lookup(one.id) is not None:
-                    continue
-                if self.cls.module.stars or one.id in self._class_names():
-                    continue
-                raise Refused(
-                    self.cls.node,
-                    f"the converted __init__ reads {one.id!r}, which is not known there",
-                    "report this: the rewriter missed a name",
-                    RULE,
-                )
+        known = set(dir(builtins)) | set(IMPORT_LINES) | {"__class__"} | self._class_names()
+        functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+        for one in functions:
+            own = own_bound_names(function if one in ast.walk(function) else one) - {one.name}
+            self._check_known(one, known | own)
+
+    def _check_known(self, function: ast.FunctionDef, known: set[str]) -> None:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                found = node.id in known or self.cls.scope.lookup(node.id) is not None
+                if not found and not self.cls.module.stars:
+                    raise Refused(
+                        self.cls.node,
+                        f"the converted __init__ reads {node.id!r}, which is not known there",
+                        "report this: the rewriter missed a name",
+                        RULE,
+                    )
 
     def _class_names(self) -> set[str]:
         return {name for one in self.cls.node.body for name in bound_names(one)}

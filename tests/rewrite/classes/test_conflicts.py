@@ -142,3 +142,34 @@ def test_reading_before_binding_is_found() -> None:
     assert early("if a:\n  c = 1\nb = c") is None
     assert early("b = lambda: c\nc = 1") is None
     assert early("c = c + 1") == "c"
+
+
+@pytest.mark.parametrize("taken", ["Dense_0: int = 3", "def Dense_0(self, x):\n    return x * 2"])
+def test_an_automatic_name_that_a_field_or_method_has_is_refused(taken: str) -> None:
+    found = refusal(
+        f"""\
+class M(nn.Module):
+  {taken}
+
+  @nn.compact
+  def __call__(self, x):
+    return nn.Dense(3)(x)
+"""
+    )
+    assert "Linen may name it 'Dense_0'" in found.reason
+
+
+def test_a_property_that_would_read_a_local_of_setup_is_refused() -> None:
+    found = refusal(
+        """\
+        class M(nn.Module):
+          def setup(self):
+            self.a = nn.Dense(6)
+            c = self.a
+            self.c = c
+
+          def __call__(self, x):
+            return self.c(self.a(x))
+        """
+    )
+    assert "'c'" in found.reason
