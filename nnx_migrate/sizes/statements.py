@@ -376,7 +376,8 @@ def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | N
     value, loop = iteration
     if loop.first:
         _run_items(interpreter, statement, frame, loop.first)
-    _name_unknown(frame, statement)
+    if not interpreter.loops:  # inside a loop the size may differ from round to round
+        _name_unknown(frame, statement)
     start, before = dict(frame.env), _snapshot(interpreter)
     _pass(interpreter, statement, frame, value, loop)
     problems: list[str] = []
