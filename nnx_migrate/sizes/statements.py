@@ -16,6 +16,7 @@ from nnx_migrate.sizes.values import (
     NONE,
     Argument,
     Array,
+    Choice,
     Extended,
     Function,
     Instance,
@@ -381,7 +382,7 @@ def _loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | N
     start, before = dict(frame.env), _snapshot(interpreter)
     _pass(interpreter, statement, frame, value, loop)
     problems: list[str] = []
-    moved = _moved(start, frame.env, problems)
+    moved = _moved(start, frame.env, problems) | _lost(start, frame)
     interpreter.problems.extend((statement, problem) for problem in problems)
     while moved:
         _restore_to(interpreter, before)
@@ -503,6 +504,33 @@ def _moved(
     return frozenset(found)
 
 
+def _lost(start: dict[str, Value], frame: Frame) -> frozenset[str]:
+    """Arrays that the loop turns into values nobody knows: later rounds meet another size."""
+    if not frame.own:
+        return frozenset()
+    found = set()
+    for name, value in start.items():
+        latest = frame.env.get(name, value)
+        array = as_array(value) if isinstance(value, Array | Argument) else None
+        if latest is not value and isinstance(latest, Unknown | Choice):
+            known = array is not None and array.axis(-1) is not None
+            found |= {name} if known and as_array(latest) is None else set()
+    return frozenset(found)
+
+
+def _is_read(interpreter: Interpreter, symbol: str) -> bool:
+    """Whether the size of a submodule, or of what it is called with, is ``symbol``."""
+    sizes: list[Expr | None] = []
+    for uses in interpreter.root.records.values():
+        for use in uses:
+            sizes += use.sizes.values()
+            for value in use.arguments.values():
+                array = as_array(value)
+                sizes += array.tail if array else ()
+    texts = [text for text in interpreter.statics.values() if text]
+    return any(one and symbol in one.names for one in sizes) or any(symbol in t for t in texts)
+
+
 def _carried_pass(
     interpreter: Interpreter,
     statement: ast.For,
@@ -554,6 +582,8 @@ def _carry(
     before, after = as_array(start[name]), as_array(frame.env[name])
     first = before.axis(-1) if before else None
     last = after.axis(-1) if after else None
+    if after is None and not _is_read(interpreter, symbol):
+        return
     if first is None or after is None or last is None:
         interpreter.problems.append((statement, f"the size of {name} after the loop is unknown"))
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nnx_migrate.sizes import ClassSizes
 from tests.sizes.inference import sizes_of
 
@@ -49,3 +51,33 @@ def test_a_loop_variable_of_another_class_is_its_last_value_afterwards() -> None
     sizes = [dict(site.sizes) for site in found.sites.values() if site.class_name == "Dense"]
     assert sizes == [{"in_features": "self.sizes[-1]"}]
     assert arguments(found) == [("MLP_0_input_x_features", "MLP_0/Dense_0")]
+
+
+@pytest.mark.parametrize("built", ["nn.Dense(size)(x)", "nn.Dense(size)(x) + 1"])
+def test_a_loop_that_makes_its_array_unknown_is_refused(built: str) -> None:
+    source = f"""
+class Model(nn.Module):
+    sizes: tuple
+    @nn.compact
+    def __call__(self, x):
+        for size in self.sizes:
+            x = mystery({built})
+        return x
+"""
+    assert [text for _, text in sizes_of(source).problems] == [
+        "the size of x after the loop is unknown"
+    ]
+
+
+def test_an_array_that_becomes_unknown_and_gives_no_size_is_no_matter() -> None:
+    source = """
+class Model(nn.Module):
+    sizes: tuple
+    @nn.compact
+    def __call__(self, x, mask):
+        for size in self.sizes:
+            x = nn.Dense(size)(x)
+            mask = mystery(mask)
+        return x
+"""
+    assert sizes_of(source).problems == ()
