@@ -104,10 +104,12 @@ class Emitter:
         reached = site.reached if site is not None else None
         if reached == "False":
             return []
+        value = self.builder(item, self.renderer)
+        # Under a condition on fields Linen certainly calls it: a size left out is an error then.
+        sized = None if reached else self.builder.guard(item, value)
         if id(item.call) not in self.hoisted:
             reached = None
-        value = self.builder(item, self.renderer)
-        conditions = [one for one in (reached, self.builder.guard(item, value)) if one]
+        conditions = [one for one in (reached, sized) if one]
         if not conditions:
             return self._built_lines(item, value, indent)
         inner = self._built_lines(item, value, indent + self.layout.unit)

@@ -322,7 +322,9 @@ class SetupConverter:
         def text(renderer: Renderer) -> str:
             if condition == "False":
                 return "pass  # Linen never calls it, so it has no parameters"
-            sized = [self.builder.guard(one, self.builder(one, renderer)) for one in sites]
+            # Under a condition on fields Linen certainly calls it: a size left out is an error then.
+            guarded = [] if condition else sites
+            sized = [self.builder.guard(one, self.builder(one, renderer)) for one in guarded]
             conditions = [one for one in (condition, *dict.fromkeys(sized)) if one]
             inner = _rendered(previous, statement, renderer.without(statement))
             if not conditions:

@@ -74,3 +74,23 @@ def test_a_branch_whose_statements_all_become_properties_keeps_a_body() -> None:
     )
     assert "        else:\n            pass\n" in text
     assert "return jnp.ones((5, 3))" in text
+
+
+POOLED = """
+class M(nn.Module):
+    pool: bool
+
+    def setup(self):
+        if self.pool:
+            self.pooler = nn.Dense(3)
+
+    def __call__(self, x, memory=None):
+        x = mystery(x)
+        return self.pooler(x) if self.pool else x
+"""
+
+
+def test_what_a_field_switches_on_is_built_even_when_its_size_was_forgotten() -> None:
+    text = converted(POOLED)
+    assert "pooler_in_features: int | None = None" in text
+    assert "pooler_in_features is not None" not in text
