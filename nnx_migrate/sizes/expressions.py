@@ -326,6 +326,8 @@ def item_of(
         case Argument(path=path):
             if isinstance(number, int):
                 return Argument(f"{path}[{number}]")
+            if isinstance(number, str):  # its entries are arrays of their own
+                return Unknown(f"the entry {number!r} of {path}, whose size no argument shows")
             return index_array(interpreter, base.array(), index, frame)
         case Array():
             return index_array(interpreter, base, index, frame)
