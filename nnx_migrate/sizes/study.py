@@ -84,7 +84,7 @@ def finish(study: Study) -> ClassSizes:
         out_features=rename(last.text) if last and _exportable(last, needed) else None,
         exports_out_features=study.exported,
         problems=(*study.problems, *study.interpreter.problems),
-        review=tuple(study.interpreter.review),
+        review=(*study.interpreter.review, *_only_elsewhere(study)),
     )
 
 
@@ -433,6 +433,22 @@ def _class_name(module: Submodule | Instance) -> str:
     if isinstance(module, Instance):
         return f"{module.lifted}{module.info.node.name}"
     return module.symbol.rpartition(".")[2]
+
+
+def _only_elsewhere(study: Study) -> Iterator[tuple[ast.AST, str]]:
+    """Submodules with variables that ``__call__`` never reaches but another method does."""
+    if study.root.info.find("__call__") is None:
+        return
+    for module in study.interpreter.built.values():
+        uses = study.root.records.get(id(module.call), [])
+        stateless = isinstance(module, Submodule) and module.symbol.endswith("Dropout")
+        if uses and not stateless and not any(use.primary for use in uses):
+            assert module.call is not None
+            yield (
+                module.call,
+                "__call__ never reaches this submodule: Linen's init through __call__ makes no"
+                " parameters for it, the NNX module has them",
+            )
 
 
 def _reached(uses: list[Use]) -> str | None:
