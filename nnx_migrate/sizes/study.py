@@ -435,6 +435,12 @@ def _class_name(module: Submodule | Instance) -> str:
     return module.symbol.rpartition(".")[2]
 
 
+_UNREACHED = (
+    "__call__ never reaches this submodule: Linen's init through __call__ makes no parameters for"
+    " it, the NNX module has them"
+)
+
+
 def _only_elsewhere(study: Study) -> Iterator[tuple[ast.AST, str]]:
     """Submodules with variables that ``__call__`` never reaches but another method does."""
     if study.root.info.find("__call__") is None:
@@ -444,11 +450,7 @@ def _only_elsewhere(study: Study) -> Iterator[tuple[ast.AST, str]]:
         stateless = isinstance(module, Submodule) and module.symbol.endswith("Dropout")
         if uses and not stateless and not any(use.primary for use in uses):
             assert module.call is not None
-            yield (
-                module.call,
-                "__call__ never reaches this submodule: Linen's init through __call__ makes no"
-                " parameters for it, the NNX module has them",
-            )
+            yield module.call, _UNREACHED
 
 
 def _reached(uses: list[Use]) -> str | None:
