@@ -295,14 +295,21 @@ def _attributes(operation: Any) -> Attributes:
     for entry in operation.attributes:
         name = entry if isinstance(entry, str) else entry.name
         if name not in _NAMES:
-            found.append((name, str(operation.attributes[name])))
+            try:
+                value = str(operation.attributes[name])
+            except TypeError:  # the bindings do not read complex elements
+                value = str(operation).partition("=")[2].strip()
+            found.append((name, value))
     return tuple(sorted(found))
 
 
 def _constant(operation: Any) -> Attributes:
     """Return a constant's value; of a repeated value, the value once, without its shape."""
-    value = operation.attributes["value"]
-    elements = ir.DenseElementsAttr(value)
+    try:
+        value = operation.attributes["value"]
+        elements = ir.DenseElementsAttr(value)
+    except (TypeError, ValueError):  # element types that the bindings do not read: complex
+        return (("value", str(operation).partition("=")[2].strip()),)
     if elements.is_splat:
         text = str(elements)
         return (("splat", text[text.index("<") + 1 : text.rindex("> :")]),)

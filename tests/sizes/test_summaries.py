@@ -17,6 +17,7 @@ IMPORTS = "import einops"
         ("einops.rearrange(nn.Conv(5, (1, 1))(x), 'b h w c -> b (h w) c')", "5"),
         ("einops.repeat(nn.Dense(7)(x), 'b c -> b n c', n=4)", "7"),
         ("jax.image.resize(nn.Conv(5, (1, 1))(x), (1, 8, 8, 5), 'nearest')", "5"),
+        ("jax.lax.dot_general(x, jnp.zeros((3, 9)), (((x.ndim - 1,), (0,)), ((), ())))", "9"),
         ("nn.Dense(7)(x).at[0].set(1.0)", "7"),
         ("jnp.concatenate([jnp.zeros((1, 1, 6)), mystery(nn.Dense(2)(x))], axis=1)", "6"),
     ],
@@ -33,6 +34,8 @@ def test_the_last_axis_is_known(made: str, size: str) -> None:
         "einops.rearrange(nn.Dense(12)(x), 'b (n c) -> b n c', n=m)",
         "jnp.concatenate([jnp.zeros((1, 1, 6)), mystery(x)], axis=-1)",
         "x.at[0].get()",
+        "jax.lax.dot_general(x, jnp.zeros((9, 3)), (((0,), (1,)), ((), ())))",
+        "jax.lax.dot_general(x, jnp.zeros((2, 9, 3)), (((2,), (1,)), ((0,), (0,))))",
     ],
 )
 def test_a_last_axis_that_nobody_knows_stays_open(made: str) -> None:

@@ -33,7 +33,30 @@ def _convolution(call: LibraryCall) -> Value:
     return Array((kernel.axis(-1),), len(texts[2]))
 
 
+def _dot_general(call: LibraryCall) -> Value:
+    """Without batch axes the last axis is the right side's, unless that one is contracted."""
+    left, right = call.array(0, "lhs"), call.array(1, "rhs")
+    match call.get(2, "dimension_numbers"):
+        case Sequence(
+            items=(
+                Sequence(items=(_, Sequence(items=contracted))),
+                Sequence(items=(_, Sequence(items=()))),
+            )
+        ):
+            statics = [one.expr for one in contracted if isinstance(one, Static)]
+            axes = [one.constant for one in statics if one.is_constant]
+        case _:
+            return Unknown("a product of unknown axes")
+    if left is None or right is None or right.rank is None or len(axes) != len(contracted):
+        return Unknown("a product of unknown values")
+    if {right.rank - 1, -1} & set(axes) or right.rank == len(axes):
+        return Unknown("a product whose last axis is the left side's")
+    rank = left.rank + right.rank - 2 * len(axes) if left.rank is not None else None
+    return Array((right.axis(-1),), rank)
+
+
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
     "jax.image.resize": _resize,
     "jax.lax.conv_general_dilated": _convolution,
+    "jax.lax.dot_general": _dot_general,
 }
