@@ -260,7 +260,8 @@ def as_array(value: Value) -> Array | None:
     if isinstance(value, Argument):
         return value.array()
     if isinstance(value, Choice):
-        arrays = [as_array(option) for option in value.options]
+        options = [option for option in value.options if is_none(option) is not True]
+        arrays = [as_array(option) for option in options]  # nothing takes None for an array
         known = [array for array in arrays if array]
         if not known or len(known) != len(arrays):
             return None

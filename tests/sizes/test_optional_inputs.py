@@ -153,3 +153,29 @@ class Model(nn.Module):
         return self.layer(x)
 """
     assert [dict(site.sizes) for site in sizes_of(source).sites.values()] == [{}]
+
+
+def test_a_layer_that_training_may_drop_does_not_hide_the_size_after_the_loop() -> None:
+    source = """
+class Layer(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(8)(x), None
+class Model(nn.Module):
+    n: int
+    def setup(self):
+        self.layers = [Layer() for _ in range(self.n)]
+        self.head = nn.Dense(3)
+    def __call__(self, x, skip):
+        x = x[..., :8]
+        for layer in self.layers:
+            if skip:
+                outputs = (None, None)
+            else:
+                outputs = layer(x)
+            x = outputs[0]
+        return self.head(x)
+"""
+    found = sizes_of(source)
+    assert found.problems == ()
+    assert passed(found, "flax.linen.Dense") == [{"in_features": "8"}]
