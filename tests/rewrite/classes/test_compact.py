@@ -304,7 +304,7 @@ def test_line_ends_and_indentation_of_the_file_are_kept() -> None:
               x = nn.Dense(2)(x)
             return x
             """,
-            "inside a 'while' block",
+            "nn.Dense is built in a while loop",
         ),
         ("return (lambda y: nn.Dense(2)(y))(x)", "inside a lambda"),
         ("return x if self.is_mutable_collection('stats') else -x", "mutable is not known"),
