@@ -39,8 +39,6 @@ from nnx_migrate.source.project import Scope
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Frame, Interpreter, Loop
 
-_UNROLL = 12  # sequences known item by item are unrolled up to this length
-
 
 def evaluate(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
     """Abstract value of an expression."""

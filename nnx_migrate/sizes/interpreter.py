@@ -16,7 +16,6 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
 from nnx_migrate.sizes.values import (
-    NONE,
     Argument,
     Array,
     Choice,
@@ -414,8 +413,3 @@ def out_variable(call: ast.Call) -> str:
 def spellable(expression: Expr) -> bool:
     """Whether an expression can be written in the root's ``__init__``."""
     return not any(one.startswith(ex.FOREIGN) for one in expression.names)
-
-
-def none_value() -> Value:
-    """The abstract None."""
-    return NONE

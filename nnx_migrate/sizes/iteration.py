@@ -26,7 +26,7 @@ from nnx_migrate.sizes.values import (
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter, Loop
 
-_UNROLL = 12
+_UNROLL = 12  # sequences known item by item are unrolled up to this length
 
 
 @dataclass(frozen=True)

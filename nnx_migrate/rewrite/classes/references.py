@@ -138,11 +138,6 @@ def _walk(project: Project, node: ast.AST, scope: Scope, context: Context) -> It
         yield from _walk(project, child, scope, kept)
 
 
-def in_annotation_string(node: ast.AST) -> bool:
-    """Whether an annotation is written as a string (left alone: the ledger does not count it)."""
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
-
-
 def name_edits(
     project: Project,
     cls: ClassInfo,
