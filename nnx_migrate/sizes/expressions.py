@@ -32,6 +32,7 @@ from nnx_migrate.sizes.values import (
     as_array,
     is_none,
     join,
+    join_all,
 )
 from nnx_migrate.source.names import Assignment, Opaque
 from nnx_migrate.source.project import Scope
@@ -587,10 +588,7 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
             results = [
                 combine(o, op, right) if one is left else combine(left, op, o) for o in one.options
             ]
-            result = results[-1]
-            for other in reversed(results[:-1]):
-                result = join(one.test if len(results) == 2 else None, other, result)
-            return result
+            return join_all(one.test, results)
     if isinstance(left, Static) and isinstance(right, Static):
         return Static(ex.binary(left.expr, op, right.expr))
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):

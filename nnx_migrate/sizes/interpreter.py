@@ -216,7 +216,7 @@ class Interpreter:
         frame: Frame,
     ) -> Value:
         """One of several callables: those that are understood speak for the others."""
-        from nnx_migrate.sizes.values import join
+        from nnx_migrate.sizes.values import join_all
 
         classes = Class | Partial | Factories
         if all(isinstance(one, classes) or self._is_layer_value(one) for one in target.options):
@@ -227,11 +227,7 @@ class Interpreter:
         results = [self._call(one, args, kwargs, node, frame) for one in known]
         if not results:
             return self.call_unknown(target.options[0], args, node, frame)
-        test = target.test if len(results) == 2 else None
-        result = results[-1]
-        for other in reversed(results[:-1]):
-            result = join(test, other, result)
-        return result
+        return join_all(target.test, results)
 
     def call_unknown(
         self, target: Value, args: tuple[Value, ...], node: ast.Call, frame: Frame

@@ -20,7 +20,7 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
     as_array,
-    join,
+    join_all,
 )
 
 if TYPE_CHECKING:
@@ -127,11 +127,7 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
                 loop.last.update(value.last)
             return item
         case Choice(options=options, test=test):
-            items = [_abstract(one, target, loop) for one in options]
-            result = items[-1]
-            for other in reversed(items[:-1]):
-                result = join(test if len(items) == 2 else None, other, result)
-            return result
+            return join_all(test, [_abstract(one, target, loop) for one in options])
         case Static(expr=expr):
             last = Expr(ast.Subscript(expr.node, ex.literal(-1).node, ast.Load()))
             return _named(target, last, loop)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -309,6 +310,14 @@ def join(test: Expr | None, yes: Value, no: Value) -> Value:
     if len(unique) == 2 and test is not None and unique == [yes, no]:
         return Choice((yes, no), test)
     return Choice(tuple(unique)) if len(unique) <= 8 else Unknown("too many possibilities")
+
+
+def join_all(test: Expr | None, values: Sequence_[Value]) -> Value:
+    """The value when one of several holds; ``test`` chooses between exactly two."""
+    result = values[-1]
+    for other in reversed(values[:-1]):
+        result = join(test if len(values) == 2 else None, other, result)
+    return result
 
 
 def _options(value: Value) -> tuple[Value, ...]:
