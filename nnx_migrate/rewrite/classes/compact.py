@@ -12,7 +12,7 @@ from nnx_migrate.rewrite.classes.emit import Emitter, needs_counter, reference
 from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names
 from nnx_migrate.rewrite.classes.flow import Branch, Build, Loop, Step, Unclear, builds, flow_of
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
-from nnx_migrate.rewrite.classes.layout import Layout
+from nnx_migrate.rewrite.classes.layout import Layout, indent_of
 from nnx_migrate.rewrite.classes.moved import Moves, moves_of, with_keywords, without_keywords
 from nnx_migrate.rewrite.classes.naming import COUNTER, Name, names_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
@@ -180,18 +180,12 @@ class CompactConverter:
             temporaries,
             hoisted,
             self.parameters,
-            self._origin,
+            lambda node: indent_of(self.cls, node),
         )
         if any(item.site and item.site.out_variable for item in builds(kept)):
             self.remarks.imports.add("nnm")
         lines = tuple(emitter.lines(kept, self.layout.body))
         return lines, global_reads(lines) - own_bound_names(self.method)
-
-    def _origin(self, node: ast.AST) -> str:
-        """Indentation of the line on which ``node`` starts."""
-        start = self.cls.module.lines.starts[node.lineno - 1]  # type: ignore[attr-defined]
-        text = self.cls.module.text[start : start + 200]
-        return text[: len(text) - len(text.lstrip(" \t"))]
 
     def _reference_edit(self, item: Item, name: Name, temporary: str | None, receiver: str):  # type: ignore[no-untyped-def]
         def text(renderer: Renderer) -> str:

@@ -155,3 +155,10 @@ def _filled(parts: list[str], indent: str) -> list[str]:
     if len(one_line) <= WIDTH:
         return [one_line]
     return [f"{indent}{part}," for part in parts]
+
+
+def indent_of(cls: ClassInfo, statement: ast.AST) -> str:
+    """Indentation of the line on which ``statement`` starts."""
+    start = cls.module.lines.starts[statement.lineno - 1]  # type: ignore[attr-defined]
+    text = cls.module.text[start : start + 200]
+    return text[: len(text) - len(text.lstrip(" \t"))]

@@ -8,10 +8,11 @@ from collections.abc import Callable
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.setup import END, GONE
 from nnx_migrate.rewrite.render import Renderer
 
 RULE = "class"
+GONE = "\ue000"  # marks a statement that leaves no line behind
+END = "\ue001"  # marks the end of a line whose comment has moved
 
 
 def lazy_text(item: Item) -> Callable[[Renderer], str]:

@@ -1,0 +1,76 @@
+"""What a class must not have, whatever it builds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from nnx_migrate.rewrite.classes.conflicts import check_automatic, check_collections
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.source.classes import ClassInfo
+
+RULE = "class"
+_SPECIAL = ("__post_init__", "__init__", "__getattr__", "__setattr__")
+
+
+def check_methods(cls: ClassInfo) -> None:
+    """Refuse methods and fields that take part in construction.
+
+    Raises:
+      Refused: the class defines one.
+    """
+    for name in _SPECIAL:
+        if name in cls.methods:
+            raise Refused(
+                cls.methods[name],
+                f"the class defines {name}",
+                "move what it does to setup",
+                RULE,
+            )
+    if any(one.name == "rngs" for one in cls.fields):
+        raise Refused(cls.node, "a field is named 'rngs'", "rename the field", "fields")
+
+
+def check_items(cls: ClassInfo, items: Mapping[int, Item], compact: ast.FunctionDef | None) -> None:
+    """Refuse names that meet, and what is built in helper methods.
+
+    Raises:
+      Refused: an item has such a name or place.
+    """
+    _check_names(cls, items, compact)
+    check_collections(items)
+    homes = {id(one) for one in (cls.methods.get("setup"), compact)}
+    for name, method in cls.methods.items():
+        if id(method) in homes:
+            continue
+        for node in ast.walk(method):
+            item = items.get(id(node))
+            if item is None or item.kind in (ItemKind.STREAM, ItemKind.VARIABLE):
+                continue
+            raise Refused(
+                node,
+                f"it is built in the helper method {name!r}",
+                "build it in setup or in the compact method",
+                "helper",
+            )
+
+
+def _check_names(
+    cls: ClassInfo, items: Mapping[int, Item], compact: ast.FunctionDef | None
+) -> None:
+    """Linen keeps variables apart from Python attributes; NNX does not."""
+    fields = {one.name for one in cls.fields}
+    methods = {name for one in cls.mro for name in one.methods}
+    check_automatic(items, fields | methods, compact)
+    for item in items.values():
+        name = item.name.value if isinstance(item.name, ast.Constant) else None
+        if item.kind is ItemKind.STREAM or name not in fields | methods:
+            continue
+        kind = "a field" if name in fields else "a method"
+        raise Refused(
+            item.call,
+            f"{name!r} names {kind} as well, and an NNX module has one attribute of a name",
+            f"rename the {kind.partition(' ')[2]}",
+            "names",
+        )

@@ -1,0 +1,146 @@
+"""What goes around a statement of ``setup``: conditions, helper variables, carried sizes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.construct import Builder
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.emit import conjunction, is_attribute_name
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.layout import Layout, indent_of, wrapped
+from nnx_migrate.rewrite.classes.references import Edits, Remarks
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.sizes.result import Carried, ClassSizes
+from nnx_migrate.source.classes import ClassInfo
+
+RULE = "setup"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Puts conditions and helper variables around the statements of one ``setup``."""
+
+    cls: ClassInfo
+    items: Mapping[int, Item]
+    sizes: ClassSizes
+    builder: Builder
+    layout: Layout
+    remarks: Remarks
+
+    def add(self, statement: ast.stmt, edits: Edits) -> None:
+        """Add what goes around ``statement`` to ``edits``.
+
+        Raises:
+          Refused: it builds several submodules that need different conditions or widths.
+        """
+        carried = self.sizes.carried.get(id(statement), ())
+        if carried:
+            self._carry(statement, carried, edits)
+        if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try):
+            return
+        sites = [self.items[id(one)] for one in ast.walk(statement) if id(one) in self.items]
+        local = self._local_param(statement)
+        if local is not None:
+            edits[id(statement)] = local
+        widths = [one for one in sites if one.site and one.site.out_variable]
+        if widths:
+            self._width(statement, widths, edits)
+        if sites:
+            self._guard(statement, sites, edits)
+
+    def _guard(self, statement: ast.stmt, sites: list[Item], edits: Edits) -> None:
+        """Build only what Linen's initial call reaches, and what has all its sizes."""
+        reached = {one.site.reached if one.site else None for one in sites}
+        if len(reached) > 1:
+            raise Refused(
+                statement,
+                "one statement builds submodules that Linen reaches under different conditions",
+                "build them on lines of their own",
+                RULE,
+            )
+        condition = next(iter(reached))
+        indent = indent_of(self.cls, statement)
+        newline = self.layout.newline
+        previous = edits.get(id(statement))
+
+        def text(renderer: Renderer) -> str:
+            if condition == "False":
+                return "pass  # Linen never calls it, so it has no parameters"
+            # Under a condition on fields Linen certainly calls it: a size left out is an error then.
+            guarded = [] if condition else sites
+            sized = [self.builder.guard(one, self.builder(one, renderer)) for one in guarded]
+            conditions = [one for one in (condition, *dict.fromkeys(sized)) if one]
+            inner = _rendered(previous, statement, renderer.without(statement))
+            if not conditions:
+                return wrapped(indent + inner, indent, self.layout).removeprefix(indent)
+            head = f"if {conjunction(conditions)}:{newline}{indent}{self.layout.unit}"
+            return head + inner.replace(newline, newline + self.layout.unit)
+
+        edits[id(statement)] = text
+
+    def _local_param(self, statement: ast.stmt) -> Callable[[Renderer], str] | None:
+        """``scale = self.param("scale", ...)``: stored first, then read."""
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value) if id(value) in self.items:
+                item = self.items[id(value)]
+            case _:
+                return None
+        if item.kind not in (ItemKind.PARAM, ItemKind.VARIABLE):
+            return None
+        name = item.name.value if isinstance(item.name, ast.Constant) else None
+        if not isinstance(name, str) or not is_attribute_name(name):
+            raise Refused(item.call, "its name is computed", "write it as a string", RULE)
+        read = f"self.{name}[...]" if item.kind is ItemKind.PARAM else f"self.{name}"
+        indent = indent_of(self.cls, statement)
+
+        def text(renderer: Renderer) -> str:
+            made = self.builder(item, renderer)
+            return f"self.{name} = {made}{self.layout.newline}{indent}{local} = {read}"
+
+        return text
+
+    def _width(self, statement: ast.stmt, widths: list[Item], edits: Edits) -> None:
+        indent = indent_of(self.cls, statement)
+        previous = edits.get(id(statement))
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if len(widths) > 1 or target is None or statement.value is not widths[0].call:  # type: ignore[attr-defined]
+            raise Refused(
+                statement,
+                "the width of a submodule built inside a larger expression is not known",
+                "assign the submodule to an attribute of its own",
+                RULE,
+            )
+        site = widths[0].site
+        assert site is not None
+        self.remarks.imports.add("nnm")
+
+        def text(renderer: Renderer) -> str:
+            inner = _rendered(previous, statement, renderer)
+            built = renderer.render(target)
+            width = f"nnm.out_features({built}, {site.sizes['in_features']})"
+            return f"{inner}{self.layout.newline}{indent}{site.out_variable} = {width}"
+
+        edits[id(statement)] = text
+
+    def _carry(self, statement: ast.stmt, carried: tuple[Carried, ...], edits: Edits) -> None:
+        indent = indent_of(self.cls, statement)
+        inner = indent + self.layout.unit
+        newline = self.layout.newline
+
+        def text(renderer: Renderer) -> str:
+            before = "".join(f"{one.name} = {one.before}{newline}{indent}" for one in carried)
+            after = "".join(f"{newline}{inner}{one.name} = {one.after}" for one in carried)
+            return before + renderer.inner(statement) + after
+
+        edits[id(statement)] = text
+
+
+def _rendered(
+    previous: str | Callable[[Renderer], str] | None, node: ast.stmt, renderer: Renderer
+) -> str:
+    if previous is None:
+        return renderer.inner(node)
+    return previous if isinstance(previous, str) else previous(renderer)
