@@ -20,6 +20,7 @@ _FIELD_FUNCTIONS = frozenset(
 )
 _PLACEMENT = frozenset({"name", "parent"})
 _FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
+_TUPLES = ("Tuple", "tuple")
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,9 @@ def _parameter(
     annotation = renderer.render(one.annotation) if here else _inherited(project, cls, one)
     default = one.default
     frozen = _is_container(one.annotation)
-    value = f"nnm.freeze({one.name})" if frozen else one.name
+    data = not frozen and _is_tuple(one.annotation) and _items_are_read(cls, one.name)
+    value = f"nnm.constant({one.name})" if data else one.name
+    value = f"nnm.freeze({one.name})" if frozen else value
     options = _field_options(project, one)
     if options is not None:
         if _is_false(options.get("init")):
@@ -103,7 +106,7 @@ def _parameter(
             return Parameter(one.name, annotation, "None", value, keyword_only)
         default = options.get("default")
     text_default = None if default is None else _default_text(project, cls, one, default, renderer)
-    if frozen:
+    if frozen or data:
         remarks.imports.add("nnm")
     return Parameter(one.name, annotation, text_default, value, keyword_only)
 
@@ -121,6 +124,15 @@ def _inherited(project: Project, cls: ClassInfo, one: Field) -> str | None:
 
 def _is_container(annotation: ast.expr) -> bool:
     """Whether Linen may freeze the value: lists become tuples, dicts FrozenDicts."""
+    return _names_one_of(annotation, _FROZEN)
+
+
+def _is_tuple(annotation: ast.expr) -> bool:
+    return _names_one_of(annotation, _TUPLES)
+
+
+def _names_one_of(annotation: ast.expr, heads: tuple[str, ...]) -> bool:
+    """Whether an annotation, or one side of an optional or a union, is one of these types."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body
@@ -128,17 +140,38 @@ def _is_container(annotation: ast.expr) -> bool:
             return False
     match annotation:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _is_container(left) or _is_container(right)
+            return _names_one_of(left, heads) or _names_one_of(right, heads)
         case ast.Subscript(value=head, slice=inside):
             name = ast.unparse(head).rpartition(".")[2]
             if name in ("Optional", "Union"):
                 parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
-                return any(_is_container(part) for part in parts)
-            return name in _FROZEN
+                return any(_names_one_of(part, heads) for part in parts)
+            return name in heads
         case ast.Name() | ast.Attribute():
-            return ast.unparse(annotation).rpartition(".")[2] in _FROZEN
+            return ast.unparse(annotation).rpartition(".")[2] in heads
         case _:
             return False
+
+
+def _items_are_read(cls: ClassInfo, name: str) -> bool:
+    """Whether a method takes the field apart: its items may be arrays, which NNX keeps as data.
+
+    A tuple that only goes into a layer whole (a kernel size) is never one of arrays.
+    """
+    for owner in cls.mro:
+        for node in (inner for method in owner.methods.values() for inner in ast.walk(method)):
+            match node:
+                case ast.Subscript(value=ast.Attribute(value=ast.Name("self"), attr=attr)):
+                    taken = attr == name
+                case ast.Assign(
+                    targets=[ast.Tuple()], value=ast.Attribute(value=ast.Name("self"), attr=attr)
+                ):
+                    taken = attr == name
+                case _:
+                    continue
+            if taken:
+                return True
+    return False
 
 
 def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
+import jax.numpy as jnp
 import pytest
+from flax import nnx
 
-from tests.rewrite.classes.support import convert, converted, refusal
+from tests.rewrite.classes.support import convert, converted, loaded, refusal
 
 
 def init_of(source: str) -> str:
@@ -44,6 +46,33 @@ def test_a_default_factory_runs_for_every_instance() -> None:
     )
     assert "sizes: list[int] = None" in text
     assert "self.sizes = nnm.freeze([1, 2] if sizes is None else sizes)" in text
+
+
+TUPLE_FIELD = """\
+class M(nn.Module):
+  bounds: tuple[int, int]
+
+  def __call__(self, x):
+    return {}
+"""
+
+
+@pytest.mark.parametrize("read", ["jnp.clip(x, self.bounds[0], 3)", "x + self.bounds[-1]"])
+def test_a_tuple_whose_items_are_read_may_hold_arrays(read: str) -> None:
+    assert "self.bounds = nnm.constant(bounds)" in init_of(TUPLE_FIELD.format(read))
+
+
+@pytest.mark.parametrize("read", ["x.reshape(self.bounds)", "x + len(self.bounds)"])
+def test_a_tuple_that_is_only_passed_on_stays_plain(read: str) -> None:
+    assert "self.bounds = bounds\n" in init_of(TUPLE_FIELD.format(read))
+
+
+def test_arrays_in_a_tuple_field_are_data_of_the_module() -> None:
+    body = TUPLE_FIELD.format("jnp.clip(x, self.bounds[0], self.bounds[1])")
+    with loaded(converted(body), "model_with_bounds") as module:
+        bounds = (jnp.zeros(2), jnp.full(2, 0.5))
+        model = module.M(bounds=bounds, rngs=nnx.Rngs(0))
+        assert model(jnp.array([-1.0, 3.0])).tolist() == [0.0, 0.5]
 
 
 def test_class_valued_defaults_become_factories() -> None:
