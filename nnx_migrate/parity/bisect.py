@@ -66,10 +66,7 @@ class Record:
             self._arrived.setdefault(place, []).append(dict(zip(leaves, arrays, strict=True)))
             return arrays
 
-        shapes = tuple(
-            jax.ShapeDtypeStruct(leaf.shape, leaf.dtype)  # type: ignore[no-untyped-call]
-            for leaf in leaves.values()
-        )
+        shapes = tuple(jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves.values())
         back = jax.pure_callback(receive, shapes, *leaves.values(), vmap_method="sequential")
         named |= dict(zip(leaves, back, strict=True))
         return jax.tree.unflatten(treedef, list(named.values()))
@@ -180,9 +177,7 @@ def _run(
             outputs, _ = apply(variables, *arguments.rebuild(arrays))
         return [leaf for leaf in jax.tree.leaves(outputs) if is_array(leaf)]
 
-    jax.block_until_ready(  # type: ignore[no-untyped-call]
-        jax.jit(forward)(dict(variables), jax.random.key(11), list(arrays))
-    )
+    jax.block_until_ready(jax.jit(forward)(dict(variables), jax.random.key(11), list(arrays)))
     return record.outputs()
 
 

@@ -166,4 +166,4 @@ def replicate(arrays: Mapping[str, Any], mesh: Mesh | None) -> dict[str, Any]:
 
 
 def _spec(*axes: str) -> PartitionSpec:
-    return PartitionSpec(*axes)  # type: ignore[no-untyped-call]
+    return PartitionSpec(*axes)

@@ -57,7 +57,7 @@ def recorded_draws(keys: list[bytes]) -> Iterator[None]:
     nnx_draw = RngStream.__call__
     with _replaced(Scope.make_rng, draw):
         yield
-        jax.effects_barrier()  # type: ignore[no-untyped-call]
+        jax.effects_barrier()
 
 
 @contextmanager

@@ -71,7 +71,7 @@ def retraced(stage: Callable[[], Any]) -> Any:
     try:
         return stage()
     except jax.errors.UnexpectedTracerError:
-        jax.clear_caches()  # type: ignore[no-untyped-call]
+        jax.clear_caches()
         return stage()
 
 
