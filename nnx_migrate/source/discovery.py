@@ -137,12 +137,17 @@ def skipped(directory: Path) -> bool:
 
 
 def _names(path: Path, base: Path) -> tuple[str, ...]:
-    """Names a glob may mean: relative to PATH, to the working directory, absolute; parents too."""
+    """Names a glob may mean: relative to PATH, to the working directory, absolute; parents too.
+
+    One without ``/`` means a file or directory at any depth below PATH, as in .gitignore.
+    """
     spellings = [path.as_posix()]
     for directory in (base, Path.cwd().resolve()):
         if path.is_relative_to(directory):
             relative = path.relative_to(directory)
             spellings.extend(one.as_posix() for one in (relative, *relative.parents))
+    if path.is_relative_to(base):
+        spellings.extend(path.relative_to(base).parts)
     return tuple(spelling for spelling in spellings if spelling != ".")
 
 

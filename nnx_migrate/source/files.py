@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import re
 import tokenize
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,11 +92,6 @@ def _os_reason(error: OSError) -> str:
 
 def _one_line(error: Exception) -> str:
     return " ".join(str(error).split())
-
-
-def read_all(paths: tuple[Path, ...]) -> Iterator[SourceText | ReadFailure]:
-    """Read files one after the other."""
-    return (read(path) for path in paths)
 
 
 def find_root(path: Path, explicit: Path | None = None) -> Path:

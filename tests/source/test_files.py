@@ -111,7 +111,10 @@ def test_python_files_are_found_sorted_and_caches_are_skipped(tmp_path: Path) ->
         (("*.py",), ("a/b/*",), ["a/c.py", "e.py"]),
         (("pkg.Model",), (), ["a/b/d.py", "a/c.py", "e.py"]),
         ((), ("e.py",), ["a/b/d.py", "a/c.py"]),
-        ((), ("b",), ["a/b/d.py", "a/c.py", "e.py"]),
+        ((), ("b",), ["a/c.py", "e.py"]),
+        ((), ("b/",), ["a/c.py", "e.py"]),
+        ((), ("d.py",), ["a/c.py", "e.py"]),
+        (("d.py",), (), ["a/b/d.py"]),
         (("none/*",), (), []),
     ],
 )

@@ -9,7 +9,6 @@ import ast
 from collections.abc import Iterator, Mapping
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 def operands(node: ast.AST) -> list[ast.AST]:

@@ -8,7 +8,7 @@ when the count is known (``Dense_0``), an f-string when it grows evenly with a l
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
@@ -220,8 +220,3 @@ def _rebinds(steps: Sequence[Step], name: str) -> bool:
                 if shadows or _rebinds(body, name):
                     return True
     return False
-
-
-def is_counted(names: Mapping[int, Name]) -> bool:
-    """Whether any name needs the run-time counter."""
-    return any(name.counted is not None for name in names.values())
