@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     NONE,
     Argument,
@@ -30,7 +32,7 @@ from nnx_migrate.sizes.values import (
 )
 
 if TYPE_CHECKING:
-    from nnx_migrate.sizes.interpreter import Frame, Interpreter
+    from nnx_migrate.sizes.interpreter import Interpreter
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,6 @@ def instance_attribute(
     interpreter: Interpreter, instance: Instance, name: str, frame: Frame
 ) -> Value:
     """Attribute of a Linen instance: set in setup, a field, a property, a class constant."""
-    from nnx_migrate.sizes.expressions import evaluate
-    from nnx_migrate.sizes.interpreter import Frame as NewFrame
     from nnx_migrate.sizes.statements import call_function, set_up
 
     if name in instance.attributes:
@@ -149,7 +149,7 @@ def instance_attribute(
     for cls in instance.info.mro:
         for statement in cls.node.body:
             if isinstance(statement, ast.Assign) and _names(statement) == [name]:
-                return evaluate(interpreter, statement.value, NewFrame(cls.scope, {}))
+                return interpreter.evaluate(statement.value, Frame(cls.scope, {}))
     return Unknown(f"{instance.info.name} has no attribute {name}")
 
 
@@ -250,13 +250,11 @@ def _array_method(
 
 def _updated(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
     """``x.at[...].set(y)`` has the shape of ``x``."""
-    from nnx_migrate.sizes.expressions import evaluate
-
     match node.func:
         case ast.Attribute(
             value=ast.Subscript(value=ast.Attribute(value=array, attr="at")), attr=method
         ) if method != "get":
-            return as_array(evaluate(interpreter, array, frame)) or Unknown("an indexed update")
+            return as_array(interpreter.evaluate(array, frame)) or Unknown("an indexed update")
     return Unknown("an indexed update")
 
 
@@ -304,8 +302,6 @@ def _sequence_method(
 def _static_method(
     expr: Expr, name: str, args: tuple[Value, ...], kwargs: dict[str, Value]
 ) -> Value:
-    from nnx_migrate.sizes.expressions import static_of
-
     parts = [static_of(one) for one in args]
     named = {key: static_of(one) for key, one in kwargs.items()}
     if any(p is None for p in parts) or any(p is None for p in named.values()):

@@ -12,9 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from nnx_migrate.sizes import construction
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
+from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     Argument,
     Array,
@@ -27,13 +30,11 @@ from nnx_migrate.sizes.values import (
     Library,
     Native,
     Partial,
-    Record,
     Static,
     Submodule,
     Unknown,
     Use,
     Value,
-    is_none,
 )
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
@@ -45,35 +46,6 @@ _STEPS = 150_000
 
 class TooDeep(Exception):
     """The code needs more steps than size inference spends on one class."""
-
-
-@dataclass
-class Frame:
-    """One running function."""
-
-    scope: Scope
-    env: dict[str, Value]
-    instance: Instance | None = None
-    defined_in: ClassInfo | None = None
-    own: bool = False  # code of the root class itself
-    returns: list[tuple[Expr | None, Value]] = field(default_factory=list)
-    depth: int = 0  # conditions that were already open when the function started
-    tests: dict[str, ast.expr] = field(default_factory=dict)  # local name -> the test it holds
-
-
-@dataclass
-class Loop:
-    """A loop being run once for all its iterations."""
-
-    node: ast.AST
-    origins: list[ast.AST] = field(default_factory=list)
-    first: list[Value] = field(default_factory=list)  # items that come before the alike ones
-    last: dict[str, Expr] = field(default_factory=dict)
-    foreign: bool = False  # of another class: __init__ cannot read its variables
-
-    def variable(self, identifier: str) -> str:
-        """The name of a loop variable in expressions."""
-        return f"{ex.FOREIGN}{identifier}" if self.foreign else identifier
 
 
 @dataclass
@@ -119,8 +91,6 @@ class Interpreter:
 
     def note(self, node: ast.expr, value: Value, frame: Frame) -> None:
         """Remember what a root expression is when it is static."""
-        from nnx_migrate.sizes.expressions import static_of
-
         if not frame.own:
             return
         expr = static_of(value)
@@ -141,6 +111,20 @@ class Interpreter:
             conditions = tuple(self.conditions)
             use = Use(module, sizes, conditions, self.primary, method, arguments or {})
             module.owner.records.setdefault(id(module.call), []).append(use)
+
+    # ---- syntax
+
+    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
+        """Abstract value of an expression."""
+        from nnx_migrate.sizes.expressions import evaluate
+
+        return evaluate(self, node, frame)
+
+    def run(self, body: list[ast.stmt], frame: Frame) -> str | None:
+        """Run a block; what ended it early, or None."""
+        from nnx_migrate.sizes.statements import run
+
+        return run(self, body, frame)
 
     # ---- calls
 
@@ -189,15 +173,15 @@ class Interpreter:
                 merged = {**target.kwargs, **kwargs}
                 return self._call(target.target, (*target.args, *args), merged, node, frame)
             case Class():
-                return self.construct(target, args, kwargs, node, frame)
+                return construction.construct(self, target, args, kwargs, node, frame)
             case Factories():
-                return self.construct_any(target, args, kwargs, node, frame)
+                return construction.construct_any(self, target, args, kwargs, node, frame)
             case DataClass():
-                return self.construct_record(target, args, kwargs)
+                return construction.construct_record(self, target, args, kwargs)
             case Function():
                 return call_function(self, target, args, kwargs)
             case Library(symbol=symbol) if self.is_layer(symbol):
-                return self.construct_layer(symbol, args, kwargs, node, frame)
+                return construction.construct_layer(self, symbol, args, kwargs, node, frame)
             case Library(symbol=symbol):
                 return call_library(self, symbol, args, kwargs, node, frame)
             case Native(function=function):
@@ -220,7 +204,9 @@ class Interpreter:
 
         classes = Class | Partial | Factories
         if all(isinstance(one, classes) or self._is_layer_value(one) for one in target.options):
-            return self.construct_any(Factories(target.options, ""), args, kwargs, node, frame)
+            return construction.construct_any(
+                self, Factories(target.options, ""), args, kwargs, node, frame
+            )
         for one in target.options:
             self._check_no_module(one, node, frame)
         known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
@@ -258,92 +244,6 @@ class Interpreter:
     def is_layer(symbol: str) -> bool:
         """Whether a symbol is a built-in Linen layer."""
         return symbol.startswith("flax.linen.") and symbol.removeprefix("flax.linen.") in FIELDS
-
-    # ---- construction
-
-    def construct_layer(
-        self,
-        symbol: str,
-        args: tuple[Value, ...],
-        kwargs: dict[str, Value],
-        node: ast.Call,
-        frame: Frame,
-    ) -> Submodule:
-        """Construct a built-in layer."""
-        names = FIELDS[symbol.removeprefix("flax.linen.")]
-        bound = {**dict(zip(names, args, strict=False)), **kwargs}
-        owner = None if is_none(kwargs.get("parent", Unknown())) else self.owner(frame)
-        return self._built(Submodule(symbol, bound, node, owner), frame)
-
-    def owner(self, frame: Frame) -> Instance | None:
-        """Who builds what a frame constructs."""
-        return frame.instance or self.root
-
-    def _built(self, module: Submodule, frame: Frame) -> Submodule:
-        if module.owner is self.root:
-            self.built.setdefault(id(module.call), module)
-        return module
-
-    def construct(
-        self,
-        target: Class,
-        args: tuple[Value, ...],
-        kwargs: dict[str, Value],
-        node: ast.Call,
-        frame: Frame,
-    ) -> Instance:
-        """Construct a Linen class of the project."""
-        fields = self.bind_fields(target.info, args, kwargs)
-        owner = self.owner(frame)
-        instance = Instance(target.info, fields, node, owner, lifted=target.lifted)
-        if owner is self.root:
-            self.built.setdefault(id(node), instance)
-        return instance
-
-    def bind_fields(
-        self, info: ClassInfo, args: tuple[Value, ...], kwargs: dict[str, Value]
-    ) -> dict[str, Value]:
-        """Dataclass binding, defaults evaluated where the class stands."""
-        from nnx_migrate.sizes.expressions import evaluate
-
-        positional = [one.name for one in info.fields if not one.keyword_only]
-        bound = {**dict(zip(positional, args, strict=False)), **kwargs}
-        for one in info.fields:
-            if one.name not in bound and one.default is not None:
-                scope = one.owner.scope
-                bound[one.name] = evaluate(self, one.default, Frame(scope, {}))
-        return bound
-
-    def construct_any(
-        self,
-        target: Factories,
-        args: tuple[Value, ...],
-        kwargs: dict[str, Value],
-        node: ast.Call,
-        frame: Frame,
-    ) -> Value:
-        """Construct through a class-valued field: every candidate, seen as one submodule."""
-        silent = Frame(frame.scope, {}, Instance(self.root.info, {}, None, None))
-        options = tuple(self._call(one, args, kwargs, node, silent) for one in target.options)
-        modules = tuple(one for one in options if isinstance(one, Submodule | Instance))
-        if len(modules) != len(options) or not modules:
-            return Unknown("a candidate of the class-valued field is no module")
-        layer = Submodule("", {}, node, self.owner(frame), factory=True, options=modules)
-        return self._built(layer, frame)
-
-    def construct_record(
-        self, target: DataClass, args: tuple[Value, ...], kwargs: dict[str, Value]
-    ) -> Value:
-        """Construct a plain dataclass, named tuple or model output."""
-        names = [
-            statement.target.id
-            for cls in reversed(target.info.mro)
-            for statement in cls.node.body
-            if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
-        ]
-        bound = {**dict(zip(names, args, strict=False)), **kwargs}
-        order = [name for name in names if name in bound] + [n for n in bound if n not in names]
-        return Record({name: bound[name] for name in order})
 
     # ---- submodule calls
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.frames import Loop
+from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     Argument,
     Array,
@@ -24,7 +26,7 @@ from nnx_migrate.sizes.values import (
 )
 
 if TYPE_CHECKING:
-    from nnx_migrate.sizes.interpreter import Interpreter, Loop
+    from nnx_migrate.sizes.interpreter import Interpreter
 
 _UNROLL = 12  # sequences known item by item are unrolled up to this length
 
@@ -58,8 +60,6 @@ def iteration_of(
     foreign: bool = False,
 ) -> list[Value] | tuple[Value, Loop]:
     """Items one by one when they differ and are few, else one abstract item and its loop."""
-    from nnx_migrate.sizes.interpreter import Loop
-
     items = _items(value)
     if items is not None and len(items) <= _UNROLL and not all(_plain(item) for item in items):
         return items
@@ -132,8 +132,6 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             last = Expr(ast.Subscript(expr.node, ex.literal(-1).node, ast.Load()))
             return _named(target, last, loop)
         case Sequence(items=items) if items:
-            from nnx_migrate.sizes.expressions import static_of
-
             whole = static_of(value)
             last = static_of(items[-1]) if whole else None
             return _named(target, last, loop)

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.layers import carry_of
 from nnx_migrate.sizes.values import (
     NONE,
@@ -20,7 +21,7 @@ from nnx_migrate.sizes.values import (
 )
 
 if TYPE_CHECKING:
-    from nnx_migrate.sizes.interpreter import Frame, Interpreter
+    from nnx_migrate.sizes.interpreter import Interpreter
 
 _MODULE_METHODS = frozenset(
     "make_rng has_variable is_initializing is_mutable_collection has_rng get_variable "  # noqa: SIM905

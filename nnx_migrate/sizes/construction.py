@@ -1,0 +1,113 @@
+"""Constructor calls: built-in layers, Linen classes, class-valued fields, plain records."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.layers import FIELDS
+from nnx_migrate.sizes.values import (
+    Class,
+    DataClass,
+    Factories,
+    Instance,
+    Record,
+    Submodule,
+    Unknown,
+    Value,
+    is_none,
+)
+from nnx_migrate.source.classes import ClassInfo
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def construct_layer(
+    interpreter: Interpreter,
+    symbol: str,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Submodule:
+    """Construct a built-in layer."""
+    names = FIELDS[symbol.removeprefix("flax.linen.")]
+    bound = {**dict(zip(names, args, strict=False)), **kwargs}
+    owner = None if is_none(kwargs.get("parent", Unknown())) else _owner(interpreter, frame)
+    return _built(interpreter, Submodule(symbol, bound, node, owner), frame)
+
+
+def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:
+    """Who builds what a frame constructs."""
+    return frame.instance or interpreter.root
+
+
+def _built(interpreter: Interpreter, module: Submodule, frame: Frame) -> Submodule:
+    if module.owner is interpreter.root:
+        interpreter.built.setdefault(id(module.call), module)
+    return module
+
+
+def construct(
+    interpreter: Interpreter,
+    target: Class,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Instance:
+    """Construct a Linen class of the project."""
+    fields = _bind_fields(interpreter, target.info, args, kwargs)
+    owner = _owner(interpreter, frame)
+    instance = Instance(target.info, fields, node, owner, lifted=target.lifted)
+    if owner is interpreter.root:
+        interpreter.built.setdefault(id(node), instance)
+    return instance
+
+
+def _bind_fields(
+    interpreter: Interpreter, info: ClassInfo, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> dict[str, Value]:
+    """Dataclass binding, defaults evaluated where the class stands."""
+    positional = [one.name for one in info.fields if not one.keyword_only]
+    bound = {**dict(zip(positional, args, strict=False)), **kwargs}
+    for one in info.fields:
+        if one.name not in bound and one.default is not None:
+            scope = one.owner.scope
+            bound[one.name] = interpreter.evaluate(one.default, Frame(scope, {}))
+    return bound
+
+
+def construct_any(
+    interpreter: Interpreter,
+    target: Factories,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    """Construct through a class-valued field: every candidate, seen as one submodule."""
+    silent = Frame(frame.scope, {}, Instance(interpreter.root.info, {}, None, None))
+    options = tuple(interpreter.call(one, args, kwargs, node, silent) for one in target.options)
+    modules = tuple(one for one in options if isinstance(one, Submodule | Instance))
+    if len(modules) != len(options) or not modules:
+        return Unknown("a candidate of the class-valued field is no module")
+    layer = Submodule("", {}, node, _owner(interpreter, frame), factory=True, options=modules)
+    return _built(interpreter, layer, frame)
+
+
+def construct_record(
+    interpreter: Interpreter, target: DataClass, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> Value:
+    """Construct a plain dataclass, named tuple or model output."""
+    names = [
+        statement.target.id
+        for cls in reversed(target.info.mro)
+        for statement in cls.node.body
+        if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name)
+    ]
+    bound = {**dict(zip(names, args, strict=False)), **kwargs}
+    order = [name for name in names if name in bound] + [n for n in bound if n not in names]
+    return Record({name: bound[name] for name in order})

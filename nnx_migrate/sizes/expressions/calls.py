@@ -1,0 +1,63 @@
+"""Calls: what is called, and with which arguments."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes.attributes import call_method
+from nnx_migrate.sizes.expressions.names import symbol_value, through_class
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.values import Record, Sequence, Unknown, Value
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
+    """Value of a call."""
+    method = _method_call(interpreter, node, frame)
+    if isinstance(method, tuple):
+        base, name = method
+    args, kwargs = arguments(interpreter, node, frame)
+    if isinstance(method, tuple):
+        return call_method(interpreter, base, name, args, kwargs, node, frame)
+    return interpreter.call(method, args, kwargs, node, frame)
+
+
+def _method_call(
+    interpreter: Interpreter, node: ast.Call, frame: Frame
+) -> Value | tuple[Value, str]:
+    """What a call calls: a value, or a method of a value by name."""
+    function = node.func
+    if not isinstance(function, ast.Attribute):
+        return interpreter.evaluate(function, frame)
+    symbol = interpreter.project.resolve(function, frame.scope)
+    head = function.value
+    while isinstance(head, ast.Attribute):
+        head = head.value
+    is_local = isinstance(head, ast.Name) and head.id in frame.env
+    if symbol is not None and not is_local and not through_class(interpreter, symbol):
+        return symbol_value(interpreter, symbol, function, frame)
+    return interpreter.evaluate(function.value, frame), function.attr
+
+
+def arguments(
+    interpreter: Interpreter, node: ast.Call, frame: Frame
+) -> tuple[tuple[Value, ...], dict[str, Value]]:
+    """Arguments of a call; starred ones are spread when known."""
+    args: list[Value] = []
+    for one in node.args:
+        value = interpreter.evaluate(one, frame)
+        if isinstance(one, ast.Starred):
+            args.extend(value.items if isinstance(value, Sequence) else [Unknown("starred")])
+        else:
+            args.append(value)
+    kwargs: dict[str, Value] = {}
+    for keyword in node.keywords:
+        value = interpreter.evaluate(keyword.value, frame)
+        if keyword.arg is not None:
+            kwargs[keyword.arg] = value
+        elif isinstance(value, Record):
+            kwargs.update(value.entries)
+    return tuple(args), kwargs

@@ -1,0 +1,162 @@
+"""Conditions: known, an expression that ``__init__`` can test, or nobody knows."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from nnx_migrate.sizes.attributes import ShapeOf
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.sizes.values import (
+    Array,
+    Class,
+    Function,
+    Instance,
+    Sequence,
+    Static,
+    Submodule,
+    Value,
+    is_none,
+)
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Expr | None:
+    """Truth of a condition: known, an expression over fields and sizes, or None."""
+    test = _truth(interpreter, node, frame)
+    if isinstance(test, Expr) and isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp):
+        interpreter.note(node, Static(test), frame)
+    return test
+
+
+def _truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Expr | None:
+    match node:
+        case ast.BoolOp(op=op, values=values):
+            return _junction(interpreter, isinstance(op, ast.And), values, frame)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            inner = truth(interpreter, operand, frame)
+            if isinstance(inner, bool):
+                return not inner
+            return Expr(ast.UnaryOp(ast.Not(), inner.node)) if inner else None
+        case ast.Compare():
+            return _compare(interpreter, node, frame)
+    value = interpreter.evaluate(node, frame)
+    if isinstance(value, Static):
+        return bool(value.expr.constant) if value.expr.is_constant else value.expr
+    if isinstance(value, Sequence):
+        return bool(value.items)
+    return True if isinstance(value, Function | Instance | Submodule | Class) else None
+
+
+def _junction(
+    interpreter: Interpreter, is_and: bool, nodes: list[ast.expr], frame: Frame
+) -> bool | Expr | None:
+    parts = [truth(interpreter, one, frame) for one in nodes]
+    if any(part is (not is_and) for part in parts):
+        return not is_and
+    open_parts = [part for part in parts if not isinstance(part, bool)]
+    if not open_parts:
+        return is_and
+    known = [part.node for part in open_parts if part is not None]
+    if len(known) != len(open_parts):
+        return None
+    make = ast.And() if is_and else ast.Or()
+    return Expr(known[0]) if len(known) == 1 else Expr(ast.BoolOp(make, known))
+
+
+def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> bool | Expr | None:
+    values = [interpreter.evaluate(one, frame) for one in (node.left, *node.comparators)]
+    if len(values) == 2 and isinstance(node.ops[0], ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        negated = isinstance(node.ops[0], ast.IsNot | ast.NotEq)
+        for one, other in (values, values[::-1]):
+            if isinstance(other, Static) and other.expr.text == "None":
+                known = is_none(one)
+                if known is not None:
+                    return known is not negated
+        shapes_differ = _compare_shapes(values)
+        if shapes_differ is not None:
+            if isinstance(shapes_differ, bool):
+                return shapes_differ is negated
+            return shapes_differ if negated else Expr(ast.UnaryOp(ast.Not(), shapes_differ.node))
+    parts = [static_of(value) for value in values]
+    if any(part is None for part in parts):
+        return None
+    known_parts = [part for part in parts if part]
+    if all(part.is_constant for part in known_parts):
+        return _known_comparison(node, known_parts)
+    if len(parts) == 2 and known_parts[0] == known_parts[1]:
+        if isinstance(node.ops[0], ast.Eq | ast.LtE | ast.GtE):
+            return True
+        if isinstance(node.ops[0], ast.NotEq | ast.Lt | ast.Gt):
+            return False
+    nodes = [part.node for part in known_parts]
+    return Expr(ast.Compare(nodes[0], node.ops, nodes[1:]))
+
+
+def _known_comparison(node: ast.Compare, parts: list[Expr]) -> bool | None:
+    table: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+        ast.Eq: operator.eq,
+        ast.NotEq: operator.ne,
+        ast.Lt: operator.lt,
+        ast.LtE: operator.le,
+        ast.Gt: operator.gt,
+        ast.GtE: operator.ge,
+        ast.Is: lambda a, b: a is b or a == b,
+        ast.IsNot: lambda a, b: a != b,
+        ast.In: lambda a, b: operator.contains(b, a),
+        ast.NotIn: lambda a, b: not operator.contains(b, a),
+    }
+    try:
+        pairs = zip(parts, node.ops, parts[1:], strict=False)
+        return all(table[type(op)](one.constant, two.constant) for one, op, two in pairs)
+    except TypeError:
+        return None
+
+
+def _compare_shapes(values: list[Value]) -> bool | Expr | None:
+    """Whether two ``.shape`` values differ, axis by axis from the last."""
+    one, two = values
+    if not (isinstance(one, ShapeOf) and isinstance(two, ShapeOf)):
+        return None
+    first, second = one.shape_of, two.shape_of
+    tests: list[ast.expr] = []
+    for index in range(-max(len(first.tail), len(second.tail), 1), 0):
+        left, right = first.axis(index), second.axis(index)
+        if left is None or right is None:
+            if left is not right and (index == -1 or not _is_lead(first, second, index)):
+                return None
+            continue
+        if left.key == right.key:
+            continue
+        strided = _stride_between(left, right) or _stride_between(right, left)
+        if strided is not None:
+            tests.append(ast.Compare(strided.node, [ast.NotEq()], [ast.Constant(1)]))
+        else:
+            tests.append(ast.Compare(left.node, [ast.NotEq()], [right.node]))
+    if not tests:
+        return False
+    return Expr(tests[0]) if len(tests) == 1 else Expr(ast.BoolOp(ast.Or(), tests))
+
+
+def _is_lead(first: Array, second: Array, index: int) -> bool:
+    rank = first.rank or second.rank
+    return rank is not None and index == -rank
+
+
+def _stride_between(before: Expr, after: Expr) -> Expr | None:
+    """``s`` when ``after`` is ``-(-before // s)``: they differ exactly when s != 1 (and before > 1)."""
+    match after.node:
+        case ast.UnaryOp(
+            op=ast.USub(),
+            operand=ast.BinOp(
+                left=ast.UnaryOp(op=ast.USub(), operand=inner), op=ast.FloorDiv(), right=stride
+            ),
+        ) if Expr(inner).key == before.key:
+            return Expr(stride)
+    return None

@@ -1,0 +1,178 @@
+"""``array[index]``: which axes stay and how long they are."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.values import Array, Static, Unknown, Value, as_array
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: Frame) -> Value:
+    """Basic indexing of an array; what it does to the last axes."""
+    parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
+    has_dots = any(isinstance(p, ast.Constant) and p.value is Ellipsis for p in parts)
+    consumed = sum(1 for p in parts if not _adds_axis(p) and not _is_dots(p))
+    if has_dots:
+        after = parts[next(i for i, p in enumerate(parts) if _is_dots(p)) + 1 :]
+        before = parts[: len(parts) - len(after) - 1]
+        return _index_tail(interpreter, array, before, after, frame)
+    if array.rank is None:
+        width = max(len(array.tail), 1)
+        if consumed > width and array.path is None:
+            return Unknown("indexing an array of unknown rank")
+        if any(_adds_axis(p) for p in parts):
+            return Array((array.axis(-1),), None) if not _adds_axis(parts[-1]) else Array((None,))
+        if consumed == 1 or (array.path is not None and consumed <= 2):
+            if all(_keeps_axis(interpreter, p, frame) for p in parts):
+                return array if _is_full(parts) else Array((array.axis(-1),), None)
+            fancy = _fancy(interpreter, parts, frame)
+            width = 2 if fancy else 0
+            return Array((*(None,) * width, array.axis(-1)), None)
+        return Array((None,), None)
+    missing = array.rank - consumed
+    if missing < 0:
+        return Unknown("too many indices")
+    fill = [ast.Slice() for _ in range(missing)]
+    return _index_known(interpreter, array, [*parts, *fill], frame)
+
+
+def _is_dots(part: ast.expr) -> bool:
+    return isinstance(part, ast.Constant) and part.value is Ellipsis
+
+
+def _adds_axis(part: ast.expr) -> bool:
+    if isinstance(part, ast.Constant):
+        return part.value is None
+    return isinstance(part, ast.Attribute) and part.attr == "newaxis"
+
+
+def _is_full(parts: list[ast.expr]) -> bool:
+    return all(isinstance(p, ast.Slice) and not (p.lower or p.upper or p.step) for p in parts)
+
+
+def _keeps_axis(interpreter: Interpreter, part: ast.expr, frame: Frame) -> bool:
+    return isinstance(part, ast.Slice)
+
+
+def _fancy(interpreter: Interpreter, parts: list[ast.expr], frame: Frame) -> bool:
+    values = [interpreter.evaluate(p, frame) for p in parts if not isinstance(p, ast.Slice)]
+    return any(as_array(value) is not None for value in values)
+
+
+def _index_tail(
+    interpreter: Interpreter,
+    array: Array,
+    before: list[ast.expr],
+    after: list[ast.expr],
+    frame: Frame,
+) -> Value:
+    consumed = sum(1 for p in after if not _adds_axis(p))
+    kept = list(array.known(consumed)) if consumed else []
+    tail: list[Expr | None] = []
+    for part in after:
+        if _adds_axis(part):
+            tail.append(ex.literal(1))
+            continue
+        size = kept.pop(0)
+        if isinstance(part, ast.Slice):
+            tail.append(_sliced(interpreter, size, part, frame))
+    front = [array.axis(-consumed - 1)] if array.tail or array.path else []
+    removed = sum(1 for p in before if not isinstance(p, ast.Slice) and not _adds_axis(p))
+    rank = array.rank
+    if rank is not None:
+        rank = rank - removed - consumed + len(tail) + sum(1 for p in before if _adds_axis(p))
+        lead = array.known(array.rank - consumed) if array.rank else ()
+        front = list(lead[removed:])[-max(rank - len(tail), 0) :] if rank > len(tail) else []
+    return Array((*front, *tail), rank)
+
+
+def _index_known(
+    interpreter: Interpreter, array: Array, parts: list[ast.expr], frame: Frame
+) -> Value:
+    sizes = list(array.known(array.rank or 0))
+    out: list[Expr | None] = []
+    advanced: list[Array] = []
+    for part in parts:
+        if _adds_axis(part):
+            out.append(ex.literal(1))
+            continue
+        size = sizes.pop(0)
+        if isinstance(part, ast.Slice):
+            out.append(_sliced(interpreter, size, part, frame))
+            continue
+        picked = as_array(interpreter.evaluate(part, frame))
+        if picked is not None:
+            if not advanced:
+                if picked.rank is None:
+                    rest = _index_known_tail(
+                        interpreter, sizes, parts[parts.index(part) + 1 :], frame
+                    )
+                    return Array(rest, None) if rest else Array((None,), None)
+                out.extend(picked.known(picked.rank))
+            advanced.append(picked)
+    return Array(tuple(out), len(out))
+
+
+def _index_known_tail(
+    interpreter: Interpreter, sizes: list[Expr | None], parts: list[ast.expr], frame: Frame
+) -> tuple[Expr | None, ...]:
+    if not all(isinstance(part, ast.Slice) for part in parts):
+        return ()
+    pairs = zip(sizes, parts, strict=False)
+    return tuple(
+        _sliced(interpreter, size, p, frame) for size, p in pairs if isinstance(p, ast.Slice)
+    )
+
+
+def _sliced(
+    interpreter: Interpreter, size: Expr | None, part: ast.Slice, frame: Frame
+) -> Expr | None:
+    bounds = [part.lower, part.upper, part.step]
+    if not any(bounds):
+        return size
+    values = [interpreter.evaluate(one, frame) if one else None for one in bounds]
+    low, high, step = (value.expr if isinstance(value, Static) else None for value in values)
+    if part.step is not None or (part.lower and low is None) or (part.upper and high is None):
+        return None if step is None or part.step else size
+    return _between(size, low, high)
+
+
+def _between(size: Expr | None, low: Expr | None, high: Expr | None) -> Expr | None:
+    """Length of ``axis[low:high]``; None when it may depend on what is not known."""
+    if size is None:
+        return None
+    end, start = _position(size, high, size), _position(size, low, ex.literal(0))
+    if low is not None and high is None and _is_negative(low):
+        return _at_most(size, Expr(low.node.operand))  # type: ignore[attr-defined]
+    return ex.binary(end, ast.Sub(), start)
+
+
+def _position(size: Expr, bound: Expr | None, default: Expr) -> Expr:
+    """A bound of a slice as a position from the start; one that is no literal counts from there."""
+    if bound is None:
+        return default
+    if _is_negative(bound):
+        return ex.binary(size, ast.Sub(), Expr(bound.node.operand))  # type: ignore[attr-defined]
+    return _at_most(size, bound)
+
+
+def _at_most(size: Expr, bound: Expr) -> Expr:
+    """``min(size, bound)``: slices end where the axis ends."""
+    if size == bound:
+        return size
+    if size.is_constant and bound.is_constant:
+        known = [one.constant for one in (size, bound)]
+        numbers = [one for one in known if isinstance(one, int)]
+        return ex.literal(min(numbers)) if len(numbers) == 2 else bound
+    return Expr(ast.Call(ast.Name("min", ast.Load()), [size.node, bound.node], []))
+
+
+def _is_negative(one: Expr) -> bool:
+    return isinstance(one.node, ast.UnaryOp) and isinstance(one.node.op, ast.USub)

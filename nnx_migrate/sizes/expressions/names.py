@@ -1,0 +1,95 @@
+"""Names and attributes: locals, globals of the project, library symbols."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.attributes import attribute_of
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.values import Class, DataClass, Function, Library, Static, Unknown, Value
+from nnx_migrate.source.names import Assignment, Opaque
+from nnx_migrate.source.project import Scope
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def read_name(interpreter: Interpreter, node: ast.Name, frame: Frame) -> Value:
+    """Value of a name: local, global, builtin."""
+    if node.id in frame.env:
+        return frame.env[node.id]
+    binding = frame.scope.lookup(node.id)
+    if isinstance(binding, Opaque) and node.id not in frame.scope.module.table:
+        return Unknown(f"{node.id} is not bound here")
+    symbol = interpreter.project.resolve(node, frame.scope)
+    if symbol is not None:
+        return symbol_value(interpreter, symbol, node, frame)
+    if isinstance(binding, Assignment):
+        return global_value(interpreter, node.id, binding.value, frame.scope, frame)
+    return Library(f"builtins.{node.id}") if binding is None else Unknown("unresolved name")
+
+
+def symbol_value(
+    interpreter: Interpreter, symbol: str, node: ast.expr, frame: Frame | None = None
+) -> Value:
+    """Value of a resolved symbol: a class, a function, a constant, or a library name."""
+    project = interpreter.project
+    info = project.classes.get(symbol)
+    if info is not None:
+        return Class(info) if info.linen else DataClass(info)
+    definition = project.definition(symbol)
+    if definition is None:
+        return Library(symbol)
+    module, target = definition
+    if isinstance(target, ast.FunctionDef):
+        symbols = [project.resolve(_decorator(d), Scope(module)) for d in target.decorator_list]
+        if any(one not in ("jax.jit", "jax.vmap", "functools.partial") for one in symbols):
+            return Unknown("a decorated function")
+        return Function(target, Scope(module))
+    if isinstance(target, ast.expr):
+        identifier = symbol.rpartition(".")[2]
+        return global_value(interpreter, identifier, target, Scope(module), frame)
+    return Unknown(f"{symbol} is not modelled")
+
+
+def _decorator(node: ast.expr) -> ast.expr:
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def global_value(
+    interpreter: Interpreter, name: str, value: ast.expr, scope: Scope, frame: Frame | None
+) -> Value:
+    """A module-level name: its value when known, else its name if the root's module has it."""
+    result = interpreter.evaluate(value, Frame(Scope(scope.module), {}))
+    if not isinstance(result, Static | Unknown):
+        return result
+    if isinstance(result, Static) and result.expr.is_constant:
+        return result
+    here = interpreter.root.info.module
+    spelled = name if scope.module is here else f"{ex.FOREIGN}{name}"
+    return Static(ex.name(spelled))
+
+
+def read_attribute(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> Value:
+    """Value of ``base.attr``, or of the symbol the dotted name spells."""
+    symbol = interpreter.project.resolve(node, frame.scope)
+    root = node
+    while isinstance(root.value, ast.Attribute):
+        root = root.value
+    is_local = isinstance(root.value, ast.Name) and root.value.id in frame.env
+    if symbol is not None and not is_local and not through_class(interpreter, symbol):
+        return symbol_value(interpreter, symbol, node, frame)
+    base = interpreter.evaluate(node.value, frame)
+    return attribute_of(interpreter, base, node.attr, frame)
+
+
+def through_class(interpreter: Interpreter, symbol: str) -> bool:
+    """Whether a symbol reads an attribute of a project class or constant."""
+    owner = symbol.rpartition(".")[0]
+    if symbol in interpreter.project.classes:
+        return False
+    return owner in interpreter.project.classes or (
+        interpreter.project.definition(owner) is not None
+    )

@@ -1,0 +1,132 @@
+"""Operators on abstract values."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.expressions.conditions import truth
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.values import (
+    Array,
+    Choice,
+    Repeated,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    as_array,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def read_binary(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
+    """Value of ``left op right``."""
+    left, right = interpreter.evaluate(node.left, frame), interpreter.evaluate(node.right, frame)
+    return combine(left, node.op, right)
+
+
+def combine(left: Value, op: ast.operator, right: Value) -> Value:
+    """``left op right`` on abstract values."""
+    for one in (left, right):
+        if isinstance(one, Choice) and any(isinstance(o, Sequence) for o in one.options):
+            results = [
+                combine(o, op, right) if one is left else combine(left, op, o) for o in one.options
+            ]
+            return join_all(one.test, results)
+    if isinstance(left, Static) and isinstance(right, Static):
+        return Static(ex.binary(left.expr, op, right.expr))
+    if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
+        return Sequence((*left.items, *right.items), left.is_list)
+    if isinstance(left, ShapeOf) and isinstance(right, Sequence):
+        left = OpenShape(left.shape_of.known(1), left.shape_of, 0)
+    if isinstance(left, OpenShape) and isinstance(right, Sequence):
+        added = tuple(item.expr if isinstance(item, Static) else None for item in right.items)
+        return OpenShape((*left.tail, *added), left.source, left.cut, added)
+    if isinstance(left, Sequence) and isinstance(right, Static) and isinstance(op, ast.Mult):
+        return _repeat(left, right.expr)
+    first, second = as_array(left), as_array(right)
+    if isinstance(op, ast.MatMult):
+        both = first is not None and second is not None
+        return shapes.contract_last(first, second) if both and first and second else Unknown("@")
+    if first is not None:
+        if second is not None:
+            return shapes.broadcast([first, second])
+        return first if isinstance(right, Static) else _fuzzy(first)
+    if second is not None:
+        return second if isinstance(left, Static) else _fuzzy(second)
+    return Unknown("an operator on unknown values")
+
+
+def _fuzzy(array: Array) -> Array:
+    """An array combined with an unknown value: the last size stays unless it is 1."""
+    last = array.axis(-1)
+    return Array((None if shapes.is_one(last) else last,), None)
+
+
+def _repeat(value: Sequence, count: Expr) -> Value:
+    if count.is_constant and isinstance(count.constant, int) and count.constant <= 64:
+        return Sequence(value.items * count.constant, value.is_list)
+    if len(value.items) == 1:
+        return Repeated(value.items[0], count)
+    return Unknown("a repeated sequence")
+
+
+def read_unary(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Value:
+    """Value of ``op operand``."""
+    value = interpreter.evaluate(node.operand, frame)
+    if isinstance(node.op, ast.Not):
+        test = truth(interpreter, node.operand, frame)
+        if isinstance(test, bool):
+            return Static(ex.literal(not test))
+        return Static(Expr(ast.UnaryOp(ast.Not(), test.node))) if test else Unknown("not unknown")
+    if isinstance(value, Static):
+        return Static(Expr(ast.UnaryOp(node.op, value.expr.node)))
+    return as_array(value) or Unknown("unary operator")
+
+
+def read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
+    """Value of a comparison, ``and`` or ``or``."""
+    if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
+        chosen = _either(interpreter, node, frame)
+        if chosen is not None:
+            return chosen
+    if isinstance(node, ast.Compare):
+        arrays = [as_array(interpreter.evaluate(n, frame)) for n in (node.left, *node.comparators)]
+        known = [array for array in arrays if array]
+        if known and not _is_none_test(node) and not _is_shape_test(node):
+            return shapes.broadcast(known) if len(known) == len(arrays) else known[0]
+    test = truth(interpreter, node, frame)
+    if isinstance(test, bool):
+        return Static(ex.literal(test))
+    return Static(test) if test is not None else Unknown("a condition on call arguments")
+
+
+def _is_none_test(node: ast.Compare) -> bool:
+    return isinstance(node.ops[0], ast.Is | ast.IsNot)
+
+
+def _is_shape_test(node: ast.Compare) -> bool:
+    return any(
+        isinstance(n, ast.Attribute) and n.attr in ("shape", "ndim", "dtype")
+        for n in ast.walk(node)
+    )
+
+
+def _either(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Value | None:
+    """``self.width or x.shape[-1]`` as a value."""
+    values = [interpreter.evaluate(one, frame) for one in node.values]
+    statics = [value.expr for value in values if isinstance(value, Static)]
+    if len(statics) != len(values):
+        return None
+    first = statics[0]
+    if first.is_constant:
+        return values[0] if first.constant else values[1] if len(values) == 2 else None
+    return Static(Expr(ast.BoolOp(ast.Or(), [one.node for one in statics])))

@@ -1,0 +1,180 @@
+"""``base[index]`` of sequences, records, shapes and static values."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.expressions.indexing import index_array
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.sizes.values import (
+    NONE,
+    Argument,
+    Array,
+    Choice,
+    Extended,
+    Function,
+    Library,
+    Record,
+    Repeated,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    is_none,
+    join,
+)
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def read_subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) -> Value:
+    """Value of ``base[index]``."""
+    base = interpreter.evaluate(node.value, frame)
+    index = node.slice
+    if isinstance(base, Record | Choice) or not isinstance(index, ast.Slice | ast.Tuple):
+        key: Value = interpreter.evaluate(index, frame) if not _slices(index) else Unknown()
+    else:
+        key = Unknown()
+    return item_of(interpreter, base, key, index, frame)
+
+
+def _slices(index: ast.expr) -> bool:
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(isinstance(part, ast.Slice) for part in parts)
+
+
+def item_of(
+    interpreter: Interpreter, base: Value, key: Value, index: ast.expr, frame: Frame
+) -> Value:
+    """``base[index]``."""
+    number = None
+    if isinstance(key, Static) and key.expr.is_constant:
+        number = key.expr.constant
+    match base:
+        case Choice(options=options):
+            items = [item_of(interpreter, one, key, index, frame) for one in options]
+            result = items[0]
+            for other in items[1:]:
+                result = join(None, result, other)
+            return result
+        case Sequence(items=items) if isinstance(number, int):
+            return items[number] if -len(items) <= number < len(items) else Unknown("out of range")
+        case Sequence() if isinstance(index, ast.Slice):
+            return _slice(interpreter, base, index, frame)
+        case Sequence(items=items) if items:
+            result = items[0]
+            for other in items[1:]:
+                result = join(None, result, other)
+            return result
+        case Extended(first=first, rest=rest):
+            if isinstance(number, int) and 0 <= number < len(first):
+                return first[number]
+            return item_of(interpreter, rest, key, index, frame)
+        case Repeated(item=item):
+            if interpreter.loops and base.origin is not None:
+                interpreter.loops[-1].origins.append(base.origin)
+            return base if isinstance(index, ast.Slice) else item
+        case Record(entries=entries, default=default):
+            if isinstance(number, int):
+                present = [one for one in entries.values() if is_none(one) is not True]
+                return present[number] if -len(present) <= number < len(present) else Unknown()
+            text = str(number) if number is not None else None
+            if text in entries:
+                return entries[text]
+            if default is not None or not entries:
+                return default or Unknown("unknown key")
+            values = list(entries.values())
+            return values[0] if all(one == values[0] for one in values) else _any_of(values)
+        case Argument(path=path):
+            if isinstance(number, int):
+                return Argument(f"{path}[{number}]")
+            if isinstance(number, str):  # its entries are arrays of their own
+                return Unknown(f"the entry {number!r} of {path}, whose size no argument shows")
+            return index_array(interpreter, base.array(), index, frame)
+        case Array():
+            return index_array(interpreter, base, index, frame)
+        case ShapeOf(shape_of=array):
+            return _shape_item(interpreter, array, number, index, frame)
+        case OpenShape(tail=tail) if isinstance(number, int) and number < 0:
+            size = tail[number] if -number <= len(tail) else None
+            return Static(size) if size else Unknown("size unknown")
+        case Static(expr=expr):
+            part = static_of(key) if not isinstance(index, ast.Slice) else None
+            if isinstance(index, ast.Slice) or part is None:
+                return _static_slice(interpreter, expr, index, frame)
+            return Static(Expr(ast.Subscript(expr.node, part.node, ast.Load())))
+        case _:
+            return Unknown("item of an unknown value")
+
+
+def _shape_item(
+    interpreter: Interpreter, array: Array, number: object, index: ast.expr, frame: Frame
+) -> Value:
+    """``x.shape[i]`` and ``x.shape[a:b]`` of an array of unknown rank."""
+    if isinstance(number, int):
+        size = array.axis(number)
+        return Static(size) if size else Unknown("size unknown")
+    if not isinstance(index, ast.Slice) or index.step is not None:
+        return Unknown("an axis nobody knows")
+    low, high = _bound(interpreter, index.lower, frame), _bound(interpreter, index.upper, frame)
+    if low == "?" or high == "?":
+        return Unknown("an axis nobody knows")
+    if isinstance(high, int) and high >= 0 and (low is None or isinstance(low, int)):
+        sizes = [array.axis(axis) for axis in range(int(low or 0), high)]
+        return Sequence(tuple(Static(s) if s else Unknown("size unknown") for s in sizes))
+    if isinstance(low, int) and low < 0:
+        sizes = [array.axis(axis) for axis in range(low, high if isinstance(high, int) else 0)]
+        return Sequence(tuple(Static(s) if s else Unknown("size unknown") for s in sizes))
+    if low in (None, 0) and isinstance(high, int):
+        known = array.known(max(len(array.tail), 1))
+        return OpenShape(known[:high] if -high < len(known) else (), array, high)
+    return OpenShape(array.known(1) if high is None else (), array, 0)
+
+
+def _bound(interpreter: Interpreter, node: ast.expr | None, frame: Frame) -> int | str | None:
+    if node is None:
+        return None
+    value = interpreter.evaluate(node, frame)
+    known = isinstance(value, Static) and value.expr.is_constant
+    constant = value.expr.constant if known and isinstance(value, Static) else "?"
+    return constant if isinstance(constant, int) else "?"
+
+
+def _any_of(values: list[Value]) -> Value:
+    functions = all(isinstance(one, Library | Function) or _is_partial(one) for one in values)
+    return Choice(tuple(values)) if functions or len(values) <= 8 else Unknown("one of many")
+
+
+def _is_partial(value: Value) -> bool:
+    from nnx_migrate.sizes.values import Partial
+
+    return isinstance(value, Partial)
+
+
+def _static_slice(interpreter: Interpreter, expr: Expr, index: ast.expr, frame: Frame) -> Value:
+    if not isinstance(index, ast.Slice):
+        return Unknown("index unknown")
+    parts = []
+    for bound in (index.lower, index.upper, index.step):
+        value = interpreter.evaluate(bound, frame) if bound else None
+        if value is not None and not isinstance(value, Static):
+            return Unknown("slice unknown")
+        parts.append(value.expr.node if isinstance(value, Static) else None)
+    return Static(Expr(ast.Subscript(expr.node, ast.Slice(*parts), ast.Load())))
+
+
+def _slice(interpreter: Interpreter, base: Sequence, index: ast.Slice, frame: Frame) -> Value:
+    bounds: list[int | None] = []
+    for bound in (index.lower, index.upper, index.step):
+        value = interpreter.evaluate(bound, frame) if bound else NONE
+        known = isinstance(value, Static) and value.expr.is_constant
+        number = value.expr.constant if known and isinstance(value, Static) else "?"
+        if not (number is None or isinstance(number, int)):
+            return Unknown("slice of unknown bounds")
+        bounds.append(number)
+    return Sequence(base.items[slice(*bounds)], base.is_list)

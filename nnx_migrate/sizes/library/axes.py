@@ -1,0 +1,126 @@
+"""Functions that add, drop, reduce and reorder axes."""
+
+from __future__ import annotations
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.library.fallback import static_call
+from nnx_migrate.sizes.values import Array, Static, Unknown, Value
+
+
+def inserted(array: Array, axis: int, size: Dim) -> Value:
+    """The array with one more axis of ``size`` at ``axis``."""
+    if axis < 0:
+        keep = -axis - 1
+        front = array.known(2) if array.rank is None else array.known(array.rank)
+        cut = len(front) - keep
+        tail = (*front[:cut], size, *front[cut:]) if cut >= 0 else (size, *front)
+        return Array(tail, array.rank + 1 if array.rank is not None else None)
+    if array.rank is None:
+        return Array((array.axis(-1),), None)
+    sizes = list(array.known(array.rank))
+    return Array((*sizes[:axis], size, *sizes[axis:]), array.rank + 1)
+
+
+def _expand_dims(call: LibraryCall) -> Value:
+    array, axes = call.array(), call.numbers(1, "axis")
+    if array is None or axes is None:
+        return Unknown("expand_dims of unknown values")
+    result: Value = array
+    for axis in sorted(axes, key=lambda one: (one < 0, one)):
+        result = inserted(result, axis, ex.literal(1)) if isinstance(result, Array) else result
+    return result
+
+
+def _squeeze(call: LibraryCall) -> Value:
+    array, axes = call.array(), call.numbers(1, "axis")
+    if array is None or axes is None:
+        return Unknown("squeeze of unknown axes")
+    return _without(array, axes)
+
+
+def _without(array: Array, axes: tuple[int, ...]) -> Value:
+    if array.rank is None:
+        negative = [axis for axis in axes if axis < 0]
+        if len(negative) == len(axes):
+            width = max(len(array.tail), -min(axes)) + 1
+            kept = [array.axis(i) for i in range(-width, 0) if i not in axes]
+            return Array(tuple(kept), None)
+        return Array((array.axis(-1),), None) if -1 not in axes else Array()
+    gone = {axis % array.rank for axis in axes}
+    sizes = array.known(array.rank)
+    kept = [size for i, size in enumerate(sizes) if i not in gone]
+    return Array(tuple(kept), len(kept))
+
+
+def _reduce(call: LibraryCall) -> Value:
+    array = call.array() or call.array(0, "x")
+    keep = call.kwargs.get("keepdims")
+    if array is None:
+        return static_call(call) if call.args else Unknown("reduction of an unknown value")
+    axis = call.get(1, "axis")
+    if axis is None or (isinstance(axis, Static) and axis.expr.text == "None"):
+        return Array((), 0)
+    axes = call.numbers(1, "axis")
+    if axes is None:
+        return Unknown("reduction over unknown axes")
+    if array.rank is None and axes and max(axes) >= 0:
+        call.assume(max(axes))
+    if isinstance(keep, Static) and keep.expr.is_constant and keep.expr.constant:
+        if array.rank is not None:
+            gone = {one % array.rank for one in axes}
+            sizes = enumerate(array.known(array.rank))
+            kept = tuple(ex.literal(1) if i in gone else s for i, s in sizes)
+            return Array(kept, array.rank)
+        return array.with_last(ex.literal(1)) if -1 in axes else Array((array.axis(-1),), None)
+    return _without(array, axes)
+
+
+def _transpose(call: LibraryCall) -> Value:
+    array, axes = call.array(), call.numbers(1, "axes")
+    if array is None:
+        return Unknown("transpose of an unknown value")
+    if axes is None:
+        known = array.rank is not None and len(call.args) < 2 and "axes" not in call.kwargs
+        return (
+            Array(tuple(reversed(array.known(array.rank or 0))), array.rank) if known else Array()
+        )
+    rank = len(axes)
+    sizes = Array(array.tail, rank, array.path).known(rank)
+    return Array(tuple(sizes[axis % rank] for axis in axes), rank)
+
+
+def _swapaxes(call: LibraryCall) -> Value:
+    array, one, two = call.array(), call.number(1, "axis1"), call.number(2, "axis2")
+    if array is None or one is None or two is None:
+        return Unknown("swapaxes of unknown axes")
+    if array.rank is None and (one >= 0 or two >= 0):
+        if -1 in (one, two) or max(one, two) > 1:  # either may be the last axis
+            return Array()
+        call.assume(max(one, two))
+        return Array((array.axis(-1),), None)
+    rank = array.rank if array.rank is not None else max(len(array.tail), -one, -two)
+    sizes = list(array.known(rank))
+    sizes[one], sizes[two] = sizes[two], sizes[one]
+    return Array(tuple(sizes), array.rank)
+
+
+def _moveaxis(call: LibraryCall) -> Value:
+    array, source, target = call.array(), call.number(1, "source"), call.number(2, "destination")
+    if array is None or source is None or target is None or array.rank is None:
+        return Array()
+    sizes = list(array.known(array.rank))
+    moved = sizes.pop(source % array.rank)
+    sizes.insert(target % array.rank, moved)
+    return Array(tuple(sizes), array.rank)
+
+
+_REDUCTIONS = "mean sum max min prod var std any all logsumexp amax amin argmax argmin median"
+ARRAYS: Summaries = {
+    **dict.fromkeys(_REDUCTIONS.split(), _reduce),
+    "expand_dims": _expand_dims,
+    "squeeze": _squeeze,
+    "transpose": _transpose,
+    "swapaxes": _swapaxes,
+    "moveaxis": _moveaxis,
+}

@@ -1,0 +1,124 @@
+"""Python's builtins."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.iteration import Enumerated, Range, Zipped
+from nnx_migrate.sizes.library.call import LibraryCall, Summaries
+from nnx_migrate.sizes.library.fallback import static_call, unmodelled
+from nnx_migrate.sizes.values import (
+    Array,
+    Instance,
+    Library,
+    Record,
+    Repeated,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+)
+
+
+def _range(call: LibraryCall) -> Value:
+    stop = call.args[-1] if len(call.args) < 3 else None
+    last = ex.binary(stop.expr, ast.Sub(), ex.literal(1)) if isinstance(stop, Static) else None
+    return Range(last)
+
+
+def _enumerate(call: LibraryCall) -> Value:
+    plain = len(call.args) == 1 and not call.kwargs
+    return Enumerated(call.args[0]) if plain else Unknown("enumerate with a start")
+
+
+def _length(call: LibraryCall) -> Value:
+    value = call.args[0] if call.args else Unknown()
+    if isinstance(value, Sequence):
+        return Static(ex.literal(len(value.items)))
+    if isinstance(value, Repeated):
+        return Static(value.length) if value.length else Unknown("length unknown")
+    return static_call(call)
+
+
+def _same_first(call: LibraryCall) -> Value:
+    value = call.args[0] if call.args else Sequence((), is_list=True)
+    if isinstance(value, Sequence):
+        return Sequence(value.items, is_list=call.symbol.endswith("list"))
+    return value if isinstance(value, Repeated | Array | Record) else static_call(call)
+
+
+def _reversed(call: LibraryCall) -> Value:
+    value = call.args[0] if call.args else Unknown()
+    if isinstance(value, Sequence):
+        return Sequence(tuple(reversed(value.items)))
+    return static_call(call)
+
+
+def _dict(call: LibraryCall) -> Value:
+    base = call.args[0].entries if call.args and isinstance(call.args[0], Record) else {}
+    return Record({**base, **call.kwargs})
+
+
+def _getattr(call: LibraryCall) -> Value:
+    from nnx_migrate.sizes.attributes import attribute_of
+
+    base, name = call.args[0], call.args[1] if len(call.args) > 1 else Unknown()
+    if isinstance(name, Static) and name.expr.is_constant:
+        if isinstance(base, Static) and len(call.args) > 2:
+            return static_call(call)
+        return attribute_of(call.interpreter, base, str(name.expr.constant), call.frame)
+    if (
+        isinstance(base, Instance)
+        and isinstance(name, Static)
+        and isinstance(name.expr.node, ast.JoinedStr)
+    ):
+        return _named_attribute(base, name.expr.node)
+    return Unknown("getattr of an unknown name")
+
+
+def _named_attribute(instance: Instance, template: ast.JoinedStr) -> Value:
+    """``getattr(self, f"layer_{i}")``: what ``setattr`` with the same template stored."""
+    return instance.attributes.get(_template(template), Unknown("no such attribute"))
+
+
+def _template(node: ast.JoinedStr) -> str:
+    parts = [p.value if isinstance(p, ast.Constant) else "*" for p in node.values]
+    return "".join(str(part) for part in parts)
+
+
+def _setattr(call: LibraryCall) -> Value:
+    if (
+        len(call.args) == 3
+        and isinstance(call.args[0], Instance)
+        and isinstance(call.args[1], Static)
+    ):
+        name = call.args[1].expr
+        text = _template(name.node) if isinstance(name.node, ast.JoinedStr) else None
+        text = str(name.constant) if name.is_constant else text
+        if text:
+            call.args[0].attributes[text] = call.args[2]
+    return Static(ex.literal(None))
+
+
+def _super(call: LibraryCall) -> Value:
+    return Library("<super>")
+
+
+BUILTINS: Summaries = {
+    "range": _range,
+    "enumerate": _enumerate,
+    "zip": lambda call: Zipped(call.args),
+    "len": _length,
+    "list": _same_first,
+    "tuple": _same_first,
+    "reversed": _reversed,
+    "dict": _dict,
+    "getattr": _getattr,
+    "setattr": _setattr,
+    "super": _super,
+    "isinstance": unmodelled,
+    "callable": unmodelled,
+    "hasattr": unmodelled,
+    "print": lambda call: Static(ex.literal(None)),
+}

@@ -1,0 +1,67 @@
+"""One call of a library function, and how summaries read its arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.values import Array, Static, Value, as_array
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+Dim = Expr | None
+
+
+@dataclass(frozen=True)
+class LibraryCall:
+    """One call of a library function."""
+
+    interpreter: Interpreter
+    symbol: str
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    node: ast.Call
+    frame: Frame
+
+    def get(self, index: int, name: str) -> Value | None:
+        """Argument by position or name."""
+        return self.args[index] if index < len(self.args) else self.kwargs.get(name)
+
+    def array(self, index: int = 0, name: str = "a") -> Array | None:
+        """Argument as an array."""
+        value = self.get(index, name)
+        return as_array(value) if value is not None else None
+
+    def number(self, index: int, name: str, default: int | None = None) -> int | None:
+        """Argument as a known integer."""
+        value = self.get(index, name)
+        if value is None:
+            return default
+        known = isinstance(value, Static) and value.expr.is_constant
+        constant = value.expr.constant if known and isinstance(value, Static) else None
+        return constant if isinstance(constant, int) else None
+
+    def numbers(self, index: int, name: str) -> tuple[int, ...] | None:
+        """Argument as known integers."""
+        value = self.get(index, name)
+        sizes = shapes.shape_of(value) if value is not None else None
+        if sizes is None or any(s is None or not s.is_constant for s in sizes):
+            return None
+        found = [s.constant for s in sizes if s]
+        return tuple(n for n in found if isinstance(n, int))
+
+    def assume(self, axis: int) -> None:
+        """Say that ``axis`` is taken not to be the last one of an array of unknown rank."""
+        text = f"axis {axis} is taken not to be the last one: the number of axes is not known here"
+        if self.frame.own and all(node is not self.node for node, _ in self.interpreter.review):
+            self.interpreter.review.append((self.node, text))
+
+
+Summaries = dict[str, Callable[[LibraryCall], Value]]

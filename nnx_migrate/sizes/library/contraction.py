@@ -1,0 +1,63 @@
+"""Products, attention and pooling."""
+
+from __future__ import annotations
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.values import Array, Static, Unknown, Value, as_array
+
+
+def _einsum(call: LibraryCall) -> Value:
+    equation = call.args[0] if call.args else Unknown()
+    if not (isinstance(equation, Static) and equation.expr.is_constant):
+        return Unknown("einsum equation unknown")
+    operands = [as_array(one) or Array() for one in call.args[1:]]
+    return shapes.einsum(str(equation.expr.constant), operands)
+
+
+def _matmul(call: LibraryCall) -> Value:
+    one, two = call.array(0), call.array(1, "b")
+    return shapes.contract_last(one, two) if one and two else Unknown("matmul of unknown values")
+
+
+def _attention(call: LibraryCall) -> Value:
+    query, value = call.array(0, "query"), call.array(2, "value")
+    if query is None or value is None:
+        return Unknown("attention of unknown values")
+    return query.with_last(value.axis(-1))
+
+
+def _pool(call: LibraryCall) -> Value:
+    array, window = call.array(0, "inputs"), call.get(1, "window_shape")
+    kernel = shapes.shape_of(window) if window is not None else None
+    if array is None:
+        return Unknown("pooling of an unknown value")
+    if kernel is None:
+        return Array((array.axis(-1),), array.rank)
+    strides = _strides(call.get(2, "strides"), len(kernel))
+    pads = shapes.paddings(call.get(3, "padding") or Static(ex.literal("VALID")), len(kernel))
+    spatial = [
+        shapes.window(array.axis(i - len(kernel) - 1), k, s, pad, ex.literal(1))
+        for i, (k, s, pad) in enumerate(zip(kernel, strides, pads, strict=True))
+    ]
+    lead = array.axis(-len(kernel) - 2)
+    return Array((lead, *spatial, array.axis(-1)), array.rank or len(kernel) + 2)
+
+
+def _strides(given: Value | None, count: int) -> tuple[Dim, ...]:
+    if given is None or (isinstance(given, Static) and given.expr == ex.literal(None)):
+        return (ex.literal(1),) * count
+    sizes = shapes.shape_of(given)
+    return sizes if sizes is not None and len(sizes) == count else (None,) * count
+
+
+ARRAYS: Summaries = {
+    "einsum": _einsum,
+    "matmul": _matmul,
+    "dot": _matmul,
+    "max_pool": _pool,
+    "avg_pool": _pool,
+    "min_pool": _pool,
+    "dot_product_attention": _attention,
+}

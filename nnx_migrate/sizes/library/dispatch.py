@@ -1,0 +1,66 @@
+"""Which summary knows a library symbol."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.library import (
+    axes,
+    contraction,
+    creation,
+    elementwise,
+    joining,
+    reshaping,
+    transforms,
+)
+from nnx_migrate.sizes.library.builtins import BUILTINS
+from nnx_migrate.sizes.library.call import LibraryCall, Summaries
+from nnx_migrate.sizes.library.fallback import static_call, unmodelled
+from nnx_migrate.sizes.values import Value
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def call_library(
+    interpreter: Interpreter,
+    symbol: str,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    """Abstract result of a library call."""
+    call = LibraryCall(interpreter, symbol, args, kwargs, node, frame)
+    name = symbol.rpartition(".")[2]
+    from nnx_migrate.sizes.summaries import SUMMARIES
+
+    if symbol in _SYMBOLS or symbol in SUMMARIES:
+        handler = _SYMBOLS.get(symbol) or SUMMARIES[symbol]
+    elif symbol.startswith("builtins."):
+        handler = BUILTINS.get(name, static_call)
+    elif symbol.startswith(_NUMERIC):
+        handler = _ARRAYS.get(name, unmodelled)
+    else:
+        handler = static_call if _is_pure(symbol) else unmodelled
+    return handler(call)
+
+
+# functions by their last name, whatever numeric library they are called through
+_ARRAYS: Summaries = {
+    **elementwise.ARRAYS,
+    **creation.ARRAYS,
+    **joining.ARRAYS,
+    **axes.ARRAYS,
+    **reshaping.ARRAYS,
+    **contraction.ARRAYS,
+    **transforms.ARRAYS,
+}
+_SYMBOLS: Summaries = {**creation.SYMBOLS, **transforms.SYMBOLS}
+_NUMERIC = ("jax.numpy.", "numpy.", "jax.lax.", "jax.nn.", "flax.linen.", "jax.scipy.", "einops.")
+
+
+def _is_pure(symbol: str) -> bool:
+    return symbol.startswith(("math.", "numpy.", "operator."))

@@ -1,0 +1,46 @@
+"""Functions that work element by element."""
+
+from __future__ import annotations
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.library.fallback import static_call
+from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value, as_array
+
+_ELEMENTWISE = frozenset(
+    "relu relu6 gelu silu swish elu selu celu glu_ leaky_relu sigmoid hard_sigmoid hard_swish "  # noqa: SIM905
+    "hard_silu hard_tanh tanh softplus soft_sign log_sigmoid softmax log_softmax standardize normalize "
+    "exp expm1 log log1p log2 sqrt rsqrt square abs absolute sign sin cos tan arcsin arccos arctan "
+    "sinh cosh erf erf_inv floor ceil round clip negative reciprocal isnan isfinite nan_to_num "
+    "add subtract multiply divide true_divide floor_divide mod remainder power maximum minimum "
+    "logical_and logical_or logical_not logical_xor equal not_equal greater greater_equal less "
+    "less_equal where select asarray array copy stop_gradient astype flip roll cumsum cumprod sort "
+    "zeros_like ones_like full_like empty_like with_sharding_constraint sub mul div max_ min_ pow "
+    "conj conjugate real imag angle log_cosh logaddexp identity hypot arctan2 mish squareplus "
+    "convert_element_type optimization_barrier bitwise_and bitwise_or tril triu argsort "
+    "with_logical_constraint checkpoint_name".split()
+)
+
+
+def _elementwise(call: LibraryCall) -> Value:
+    values = [*call.args, *(v for k, v in call.kwargs.items() if k in ("x", "a", "x1", "x2", "y"))]
+    values = values[1:] if call.symbol.endswith((".where", ".select")) else values
+    arrays = [array for array in map(as_array, values) if array]
+    if not arrays:
+        sequences = [v for v in values if isinstance(v, Sequence)]
+        if call.symbol.endswith((".array", ".asarray")) and sequences:
+            return _nested(sequences[0])
+        return static_call(call) if values else Unknown("no array argument")
+    return shapes.broadcast(arrays)
+
+
+def _nested(value: Value) -> Array:
+    sizes: list[Dim] = []
+    while isinstance(value, Sequence) and value.items:
+        sizes.append(ex.literal(len(value.items)))
+        value = value.items[0]
+    return Array(tuple(sizes), len(sizes))
+
+
+ARRAYS: Summaries = dict.fromkeys(_ELEMENTWISE, _elementwise)

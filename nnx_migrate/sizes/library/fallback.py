@@ -1,0 +1,68 @@
+"""What is said about calls without a summary of their own."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.library.call import LibraryCall
+from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.sizes.values import Static, Unknown, Value
+
+
+def unmodelled(call: LibraryCall) -> Value:
+    """Nothing is known of what the call returns."""
+    package, _, name = call.symbol.rpartition(".")
+    root = package.partition(".")[0]
+    may_be_module = name[:1].isupper() and root not in _NO_MODULES
+    return Unknown(f"{call.symbol} is not modelled", made_by=name if may_be_module else "")
+
+
+_NO_MODULES = frozenset(("builtins", "collections", "functools", "jax", "numpy", "optax", "typing"))
+
+
+def static_call(call: LibraryCall) -> Value:
+    """A pure function of static values is static."""
+    parts = [static_of(one) for one in call.args]
+    named = {key: static_of(one) for key, one in call.kwargs.items()}
+    if any(p is None for p in parts) or any(p is None for p in named.values()):
+        return Unknown(f"{call.symbol} of unknown values")
+    spelled = ast.unparse(call.node.func)
+    if call.symbol.startswith("builtins.") or call.frame.scope.module is _root_module(call):
+        made = ast.Call(
+            ast.parse(spelled, mode="eval").body,
+            [p.node for p in parts if p],
+            [ast.keyword(key, p.node) for key, p in named.items() if p],
+        )
+        return _folded(call, Static(Expr(made)), [p for p in parts if p])
+    return Static(ex.name(f"{ex.FOREIGN}{spelled}"))
+
+
+def _root_module(call: LibraryCall) -> object:
+    return call.interpreter.root.info.module
+
+
+_FOLD: dict[str, Callable[..., object]] = {
+    "builtins.int": int,
+    "builtins.len": len,
+    "builtins.max": max,
+    "builtins.min": min,
+    "builtins.sum": sum,
+    "builtins.abs": abs,
+    "builtins.round": round,
+    "builtins.str": str,
+    "builtins.tuple": tuple,
+}
+
+
+def _folded(call: LibraryCall, value: Static, parts: list[Expr]) -> Value:
+    function = _FOLD.get(call.symbol)
+    if function is None or call.kwargs or not all(part.is_constant for part in parts):
+        return value
+    try:
+        result = function(*(part.constant for part in parts))
+    except (TypeError, ValueError):
+        return Unknown("a builtin that would fail")
+    return Static(ex.literal(result)) if isinstance(result, int | float | str | tuple) else value

@@ -1,0 +1,157 @@
+"""Functions that join, stack, cut, repeat and pad arrays."""
+
+from __future__ import annotations
+
+import ast
+from itertools import pairwise
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.library.axes import inserted
+from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.values import Array, Repeated, Sequence, Static, Unknown, Value, as_array
+
+
+def _concatenate(call: LibraryCall) -> Value:
+    listed = call.get(0, "arrays")
+    if isinstance(listed, Repeated):
+        return Unknown("concatenation of unknown many")
+    arrays = [as_array(one) for one in listed.items] if isinstance(listed, Sequence) else []
+    known = [array for array in arrays if array]
+    if not known:
+        return Unknown("concatenation of unknown values")
+    name = "dimension" if "lax" in call.symbol else "axis"
+    axis = call.number(1, name, 0)
+    if axis is None:
+        return Array()
+    if len(known) != len(arrays):
+        known = [one or Array() for one in arrays]
+    if axis == 0 and all(array.rank is None for array in known):
+        call.assume(axis)
+    return _joined(known, axis)
+
+
+def _joined(arrays: list[Array], axis: int) -> Value:
+    rank = next((array.rank for array in arrays if array.rank is not None), None)
+    first = next((array for array in arrays if array.rank == rank), arrays[0])
+    if axis >= 0 and rank is None:
+        # the axis is taken not to be the last one: sizes there must agree
+        lasts = [array.axis(-1) for array in arrays if array.axis(-1)]
+        return Array((lasts[0] if lasts and axis == 0 else None,), None)
+    index = axis - (rank or 0) if axis >= 0 else axis
+    sizes = [array.axis(index) for array in arrays]
+    total = ex.total([s for s in sizes if s]) if all(sizes) else None
+    width = rank if rank is not None else max(-index, 1)
+    tail = [
+        next((a.axis(i) for a in arrays if a.axis(i) is not None), None) for i in range(-width, 0)
+    ]
+    tail[index] = total
+    return Array(tuple(tail), first.rank)
+
+
+def _stack(call: LibraryCall) -> Value:
+    listed, axis = call.get(0, "arrays"), call.number(1, "axis", 0)
+    arrays = [as_array(one) for one in listed.items] if isinstance(listed, Sequence) else []
+    if isinstance(listed, Repeated):
+        arrays = [as_array(listed.item)]
+    if not arrays or arrays[0] is None or axis is None:
+        return Unknown("stack of unknown values")
+    count = ex.literal(len(arrays)) if isinstance(listed, Sequence) else None
+    return inserted(arrays[0], axis, count)
+
+
+def _split(call: LibraryCall) -> Value:
+    array, parts = call.array(0, "ary"), call.number(1, "indices_or_sections")
+    axis = call.number(2, "axis", 0)
+    if array is None or axis is None:
+        return Unknown("split of an unknown value")
+    if parts is None:
+        return _split_at(array, call.get(1, "indices_or_sections"), axis)
+    index = axis if axis < 0 or array.rank is None else axis - array.rank
+    if index >= 0:
+        return Sequence((Array((array.axis(-1),), None),) * parts, is_list=True)
+    size = array.axis(index)
+    each = ex.binary(size, ast.FloorDiv(), ex.literal(parts)) if size else None
+    width = array.rank or max(len(array.tail), -index)
+    sizes = list(array.known(width))
+    sizes[index] = each
+    return Sequence((Array(tuple(sizes), array.rank),) * parts, is_list=True)
+
+
+def _split_at(array: Array, points: Value | None, axis: int) -> Value:
+    cuts = shapes.shape_of(points) if points is not None else None
+    if cuts is None or axis != -1:
+        return Unknown("split at unknown points")
+    edges: list[Dim] = [ex.literal(0), *cuts, array.axis(-1)]
+    pieces = []
+    for low, high in pairwise(edges):
+        pieces.append(array.with_last(ex.binary(high, ast.Sub(), low) if low and high else None))
+    return Sequence(tuple(pieces), is_list=True)
+
+
+def _tile(call: LibraryCall) -> Value:
+    array, counts = call.array(), call.numbers(1, "reps")
+    keeps = array is not None and counts is not None and counts and counts[-1] == 1
+    return Array((array.axis(-1),), None) if keeps and array else Array()
+
+
+def _repeat(call: LibraryCall) -> Value:
+    array, axis = call.array(), call.number(2, "axis")
+    if array is None or axis is None:
+        return Array()
+    last = axis == -1 or (array.rank is not None and axis == array.rank - 1)
+    count = call.get(1, "repeats")
+    if last:
+        size = array.axis(-1)
+        known = size is not None and isinstance(count, Static)
+        return array.with_last(
+            ex.binary(size, ast.Mult(), count.expr)
+            if known and size and isinstance(count, Static)
+            else None
+        )
+    if array.rank is not None:
+        sizes = list(array.known(array.rank))
+        sizes[axis] = None
+        return Array(tuple(sizes), array.rank)
+    return Array((array.axis(-1) if axis < -1 or array.path else None,), None)
+
+
+def _pad(call: LibraryCall) -> Value:
+    array, widths = call.array(), call.get(1, "pad_width")
+    if array is None or not isinstance(widths, Sequence):
+        return Array()
+    last = shapes.shape_of(widths.items[-1]) if widths.items else None
+    if last is None or any(
+        one is None or one.constant != 0 for one in last if one is None or one.is_constant
+    ):
+        return Array((), None)
+    return Array((array.axis(-1),), array.rank if not array.rank else None)
+
+
+def _glu(call: LibraryCall) -> Value:
+    array = call.array(0, "x")
+    last = array.axis(-1) if array else None
+    half = ex.binary(last, ast.FloorDiv(), ex.literal(2)) if last else None
+    return array.with_last(half) if array else Unknown("glu of an unknown value")
+
+
+def _take(call: LibraryCall) -> Value:
+    array, ids, axis = call.array(), call.array(1, "indices"), call.number(2, "axis")
+    if array is None or axis != 0 or array.rank is None:
+        return Array((array.axis(-1),), None) if array and axis == 0 else Array()
+    lead = ids.known(ids.rank) if ids is not None and ids.rank is not None else (None,)
+    rank = ids.rank + array.rank - 1 if ids is not None and ids.rank is not None else None
+    return Array((*lead, *array.known(array.rank)[1:]), rank)
+
+
+ARRAYS: Summaries = {
+    "concatenate": _concatenate,
+    "stack": _stack,
+    "take": _take,
+    "split": _split,
+    "array_split": _split,
+    "tile": _tile,
+    "repeat": _repeat,
+    "pad": _pad,
+    "glu": _glu,
+}

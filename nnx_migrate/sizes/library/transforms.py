@@ -1,0 +1,48 @@
+"""Functions that return what they are given, changed: partial, jit, remat."""
+
+from __future__ import annotations
+
+from nnx_migrate.sizes.library.call import LibraryCall, Summaries
+from nnx_migrate.sizes.library.fallback import unmodelled
+from nnx_migrate.sizes.values import Class, Factories, Function, Partial, Unknown, Value, as_array
+
+
+def _partial(call: LibraryCall) -> Value:
+    target = call.args[0] if call.args else Unknown()
+    return Partial(target, call.args[1:], call.kwargs)
+
+
+def _lifted(call: LibraryCall) -> Value:
+    """``nn.remat(Cls)`` and the like: the same class, other name."""
+    target = call.args[0] if call.args else Unknown()
+    if isinstance(target, Class):
+        return Class(target.info, "Checkpoint")
+    return target if isinstance(target, Function | Factories) else Unknown("a lifted value")
+
+
+def _merge_param(call: LibraryCall) -> Value:
+    return Unknown("decided at the call")
+
+
+def _first_argument(call: LibraryCall) -> Value:
+    return call.args[0] if call.args else Unknown()
+
+
+ARRAYS: Summaries = {
+    "dynamic_update_slice": lambda call: as_array(call.args[0]) or Unknown("update"),
+    "dynamic_update_slice_in_dim": lambda call: as_array(call.args[0]) or Unknown("update"),
+    "scan": unmodelled,
+}
+SYMBOLS: Summaries = {
+    "functools.partial": _partial,
+    "jax.jit": _first_argument,
+    "jax.checkpoint": _first_argument,
+    "jax.ad_checkpoint.checkpoint_name": _first_argument,
+    "jax.device_put": _first_argument,
+    "flax.core.freeze": _first_argument,
+    "flax.linen.remat": _lifted,
+    "flax.linen.checkpoint": _lifted,
+    "flax.linen.merge_param": _merge_param,
+    "flax.linen.partitioning.remat": _lifted,
+    "flax.linen.partitioning.with_sharding_constraint": _first_argument,
+}

@@ -1,0 +1,120 @@
+"""Statements of the size interpreter, one after the other."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.statements.assignment import assign
+from nnx_migrate.sizes.statements.branches import note_test, run_branch
+from nnx_migrate.sizes.statements.flow import JUMP, NOTHING, RAISE, RETURN
+from nnx_migrate.sizes.statements.loops import run_loop
+from nnx_migrate.sizes.values import NONE, Function, Unknown, Value
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def run(interpreter: Interpreter, body: list[ast.stmt], frame: Frame) -> str | None:
+    """Run a block; what ended it early, or None."""
+    pushed = 0
+    try:
+        for statement in body:
+            interpreter.step()
+            flow, condition = _run_one(interpreter, statement, frame)
+            if flow is not None:
+                return flow
+            if condition is not NOTHING:
+                interpreter.conditions.append(condition)
+                pushed += 1
+        return None
+    finally:
+        del interpreter.conditions[len(interpreter.conditions) - pushed :]
+
+
+def _run_one(
+    interpreter: Interpreter, statement: ast.stmt, frame: Frame
+) -> tuple[str | None, Expr | None]:
+    """Run one statement; a condition is returned when the rest only runs under it."""
+    match statement:
+        case ast.Expr(value=value):
+            interpreter.evaluate(value, frame)
+        case ast.Assign(targets=targets, value=value):
+            result = interpreter.evaluate(value, frame)
+            for target in targets:
+                assign(interpreter, target, result, frame)
+            note_test(targets, value, frame)
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            assign(interpreter, target, interpreter.evaluate(value, frame), frame)
+        case ast.AugAssign(target=target, op=op, value=value):
+            load = interpreter.unfolded.get(id(statement))
+            if load is None:  # kept, so that no later node gets its id
+                load = ast.copy_location(ast.BinOp(_loaded(target), op, value), statement)
+                interpreter.unfolded[id(statement)] = load
+            assign(interpreter, target, interpreter.evaluate(load, frame), frame)
+        case ast.Return(value=value):
+            result = interpreter.evaluate(value, frame) if value else NONE
+            own = interpreter.conditions[frame.depth :]
+            frame.returns.append((own[0] if len(own) == 1 else None, result))
+            return RETURN, NOTHING
+        case ast.Raise():
+            return RAISE, NOTHING
+        case ast.Break() | ast.Continue():
+            return JUMP, NOTHING
+        case ast.If():
+            tests = dict(frame.tests)
+            ended = run_branch(interpreter, statement, frame)
+            frame.tests = {k: v for k, v in frame.tests.items() if tests.get(k) is v}
+            return ended
+        case ast.For():
+            return run_loop(interpreter, statement, frame), NOTHING
+        case ast.While(test=test, body=body):
+            interpreter.evaluate(test, frame)
+            with interpreter.under(None):
+                run(interpreter, body, frame)
+        case ast.With(items=items, body=body):
+            for item in items:
+                entered = interpreter.evaluate(item.context_expr, frame)
+                if item.optional_vars:
+                    assign(interpreter, item.optional_vars, entered, frame)
+            return run(interpreter, body, frame), NOTHING
+        case ast.Try(body=body, orelse=orelse, finalbody=final):
+            return run(interpreter, [*body, *orelse, *final], frame), NOTHING
+        case ast.FunctionDef():
+            frame.env[statement.name] = _closure(interpreter, statement, frame)
+        case ast.Delete() | ast.Global() | ast.Nonlocal() | ast.ClassDef() | ast.Match():
+            for name in _bound_names(statement):
+                frame.env[name] = Unknown("bound by an unmodelled statement")
+    return None, NOTHING
+
+
+def _loaded(target: ast.expr) -> ast.expr:
+    copied = ast.parse(ast.unparse(target), mode="eval").body
+    return ast.copy_location(copied, target)
+
+
+def _bound_names(statement: ast.stmt) -> list[str]:
+    names = [one.id for one in ast.walk(statement) if isinstance(one, ast.Name)]
+    stored = [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _stores(n)]
+    return [*stored, *([statement.name] if isinstance(statement, ast.ClassDef) else [])] or names[
+        :0
+    ]
+
+
+def _stores(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store | ast.Del)
+
+
+def _closure(interpreter: Interpreter, node: ast.FunctionDef, frame: Frame) -> Value:
+    env = dict(frame.env)
+    if frame.instance is not None:
+        env["__instance__"] = frame.instance
+    symbols = [
+        interpreter.project.resolve(one.func if isinstance(one, ast.Call) else one, frame.scope)
+        for one in node.decorator_list
+    ]
+    if any(symbol not in ("jax.jit", "jax.vmap", "functools.partial") for symbol in symbols):
+        return Unknown("a decorated inner function")
+    return Function(node, frame.scope, env, None, frame.defined_in)

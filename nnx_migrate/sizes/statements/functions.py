@@ -1,0 +1,113 @@
+"""Functions of the project, run on abstract arguments."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.values import (
+    NONE,
+    Function,
+    Instance,
+    Record,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    join,
+)
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def set_up(interpreter: Interpreter, instance: Instance) -> None:
+    """Run an instance's ``setup`` once."""
+    if instance.is_set_up:
+        return
+    instance.is_set_up = True
+    found = instance.info.find("setup")
+    if found is not None:
+        cls, node = found
+        call_function(interpreter, Function(node, cls.scope, {}, instance, cls), (), {})
+
+
+def call_function(
+    interpreter: Interpreter, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> Value:
+    """Run a function of the project on abstract arguments."""
+    node = function.node
+    if isinstance(node, ast.AsyncFunctionDef) or _is_generator(node):
+        return Unknown("coroutine or generator")
+    scope = function.scope.enter(node)
+    owner = function.owner if isinstance(function.owner, Instance) else None
+    if owner is not None and not _is_static(node):
+        args = (owner, *args)
+    own = owner is interpreter.root or (owner is None and bool(function.env.get("__own__")))
+    frame = Frame(scope, dict(function.env), owner or _owner(function), function.defined_in, own)
+    frame.env["__own__"] = Static(ex.literal(own))
+    if not own:
+        frame.env.pop("__own__")
+    frame.depth = len(interpreter.conditions)
+    _bind(interpreter, function, frame, args, kwargs)
+    if isinstance(node, ast.Lambda):
+        return interpreter.evaluate(node.body, frame)
+    flow = interpreter.run(node.body, frame)
+    if flow is None:
+        frame.returns.append((None, NONE))
+    return _returned(frame)
+
+
+def _owner(function: Function) -> Instance | None:
+    value = function.env.get("__instance__")
+    return value if isinstance(value, Instance) else None
+
+
+def _is_generator(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
+
+
+def _is_static(node: ast.AST) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in decorators)
+
+
+def _returned(frame: Frame) -> Value:
+    if not frame.returns:
+        return Unknown("the function never returns")
+    result = frame.returns[-1][1]
+    for test, value in reversed(frame.returns[:-1]):
+        result = join(test, value, result)
+    return result
+
+
+def _bind(
+    interpreter: Interpreter,
+    function: Function,
+    frame: Frame,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+) -> None:
+    spec = function.node.args
+    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    given = dict(zip(positional, args, strict=False))
+    rest = dict(kwargs)
+    for name in [*positional, *(one.arg for one in spec.kwonlyargs)]:
+        if name in rest:
+            given[name] = rest.pop(name)
+    outside = Frame(function.scope, dict(function.env), frame.instance, function.defined_in)
+    offset = len(positional) - len(spec.defaults)
+    defaults = dict(zip(positional[offset:], spec.defaults, strict=True))
+    pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    defaults.update({one.arg: default for one, default in pairs if default is not None})
+    for name, default in defaults.items():
+        if name not in given:
+            given[name] = interpreter.evaluate(default, outside)
+    names = [*positional, *(one.arg for one in spec.kwonlyargs)]
+    frame.env.update({name: given.get(name, Unknown("argument not given")) for name in names})
+    if spec.vararg:
+        frame.env[spec.vararg.arg] = Sequence(tuple(args[len(positional) :]))
+    if spec.kwarg:
+        frame.env[spec.kwarg.arg] = Record(rest)

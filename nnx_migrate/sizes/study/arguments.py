@@ -1,0 +1,115 @@
+"""Names of the constructor arguments that hand sizes in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.result import Site
+from nnx_migrate.sizes.study.study import INPUT, Study
+
+
+def _opaque_argument(
+    study: Study, name: str, path: str, submodule: str | None, taken: set[str]
+) -> SizeArgument:
+    text = f"{ex.opaque_local(path)}_features"
+    while text in taken:
+        text = f"input_{text}"
+    if submodule is None:
+        study.problems.append((study.root.info.node, f"the {text} at a loop's start is unknown"))
+    optional = name in study.optional - study.required
+    return SizeArgument(text, submodule=submodule, optional=optional)
+
+
+def name_arguments(
+    study: Study, needed: set[str], entered: dict[str, str | None]
+) -> dict[str, SizeArgument]:
+    """Constructor argument of every input size in use."""
+    inputs = {name: ex.input_of(name) for name in sorted(needed)}
+    whole = {path for path, axis in inputs.values() if axis != -1}
+    paths = list(dict.fromkeys(path for path, _ in inputs.values()))
+    first = _first_argument(study)
+    taken = {one.name for one in study.root.info.fields} | _local_sizes(study) | set(study.opaque)
+    arguments = {}
+    named: dict[str, str] = {}  # path -> argument name: axes of one input share theirs
+    for name, (path, axis) in inputs.items():
+        if ex.opaque_local(path) is not None:
+            arguments[name] = _opaque_argument(study, name, path, entered.get(name), taken)
+            continue
+        is_whole = path in whole
+        text = _argument_name(
+            path, is_whole, paths == [path] and path == first and not study.opaque
+        )
+        while text in taken or text in (t for p, t in named.items() if p != path):
+            text = f"input_{text}"
+        named[path] = text
+        optional = name in study.optional - study.required
+        arguments[name] = SizeArgument(
+            text,
+            method=_method_with(study, path),
+            argument=path,
+            axis=None if is_whole else axis,
+            optional=optional,
+        )
+    return arguments
+
+
+def _local_sizes(study: Study) -> set[str]:
+    """Names that ``__init__`` already gives to sizes that loops change."""
+    return {name for entries in study.interpreter.carried.values() for name, _, _ in entries}
+
+
+def _method_with(study: Study, path: str) -> str:
+    """The method whose parameter a path starts with, the initial call first."""
+    head = re.findall(r"\w+", path)[0]
+    names = ["__call__", *sorted({m for cls in study.root.info.mro for m in cls.methods})]
+    for name in names:
+        found = study.root.info.find(name)
+        if found and head in {one.arg for one in (*found[1].args.args, *found[1].args.kwonlyargs)}:
+            return name
+    return "__call__"
+
+
+def _argument_name(path: str, whole: bool, only: bool) -> str:
+    leaf = re.sub(r"\W+", "_", path.rpartition(".")[2]).strip("_")
+    if whole:
+        return f"{leaf}_shape"
+    return "in_features" if only else f"{leaf}_features"
+
+
+def _first_argument(study: Study) -> str | None:
+    found = study.root.info.find("__call__")
+    names = [one.arg for one in found[1].args.args[1:]] if found else []
+    return names[0] if names else None
+
+
+def renamer(study: Study, arguments: dict[str, SizeArgument]) -> Callable[[str], str]:
+    """Function that writes argument names for input sizes in a text."""
+
+    def spelled(match: re.Match[str]) -> str:
+        argument = arguments.get(match.group())
+        if argument is None:
+            return match.group()
+        _, axis = ex.input_of(match.group())
+        whole = argument.axis is None and axis is not None
+        return f"{argument.name}[{axis}]" if whole else argument.name
+
+    return lambda text: INPUT.sub(spelled, text)
+
+
+def renamed_site(site: Site, rename: Callable[[str], str], used: set[str]) -> Site:
+    """The site with argument names in its texts."""
+    variable = site.out_variable
+    if variable is not None and not any(variable in text for text in used):
+        variable = None
+    return Site(
+        site.call,
+        site.kind,
+        site.symbol,
+        {key: rename(text) for key, text in site.sizes.items()},
+        variable,
+        rename(site.reached) if site.reached else None,
+        site.class_name,
+    )

@@ -1,0 +1,89 @@
+"""What makes a class unconvertible or worth a look once it was run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.result import Site
+from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.values import Instance, Submodule
+from nnx_migrate.source.project import Scope
+
+
+def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
+    """Submodules built where ``__init__`` cannot build them."""
+    inside = {id(node): node for cls in study.nodes for node in ast.walk(cls)}
+    rounds = [node for node in inside.values() if isinstance(node, ast.While)]
+    repeated = {id(node) for loop in rounds for node in ast.walk(loop)}
+    for key, module in study.interpreter.built.items():
+        assert module.call is not None
+        if key not in inside:
+            text = ast.unparse(module.call.func)
+            yield study.root.info.node, f"a function outside the class builds {text} for it"
+        elif key in repeated:
+            yield module.call, f"{ast.unparse(module.call.func)} is built in a while loop"
+        elif isinstance(module, Instance) and module.info is study.root.info:
+            yield module.call, "the class constructs itself"
+    for scope, call in _inner_calls(study.root):
+        symbol = study.interpreter.project.resolve(call.func, scope)
+        if symbol in study.interpreter.project.linen and id(call) not in study.interpreter.built:
+            yield call, f"{symbol} is built in an inner function that could not be followed"
+
+
+def _inner_calls(root: Instance) -> Iterator[tuple[Scope, ast.Call]]:
+    """Calls inside lambdas and inner functions of the methods, with the methods' scopes."""
+    for cls in root.info.mro:
+        for method in cls.methods.values():
+            scope = cls.scope.enter(method)
+            for inner in ast.walk(method):
+                if isinstance(inner, ast.Lambda | ast.FunctionDef) and inner is not method:
+                    for node in ast.walk(inner):
+                        if isinstance(node, ast.Call):
+                            yield scope, node
+
+
+def check_inherited(
+    study: Study, sites: dict[int, Site], arguments: dict[str, SizeArgument]
+) -> None:
+    """A class that inherits constructors must use what they build as the base class does."""
+    own = {id(node) for node in ast.walk(study.root.info.node)}
+    inherited = {key: site for key, site in sites.items() if id(site.call) not in own}
+    for parent in study.root.info.parents:
+        if not inherited or not parent.linen or parent.find("__call__") is None:
+            continue
+        base = study.sizes_of(parent.name)
+        here = {one.name for one in (*arguments.values(), *study.opaque.values())}
+        missing = {one.name for one in base.new_arguments} - here
+        extra = [
+            name
+            for site in inherited.values()
+            for name in site.sizes.values()
+            if name in study.opaque
+        ]
+        if missing or extra:
+            study.problems.append(
+                (
+                    study.root.info.node,
+                    f"it inherits submodules of {parent.name} and calls them otherwise",
+                )
+            )
+
+
+_UNREACHED = (
+    "__call__ never reaches this submodule: Linen's init through __call__ makes no parameters for"
+    " it, the NNX module has them"
+)
+
+
+def only_elsewhere(study: Study) -> Iterator[tuple[ast.AST, str]]:
+    """Submodules with variables that ``__call__`` never reaches but another method does."""
+    if study.root.info.find("__call__") is None:
+        return
+    for module in study.interpreter.built.values():
+        uses = study.root.records.get(id(module.call), [])
+        stateless = isinstance(module, Submodule) and module.symbol.endswith("Dropout")
+        if uses and not stateless and not any(use.primary for use in uses):
+            assert module.call is not None
+            yield module.call, _UNREACHED

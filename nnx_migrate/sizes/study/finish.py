@@ -1,0 +1,68 @@
+"""From what the interpreter saw to what the rewriter needs: sites, sizes, new arguments."""
+
+from __future__ import annotations
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.interpreter import spellable
+from nnx_migrate.sizes.result import Carried, ClassSizes
+from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, renamer
+from nnx_migrate.sizes.study.checks import check_inherited, misplaced, only_elsewhere
+from nnx_migrate.sizes.study.needed import needed_inputs
+from nnx_migrate.sizes.study.places import entered_at
+from nnx_migrate.sizes.study.sites import site_of
+from nnx_migrate.sizes.study.study import INPUT, Study
+from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
+
+
+def finish(study: Study) -> ClassSizes:
+    """Collect sites and choose the constructor arguments for the sizes that stay open."""
+    sites = {key: site_of(study, module) for key, module in study.interpreter.built.items()}
+    study.problems.extend(misplaced(study))
+    output = as_array(_first_output(study.output))
+    last = output.axis(-1) if output else None
+    carried = {
+        key: tuple((name, one.text, two.text) for name, one, two in entries)
+        for key, entries in study.interpreter.carried.items()
+    }
+    needed = needed_inputs(study, sites, carried)
+    arguments = name_arguments(study, needed, entered_at(study, sites, carried))
+    rename = renamer(study, arguments)
+    statics = {k: v for k, v in study.interpreter.statics.items() if v is not None}
+    dims = {
+        key: rename(text)
+        for key, text in statics.items()
+        if INPUT.search(text) and set(INPUT.findall(text)) <= needed
+    }
+    used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
+    used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
+    check_inherited(study, sites, arguments)
+    return ClassSizes(
+        new_arguments=tuple(
+            {a.name: a for a in (*arguments.values(), *study.opaque.values())}.values()
+        ),
+        sites={key: renamed_site(site, rename, used) for key, site in sites.items()},
+        dims=dims,
+        carried={
+            key: tuple(Carried(n, rename(one), rename(two)) for n, one, two in entries)
+            for key, entries in carried.items()
+        },
+        statics={k: v for k, v in statics.items() if not INPUT.search(v)},
+        out_features=rename(last.text) if last and _exportable(last, needed) else None,
+        exports_out_features=study.exported,
+        problems=(*study.problems, *study.interpreter.problems),
+        review=(*study.interpreter.review, *only_elsewhere(study)),
+    )
+
+
+def _first_output(value: Value) -> Value:
+    if isinstance(value, Sequence) and value.items:
+        return value.items[0]
+    if isinstance(value, Choice):
+        firsts = [_first_output(one) for one in value.options]
+        return firsts[0] if all(one == firsts[0] for one in firsts) else value
+    return value
+
+
+def _exportable(last: Expr, needed: set[str]) -> bool:
+    return spellable(last) and {n for n in last.names if ex.is_input(n)} <= needed

@@ -1,0 +1,138 @@
+"""Sites: what each constructor call builds, and the sizes it needs."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.interpreter import out_variable
+from nnx_migrate.sizes.result import Site, SiteKind
+from nnx_migrate.sizes.study.places import class_name, place_of
+from nnx_migrate.sizes.study.reached import reached
+from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.study.witnesses import agreed_size, witness_of
+from nnx_migrate.sizes.values import Instance, Submodule, Use
+
+
+def site_of(study: Study, module: Submodule | Instance) -> Site:
+    """The site of one submodule."""
+    uses = study.root.records.get(id(module.call), [])
+    uses = [use for use in uses if use.primary] or uses
+    assert module.call is not None
+    if isinstance(module, Instance):
+        return Site(
+            module.call,
+            _kind(study, module),
+            module.info.name,
+            _instance_sizes(study, module, uses),
+            reached=reached(uses),
+            class_name=f"{module.lifted}{module.info.node.name}",
+        )
+    kind = _kind(study, module)
+    sizes = {} if not uses else _layer_sizes(study, module, uses)
+    if not uses and kind is not SiteKind.FACTORY:
+        sizes = _unseen(study, module)
+    options = module.options
+    if options and not any(_takes_size(study, one) for one in options):
+        sizes = {}
+    symbol = module.symbol or None
+    name = symbol.removeprefix("flax.linen.") if symbol else None
+    variable = out_variable(module.call) if options else None
+    return Site(module.call, kind, symbol, sizes, variable, reached(uses), name)
+
+
+def _takes_size(study: Study, option: Submodule | Instance) -> bool:
+    """Whether a class that a local name may hold has a size argument; factories accept one."""
+    return not isinstance(option, Instance) or bool(study.sizes_of(option.info.name).new_arguments)
+
+
+def _kind(study: Study, module: Submodule | Instance) -> SiteKind:
+    symbol = _direct_symbol(study, module)
+    if isinstance(module, Instance):
+        return SiteKind.CLASS if symbol == module.info.name else SiteKind.FACTORY
+    return SiteKind.LAYER if symbol == module.symbol and module.symbol else SiteKind.FACTORY
+
+
+def _direct_symbol(study: Study, module: Submodule | Instance) -> str | None:
+    """Symbol the constructor call spells itself, None when a local or field stands between."""
+    assert module.call is not None
+    cls = study.root.info
+    for owner in cls.mro:
+        for method in owner.methods.values():
+            if any(node is module.call for node in ast.walk(method)):
+                scope = owner.scope.enter(method)
+                return study.interpreter.project.resolve(module.call.func, scope)
+    return None
+
+
+def _layer_sizes(study: Study, module: Submodule, uses: list[Use]) -> dict[str, str]:
+    sizes: dict[str, str] = {}
+    for key in dict.fromkeys(key for use in uses for key in use.sizes):
+        size, conditional = agreed_size(uses, key)
+        sizes[key] = _text(study, module, key, size, conditional)
+    return {key: text for key, text in sizes.items() if text}
+
+
+def _unseen(study: Study, module: Submodule) -> dict[str, str]:
+    """Sizes of a layer that no analysed call reaches."""
+    from nnx_migrate.sizes.layers import CELLS
+
+    name = module.symbol.removeprefix("flax.linen.")
+    needs = name in CELLS or name in _NEED_INPUT
+    return {"in_features": _text(study, module, "in_features", None, False)} if needs else {}
+
+
+_NEED_INPUT = frozenset(
+    "Dense DenseGeneral Conv ConvTranspose LayerNorm RMSNorm BatchNorm GroupNorm InstanceNorm "  # noqa: SIM905
+    "MultiHeadDotProductAttention MultiHeadAttention SelfAttention".split()
+)
+
+
+def _instance_sizes(study: Study, module: Instance, uses: list[Use]) -> dict[str, str]:
+    child = study.sizes_of(module.info.name)
+    sizes: dict[str, str] = {}
+    unsure = bool(uses) and all(None in use.conditions for use in uses)
+    for argument in child.new_arguments:
+        size, conditional = witness_of(study, child, argument, uses)
+        if size is None and argument.optional:
+            continue
+        conditional = conditional or unsure or argument.optional
+        sizes[argument.name] = _text(study, module, argument.name, size, conditional, argument)
+    return {key: text for key, text in sizes.items() if text}
+
+
+def _text(
+    study: Study,
+    module: Submodule | Instance,
+    key: str,
+    size: Expr | None,
+    conditional: bool,
+    argument: SizeArgument | None = None,
+) -> str:
+    """Text of a size; an unknown one becomes an argument of the class under study."""
+    assert module.call is not None
+    if size is not None:
+        inputs = {name for name in size.names if ex.is_input(name)}
+        (study.optional if conditional else study.required).update(inputs)
+        return size.text
+    where = place_of(study, module.call)
+    if where is None and conditional:
+        where = class_name(module)
+    if where is None:
+        study.problems.append(
+            (module.call, f"the {key} of this submodule is unknown and it is built in a loop")
+        )
+        return ""
+    name = f"{where}_{key}" if key != "in_features" else f"{where}_in_features"
+    study.opaque[name] = SizeArgument(
+        name,
+        argument=argument.argument if argument else None,
+        axis=argument.axis if argument else -1,
+        submodule=where
+        if argument is None or not argument.submodule
+        else f"{where}/{argument.submodule}",
+        optional=conditional,
+    )
+    return name

@@ -1,0 +1,35 @@
+"""One finished run of the interpreter over a class."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.interpreter import Interpreter
+from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.sizes.values import Instance, Value
+
+INPUT = re.compile(r"\bsize__\w+")
+
+
+@dataclass
+class Study:
+    """One finished run of the interpreter over a class."""
+
+    interpreter: Interpreter
+    root: Instance
+    output: Value
+    sizes_of: Callable[[str], ClassSizes]
+    exported: bool
+    opaque: dict[str, SizeArgument] = field(default_factory=dict)
+    problems: list[tuple[ast.AST, str]] = field(default_factory=list)
+    optional: set[str] = field(default_factory=set)
+    required: set[str] = field(default_factory=set)
+
+    @property
+    def nodes(self) -> list[ast.ClassDef]:
+        """Class statements whose code the class runs."""
+        return [cls.node for cls in self.root.info.mro]
