@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -162,6 +163,7 @@ def parameter_names(function: FunctionNode) -> tuple[str, ...]:
     return tuple(one.arg for one in every)
 
 
+@lru_cache(maxsize=1 << 13)  # size inference enters the same functions thousands of times
 def function_table(function: FunctionNode, package: str) -> Table:
     """Bindings of a function's own scope; its parameters are Opaque."""
     body = [] if isinstance(function, ast.Lambda) else function.body

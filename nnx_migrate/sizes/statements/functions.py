@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -65,6 +66,7 @@ def _owner(function: Function) -> Instance | None:
     return value if isinstance(value, Instance) else None
 
 
+@lru_cache(maxsize=1 << 13)
 def _is_generator(node: ast.AST) -> bool:
     return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
 
