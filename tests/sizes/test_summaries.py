@@ -6,7 +6,12 @@ import pytest
 
 from tests.sizes.inference import compact, in_features, problems, sizes_of
 
-IMPORTS = "import einops"
+IMPORTS = """
+import einops
+
+def heads(x):
+    return jnp.swapaxes(x, -1, -2)
+"""
 
 
 @pytest.mark.parametrize(
@@ -18,6 +23,8 @@ IMPORTS = "import einops"
         ("einops.repeat(nn.Dense(7)(x), 'b c -> b n c', n=4)", "7"),
         ("jax.image.resize(nn.Conv(5, (1, 1))(x), (1, 8, 8, 5), 'nearest')", "5"),
         ("jax.lax.dot_general(x, jnp.zeros((3, 9)), (((x.ndim - 1,), (0,)), ((), ())))", "9"),
+        ("jax.lax.dot_general(x, jnp.zeros((9, 3)), (((0,), (1,)), ((), ())))", "9"),
+        ("heads(jax.lax.dot_general(x, jnp.zeros((3, 4, 6)), (((2,), (0,)), ((), ()))))", "4"),
         ("nn.Dense(7)(x).at[0].set(1.0)", "7"),
         ("jnp.concatenate([jnp.zeros((1, 1, 6)), mystery(nn.Dense(2)(x))], axis=1)", "6"),
     ],
@@ -34,7 +41,7 @@ def test_the_last_axis_is_known(made: str, size: str) -> None:
         "einops.rearrange(nn.Dense(12)(x), 'b (n c) -> b n c', n=m)",
         "jnp.concatenate([jnp.zeros((1, 1, 6)), mystery(x)], axis=-1)",
         "x.at[0].get()",
-        "jax.lax.dot_general(x, jnp.zeros((9, 3)), (((0,), (1,)), ((), ())))",
+        "jax.lax.dot_general(x, jnp.zeros((9,)), (((0,), (0,)), ((), ())))",
         "jax.lax.dot_general(x, jnp.zeros((2, 9, 3)), (((2,), (1,)), ((0,), (0,))))",
     ],
 )

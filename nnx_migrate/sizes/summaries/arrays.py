@@ -34,7 +34,7 @@ def _convolution(call: LibraryCall) -> Value:
 
 
 def _dot_general(call: LibraryCall) -> Value:
-    """Without batch axes the last axis is the right side's, unless that one is contracted."""
+    """Without batch axes the last ones are the right side's, unless all of it is contracted."""
     left, right = call.array(0, "lhs"), call.array(1, "rhs")
     match call.get(2, "dimension_numbers"):
         case Sequence(
@@ -49,10 +49,13 @@ def _dot_general(call: LibraryCall) -> Value:
             return Unknown("a product of unknown axes")
     if left is None or right is None or right.rank is None or len(axes) != len(contracted):
         return Unknown("a product of unknown values")
-    if {right.rank - 1, -1} & set(axes) or right.rank == len(axes):
+    counted = {axis % right.rank for axis in axes if isinstance(axis, int)}
+    if len(counted) != len(axes) or right.rank == len(axes):
         return Unknown("a product whose last axis is the left side's")
-    rank = left.rank + right.rank - 2 * len(axes) if left.rank is not None else None
-    return Array((right.axis(-1),), rank)
+    sizes = right.known(right.rank)
+    kept = tuple(size for axis, size in enumerate(sizes) if axis not in counted)
+    rank = left.rank + len(kept) - len(axes) if left.rank is not None else None
+    return Array(kept, rank)
 
 
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
