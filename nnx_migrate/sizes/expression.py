@@ -170,6 +170,17 @@ def binary(left: Expr, sign: ast.operator, right: Expr) -> Expr:
     return Expr(ast.BinOp(left.node, sign, right.node))
 
 
+def difference(whole: Expr, part: Expr) -> Expr:
+    """``whole - part`` of two sizes; of a sum that has ``part`` as a term, the other term."""
+    match whole.node:
+        case ast.BinOp(left, ast.Add(), right):
+            if Expr(left) == part:
+                return Expr(right)
+            if Expr(right) == part:
+                return Expr(left)
+    return binary(whole, ast.Sub(), part)
+
+
 def product(factors: list[Expr]) -> Expr:
     """Product of sizes; 1 when there are none."""
     result = literal(1)

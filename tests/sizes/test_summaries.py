@@ -25,12 +25,16 @@ def heads(x):
         ("jax.lax.dot_general(x, jnp.zeros((3, 9)), (((x.ndim - 1,), (0,)), ((), ())))", "9"),
         ("jax.lax.dot_general(x, jnp.zeros((9, 3)), (((0,), (1,)), ((), ())))", "9"),
         ("heads(jax.lax.dot_general(x, jnp.zeros((3, 4, 6)), (((2,), (0,)), ((), ()))))", "4"),
+        ("jnp.split(nn.Dense(self.a + self.b)(x), [self.a], axis=-1)[1]", "self.b"),
+        ("jnp.split(nn.Dense(self.a + self.b)(x), [self.b], axis=-1)[1]", "self.a"),
+        ("jnp.split(nn.Dense(self.a)(x), [self.b], axis=-1)[1]", "self.a - self.b"),
         ("nn.Dense(7)(x).at[0].set(1.0)", "7"),
         ("jnp.concatenate([jnp.zeros((1, 1, 6)), mystery(nn.Dense(2)(x))], axis=1)", "6"),
     ],
 )
 def test_the_last_axis_is_known(made: str, size: str) -> None:
-    found = sizes_of(compact(f"y = {made}\nreturn nn.Dense(3)(y)", before=IMPORTS))
+    body = f"y = {made}\nreturn nn.Dense(3)(y)"
+    found = sizes_of(compact(body, fields="a: int;b: int", before=IMPORTS))
     assert in_features(found)[-1] == size
 
 

@@ -85,7 +85,7 @@ def _split_at(array: Array, points: Value | None, axis: int) -> Value:
     edges: list[Dim] = [ex.literal(0), *cuts, array.axis(-1)]
     pieces = []
     for low, high in pairwise(edges):
-        pieces.append(array.with_last(ex.binary(high, ast.Sub(), low) if low and high else None))
+        pieces.append(array.with_last(ex.difference(high, low) if low and high else None))
     return Sequence(tuple(pieces), is_list=True)
 
 
