@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, statements
-from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names
+from nnx_migrate.rewrite.classes.evaluation import bound_names, free_names, own_bound_names
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.project import Project, Scope
 
@@ -48,22 +48,28 @@ def _returns_array(project: Project, scope: Scope, call: ast.Call) -> bool:
 
 @dataclass(frozen=True)
 class Inliner:
-    """Writes values of ``setup`` as expressions over ``self`` and globals."""
+    """Writes values of ``setup`` as expressions over ``self`` and globals.
+
+    Args:
+      unknown: names that only ``__init__`` knows (size arguments, rngs).
+      held: what reads a variable, by the id of the call that makes it.
+    """
 
     method: ast.FunctionDef
-    unknown: frozenset[str]  # names that only __init__ knows (size arguments, rngs)
+    unknown: frozenset[str]
+    held: Mapping[int, str] = field(default_factory=dict)
 
     def edits(
         self, value: ast.expr, renderer: Renderer, depth: int = _DEPTH
     ) -> Mapping[int, str] | None:
         """Edits that replace the local names in ``value``; None when that is not possible."""
         local = own_bound_names(self.method) - {"self"}
-        read = free_names(value)
+        read = free_names(value, {call: frozenset() for call in self.held})
         if read & self.unknown or depth == 0:
             return None
-        edits: dict[int, str] = {}
+        edits: dict[int, str] = {id(one): self.held[id(one)] for one in self._variables(value)}
         for name in read & local:
-            bound = self._bound(name)
+            bound = self._bound(name, value)
             if bound is None:
                 return None
             inner = self.edits(bound, renderer, depth - 1)
@@ -75,20 +81,56 @@ class Inliner:
                     edits[id(node)] = text
         return edits
 
-    def _bound(self, name: str) -> ast.expr | None:
-        """The value of a local name that is assigned once, at the top level."""
-        found = [
-            node
-            for node in ast.walk(self.method)
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == name
-        ]
-        if len(found) != 1:
+    def _variables(self, value: ast.expr) -> list[ast.AST]:
+        return [node for node in ast.walk(value) if id(node) in self.held]
+
+    def _bound(self, name: str, reader: ast.expr) -> ast.expr | None:
+        """What a local name holds where ``reader`` reads it: its last value at the top level."""
+        if self._is_changed_in_place(name):
             return None
-        for statement in self.method.body:
-            match statement:
-                case ast.Assign(targets=[ast.Name(id=target)], value=value) if target == name:
-                    return value
+        body = self.method.body
+        place = next(i for i, one in enumerate(body) if _contains(one, reader))
+        if not isinstance(body[place], _SIMPLE) and name in set(bound_names(body[place])):
+            return None
+        for statement in reversed(body[:place]):
+            if name in set(bound_names(statement)):
+                return _value_for(name, statement)
         return None
+
+    def _is_changed_in_place(self, name: str) -> bool:
+        """Whether a method of the value is called for its effect, or an item of it is set."""
+        for node in ast.walk(self.method):
+            match node:
+                case (
+                    ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=changed))))
+                    | ast.Subscript(value=ast.Name(id=changed), ctx=ast.Store() | ast.Del())
+                    | ast.Attribute(value=ast.Name(id=changed), ctx=ast.Store() | ast.Del())
+                ) if changed == name:
+                    return True
+        return False
+
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+
+
+def _contains(statement: ast.stmt, node: ast.AST) -> bool:
+    return any(one is node for one in ast.walk(statement))
+
+
+def _value_for(name: str, statement: ast.stmt) -> ast.expr | None:
+    """The value that ``name = value`` or ``name, other = value, more`` gives a name."""
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return value
+        case ast.AnnAssign(target=ast.Name(), value=ast.expr() as value):
+            return value
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(
+            targets
+        ) == len(values):
+            names = [one.id if isinstance(one, ast.Name) else None for one in targets]
+            return values[names.index(name)] if names.count(name) == 1 else None
+        case _:
+            return None
 
 
 def _one_line(text: str) -> str:
@@ -100,7 +142,9 @@ def property_text(inliner: Inliner, value: ast.expr, renderer: Renderer) -> str 
     edits = inliner.edits(value, renderer)
     if edits is None:
         return None
-    return renderer.with_edits(edits).value(value)
+    text = renderer.with_edits(edits).value(value)
+    read = {one.id for one in ast.walk(ast.parse(text, mode="eval")) if isinstance(one, ast.Name)}
+    return None if read & inliner.unknown else text
 
 
 def assigned_once(found: list[Attribute], one: Attribute) -> bool:
@@ -108,7 +152,7 @@ def assigned_once(found: list[Attribute], one: Attribute) -> bool:
     same = [other for other in found if other.name == one.name]
     return (
         len(same) == 1
-        and one.kind is Kind.PLAIN
+        and one.kind in (Kind.PLAIN, Kind.COMPUTED)
         and isinstance(one.statement, ast.Assign)
         and one.statement.targets == [one.target]
     )

@@ -23,6 +23,7 @@ class Kind(StrEnum):
     PARAM = "param"
     VARIABLE = "variable"
     ALIAS = "alias"  # another name of a submodule the class holds already
+    COMPUTED = "computed"  # follows a parameter or variable: a property computes it
     PLAIN = "plain"
 
 

@@ -7,7 +7,9 @@ from collections.abc import Mapping
 
 from nnx_migrate.rewrite.classes.conflicts import check_automatic, check_collections
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.dependence import dependence_in
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 
 RULE = "class"
@@ -54,6 +56,29 @@ def check_items(cls: ClassInfo, items: Mapping[int, Item], compact: ast.Function
                 "build it in setup or in the compact method",
                 "helper",
             )
+
+
+def check_given(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+    """Refuse a parameter that a submodule of a class of the project gets as a field.
+
+    Linen builds the submodule at every call; ``__init__`` would hand it the first value for good.
+
+    Raises:
+      Refused: a field follows a variable.
+    """
+    for method in cls.methods.values():
+        sites = [items[id(node)] for node in ast.walk(method) if id(node) in items]
+        calls = [one.call for one in sites if one.site and one.site.kind is not SiteKind.LAYER]
+        dependence = dependence_in(cls, method) if calls else None
+        for call in calls:
+            given = [*call.args, *(one.value for one in call.keywords)]
+            if dependence is not None and any(map(dependence.of, given)):
+                raise Refused(
+                    call,
+                    "a submodule gets a parameter or variable as a field, and would keep its value",
+                    "pass it in the call",
+                    RULE,
+                )
 
 
 def _check_names(

@@ -6,8 +6,8 @@ import ast
 from dataclasses import dataclass, field
 
 from nnx_migrate.model import ClassMap, Confidence
-from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes
-from nnx_migrate.rewrite.classes.checks import check_items, check_methods
+from nnx_migrate.rewrite.classes.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.checks import check_given, check_items, check_methods
 from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart
 from nnx_migrate.rewrite.classes.conflicts import check_stored
 from nnx_migrate.rewrite.classes.construct import (
@@ -24,6 +24,7 @@ from nnx_migrate.rewrite.classes.data import (
     Refused,
 )
 from nnx_migrate.rewrite.classes.fields import Parameter, parameters_of
+from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.layout import Layout, layout_of
@@ -85,6 +86,7 @@ class _Conversion:
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
         check_methods(self.cls)
         check_items(self.cls, self.items, self._compact_method())
+        check_given(self.cls, self.items)
         attributes = self._setup_attributes()
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)
@@ -125,7 +127,7 @@ class _Conversion:
         found = list(self.inherited.attributes)
         setup = self.cls.methods.get("setup")
         if setup is not None:
-            found += setup_attributes(self.cls, setup, self.items)
+            found += attributes_of(self.cls, setup, self.items)
         check_stored(found)
         return found
 
@@ -133,6 +135,9 @@ class _Conversion:
         params = {one.name: one.stored or one.name for one in attributes if one.kind is Kind.PARAM}
         variables = {
             one.name: one.stored or one.name for one in attributes if one.kind is Kind.VARIABLE
+        }
+        computed = {
+            one.name: one.stored for one in attributes if one.kind is Kind.COMPUTED and one.stored
         }
         own = defined_names(self.cls) | {one.name for one in self.cls.fields}
         own |= {one.name for one in attributes}
@@ -145,7 +150,7 @@ class _Conversion:
             if id(one.value) in self.items and one.kind is Kind.SUBMODULE
         }
         reader = Reader(
-            self.items, params, variables, self.own_names, self.remarks, self._tied_layer
+            self.items, params, variables | computed, self.own_names, self.remarks, self._tied_layer
         )
         for method in self.cls.methods.values():
             reader.read(method)

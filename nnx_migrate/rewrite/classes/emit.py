@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.construct import Builder
+from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.layout import Layout, shifted, wrapped
@@ -19,6 +20,18 @@ from nnx_migrate.sizes.result import Carried
 def is_attribute_name(name: str) -> bool:
     """Whether ``self.<name>`` can be written."""
     return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def stored_name(item: Item) -> str:
+    """The attribute that holds a variable made inside an expression.
+
+    Raises:
+      Refused: its name is computed, or no identifier.
+    """
+    name = item.name.value if isinstance(item.name, ast.Constant) else None
+    if not isinstance(name, str) or not is_attribute_name(name):
+        raise Refused(item.call, "its name is computed", "write it as a string", "setup")
+    return name
 
 
 def reference(name: Name, receiver: str, render: Callable[[ast.AST], str]) -> str:

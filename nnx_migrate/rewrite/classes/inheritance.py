@@ -6,8 +6,9 @@ import ast
 from dataclasses import dataclass
 
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.attributes import Attribute, setup_attributes
+from nnx_migrate.rewrite.classes.attributes import Attribute
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -99,7 +100,7 @@ def _attributes(
     for one in cls.mro[1:]:
         method = one.methods.get("setup")
         if method is not None and one.linen:
-            found += setup_attributes(one, method, _plain_items(one, method))
+            found += attributes_of(one, method, _plain_items(one, method))
     return tuple(found)
 
 

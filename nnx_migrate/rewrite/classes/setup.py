@@ -6,10 +6,20 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, setup_attributes, statements
+from nnx_migrate.rewrite.classes.arrays import Inliner
+from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.computed import (
+    ComputedAttributes,
+    Storing,
+    certain_items,
+    check_assignments,
+    reads_of,
+)
 from nnx_migrate.rewrite.classes.construct import Builder
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.dependence import dependence_in
 from nnx_migrate.rewrite.classes.emit import is_attribute_name
+from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.layout import (
     Layout,
@@ -22,6 +32,7 @@ from nnx_migrate.rewrite.classes.plain import PlainAttributes
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.structures import Structures, is_single, named
 from nnx_migrate.rewrite.classes.surroundings import Surroundings
+from nnx_migrate.rewrite.classes.text import GONE
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
@@ -69,7 +80,8 @@ class SetupConverter:
         """
         inside = {id(node) for node in ast.walk(self.method)}
         items = {key: item for key, item in self.items.items() if key in inside}
-        found = setup_attributes(self.cls, self.method, items)
+        found = attributes_of(self.cls, self.method, items)
+        check_assignments(self.method, found, dependence_in(self.cls, self.method))
         self._check_places(items, found)
         edits: Edits = {k: v for k, v in self.static.items() if k in inside}
         edits |= {k: v for k, v in self.sizes.dims.items() if k in inside}
@@ -103,6 +115,7 @@ class SetupConverter:
             self.static,
         )
         plain.add(found, edits, properties)
+        self._computed(found, items, edits, properties)
         around = Surroundings(self.cls, items, self.sizes, self.builder, self.layout, self.remarks)
         for statement in statements(self.method.body):
             around.add(statement, edits)
@@ -122,14 +135,14 @@ class SetupConverter:
         return text
 
     def _check_places(self, items: Mapping[int, Item], found: list[Attribute]) -> None:
-        direct = {id(one.value) for one in found}
-        direct |= {
-            id(one.value)
-            for one in statements(self.method.body)
-            if isinstance(one, ast.Assign)
-            and len(one.targets) == 1
-            and isinstance(one.targets[0], ast.Name)
-        }
+        direct = {id(one.value) for one in found if one.kind is not Kind.COMPUTED}
+        for one in found:
+            if one.kind is Kind.COMPUTED:
+                direct |= set(certain_items(one.value, items))
+        for statement in statements(self.method.body):
+            match statement:
+                case ast.Assign(targets=[ast.Name()], value=value):
+                    direct |= set(certain_items(value, items))
         for item in items.values():
             if item.kind in (ItemKind.PARAM, ItemKind.VARIABLE) and id(item.call) not in direct:
                 raise Refused(
@@ -138,6 +151,21 @@ class SetupConverter:
                     "assign it to an attribute of its own",
                     RULE,
                 )
+
+    def _computed(
+        self,
+        found: list[Attribute],
+        items: Mapping[int, Item],
+        edits: Edits,
+        properties: dict[str, str],
+    ) -> None:
+        """Properties of what follows a variable."""
+        storing = Storing(items, self.builder, self.layout)
+        unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
+        inliner = Inliner(self.method, unknown, reads_of(storing.made_in(self.method)))
+        known = {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
+        renderer = Renderer(self.project, self.cls.module, self.common).with_edits(known)
+        ComputedAttributes(self.method, storing, inliner).add(found, renderer, edits, properties)
 
     def _attribute(
         self,
@@ -153,6 +181,10 @@ class SetupConverter:
                 structures.add(one, edits, properties)
             case Kind.ALIAS:
                 properties[one.name] = self._alias(one, edits)
+            case Kind.PARAM | Kind.VARIABLE if isinstance(one.value, ast.Name):
+                edits[id(one.statement)] = GONE  # the variable has its own attribute already
+                if stored != one.name:
+                    properties[one.name] = _attribute_text(stored)
             case Kind.SUBMODULE | Kind.PARAM | Kind.VARIABLE:
                 built.append(stored)
                 if stored != one.name:

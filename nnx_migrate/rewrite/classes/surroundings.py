@@ -6,10 +6,11 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.rewrite.classes.computed import Storing
 from nnx_migrate.rewrite.classes.construct import Builder
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.emit import conjunction, is_attribute_name
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.emit import conjunction
+from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.layout import Layout, indent_of, wrapped
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
@@ -42,7 +43,7 @@ class Surroundings:
         if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try):
             return
         sites = [self.items[id(one)] for one in ast.walk(statement) if id(one) in self.items]
-        local = self._local_param(statement)
+        local = self._local_variable(statement)
         if local is not None:
             edits[id(statement)] = local
         widths = [one for one in sites if one.site and one.site.out_variable]
@@ -81,26 +82,14 @@ class Surroundings:
 
         edits[id(statement)] = text
 
-    def _local_param(self, statement: ast.stmt) -> Callable[[Renderer], str] | None:
-        """``scale = self.param("scale", ...)``: stored first, then read."""
+    def _local_variable(self, statement: ast.stmt) -> Callable[[Renderer], str] | None:
+        """``scale = self.param("scale", ...)`` or ``2 * self.param(...)``: stored first, then read."""
+        storing = Storing(self.items, self.builder, self.layout)
         match statement:
-            case ast.Assign(targets=[ast.Name(id=local)], value=value) if id(value) in self.items:
-                item = self.items[id(value)]
+            case ast.Assign(targets=[ast.Name()]) if storing.made_in(statement):
+                return storing.before(statement, indent_of(self.cls, statement))
             case _:
                 return None
-        if item.kind not in (ItemKind.PARAM, ItemKind.VARIABLE):
-            return None
-        name = item.name.value if isinstance(item.name, ast.Constant) else None
-        if not isinstance(name, str) or not is_attribute_name(name):
-            raise Refused(item.call, "its name is computed", "write it as a string", RULE)
-        read = f"self.{name}[...]" if item.kind is ItemKind.PARAM else f"self.{name}"
-        indent = indent_of(self.cls, statement)
-
-        def text(renderer: Renderer) -> str:
-            made = self.builder(item, renderer)
-            return f"self.{name} = {made}{self.layout.newline}{indent}{local} = {read}"
-
-        return text
 
     def _width(self, statement: ast.stmt, widths: list[Item], edits: Edits) -> None:
         indent = indent_of(self.cls, statement)

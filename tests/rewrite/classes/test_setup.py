@@ -164,7 +164,10 @@ def test_a_tied_head_gets_its_kernel_in_the_call() -> None:
     ("statement", "reason"),
     [
         ("self.a = nn.Dense(2, name=self.label)", "name of an attribute's submodule is computed"),
-        ("self.a = 2 * self.param('a', nn.initializers.ones, (2,))", "larger expression"),
+        (
+            "self.a = 2 * self.param('a', nn.initializers.ones, (2,)) if x else 0",
+            "larger expression",
+        ),
         ("self.a = nn.Dense(2, parent=self.scope)", "self.scope has no NNX counterpart"),
         ("self.a = self.init(jax.random.key(0), 1)", "self.init has no NNX counterpart"),
     ],
