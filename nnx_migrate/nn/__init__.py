@@ -106,6 +106,7 @@ from .cells import (
     RNNCellBase,
     SimpleCell,
 )
+from .decorating import class_decorator
 from .dtypes import (
     canonicalize_dtype,
     keep_dtype,
@@ -122,6 +123,7 @@ from .lazy import (
     lazy_variable,
     named,
     pure_params,
+    read,
     set_submodules,
     sow,
     with_params,
@@ -172,6 +174,7 @@ __all__ = [
     "bind",
     "build",
     "canonicalize_dtype",
+    "class_decorator",
     "combine_masks",
     "constant",
     "dot_product_attention",
@@ -199,6 +202,7 @@ __all__ = [
     "pool",
     "promote_dtype",
     "pure_params",
+    "read",
     "remat",
     "scan_method",
     "set_submodules",

@@ -97,6 +97,11 @@ def _load(owner: nnx.Module, value: Any) -> Any:
     return value
 
 
+def read(value: nnx.Variable[Any] | None) -> Any:
+    """The array of a parameter that a module may do without; None when it does."""
+    return None if value is None else value[...]
+
+
 def has_variable(module: nnx.Module, collection: str, name: str) -> bool:
     """``self.has_variable(collection, name)``: whether the module holds that variable."""
     found = getattr(module, name, None)

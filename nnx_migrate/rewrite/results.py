@@ -101,6 +101,8 @@ def _findings(
         cls = loaded.project.linen[name]
         for node, message in (*made.review, *made.notes):
             found.append(_finding(_home(cls, node), node, "review", Outcome.REWRITTEN, message))
+        for node, message in made.stale:
+            found.append(_finding(_home(cls, node), node, "call_site", Outcome.REFUSED, message))
         for node, symbol in _bridges(attempt, sizes[name]):
             message = f"{symbol} {_LAZY}"
             found.append(_finding(_home(cls, node), node, "bridge", Outcome.BRIDGED, message))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.checks import check_given, check_items, check_methods
+from nnx_migrate.rewrite.classes.class_decorators import adapted_decorators
 from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart
 from nnx_migrate.rewrite.classes.conflicts import check_stored
 from nnx_migrate.rewrite.classes.construct import (
@@ -25,9 +26,11 @@ from nnx_migrate.rewrite.classes.data import (
 )
 from nnx_migrate.rewrite.classes.fields import Parameter, parameters_of
 from nnx_migrate.rewrite.classes.followed import attributes_of
+from nnx_migrate.rewrite.classes.functional import functional_calls
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.layout import Layout, layout_of
+from nnx_migrate.rewrite.classes.optional import optional_attributes
 from nnx_migrate.rewrite.classes.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.removed import removals, removed_decorators
@@ -150,8 +153,20 @@ class _Conversion:
             if id(one.value) in self.items and one.kind is Kind.SUBMODULE
         }
         reader = Reader(
-            self.items, params, variables | computed, self.own_names, self.remarks, self._tied_layer
+            self.items,
+            params,
+            variables | computed,
+            self.own_names,
+            self.remarks,
+            self._tied_layer,
+            optional_attributes(attributes),
         )
+        functional = functional_calls(
+            self.cls, self._compact_method(), self.own_names, self.remarks
+        )
+        reader.found.handled |= functional.handled
+        reader.found.call |= functional.edits
+        self.stale = tuple(functional.stale)
         for method in self.cls.methods.values():
             reader.read(method)
         return reader.found
@@ -254,6 +269,8 @@ class _Conversion:
         if compact is not None:
             edits |= compact.edits
         edits |= removals(self.project, self.cls)
+        new = tuple(one.name for one in constructor.new_arguments())
+        edits |= adapted_decorators(self.project, self.cls, new, self.remarks)
         init = constructor.text(reads, self.own_names, self.remarks)
         check_init(self.cls, self.layout, init)
         method = self._compact_method()
@@ -290,9 +307,10 @@ class _Conversion:
                 rng_streams=tuple(reads.streams),
             ),
             new_arguments=new_arguments,
-            confidence=Confidence.REVIEW if review else Confidence.EXACT,
+            confidence=Confidence.REVIEW if review or self.stale else Confidence.EXACT,
             review=review,
             notes=tuple(self.remarks.notes),
+            stale=self.stale,
         )
 
     def _shared(self, setup: SetupPart | None, compact: CompactPart | None) -> dict[str, str]:

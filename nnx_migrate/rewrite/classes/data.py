@@ -40,6 +40,7 @@ class ConvertedClass:
     confidence: Confidence = Confidence.EXACT
     review: tuple[tuple[ast.AST, str], ...] = ()  # why a person should look, and where
     notes: tuple[tuple[ast.AST, str], ...] = ()  # remarks of rules, and where
+    stale: tuple[tuple[ast.AST, str], ...] = ()  # call sites left in it, and what to do
 
 
 @dataclass(frozen=True)

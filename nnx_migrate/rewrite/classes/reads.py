@@ -62,6 +62,7 @@ class Reader:
       params: attributes that hold a Param, and the attribute each is stored under.
       variables: the same for other variables.
       own: names that the class defines itself (fields, methods), which shadow Linen's.
+      optional: attributes that may hold None.
       tied: text that builds an attribute's layer from ``rngs``, given its parameters.
     """
 
@@ -71,6 +72,7 @@ class Reader:
     own: frozenset[str]
     remarks: Remarks
     tied: Callable[[str, ast.expr, Renderer], str]
+    optional: frozenset[str] = frozenset()
     found: Reads = field(default_factory=Reads)
 
     def read(self, method: ast.FunctionDef) -> None:
@@ -108,7 +110,11 @@ class Reader:
         if isinstance(node.ctx, ast.Load) and name in self.params:
             stored = self.params[name]
             held = f"self.{stored}" if is_attribute_name(stored) else f"getattr(self, {stored!r})"
-            self.found.call[id(node)] = f"{held}[...]"
+            if name in self.optional:
+                self.remarks.imports.add("nnm")
+                self.found.call[id(node)] = f"nnm.read({held})"
+            else:
+                self.found.call[id(node)] = f"{held}[...]"
         elif isinstance(node.ctx, ast.Load) and self.variables.get(name, name) != name:
             self.found.call[id(node)] = f"self.{self.variables[name]}"
         elif name in _REFUSED and name not in self.own and id(node) not in self.found.handled:

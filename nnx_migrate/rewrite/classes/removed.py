@@ -11,7 +11,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
 _METHOD_DECORATORS = frozenset({"flax.linen.compact", "flax.linen.nowrap"})
-_CLASS_DECORATORS = frozenset({"dataclasses.dataclass", "flax.struct.dataclass"})
+DATACLASS = frozenset({"dataclasses.dataclass", "flax.struct.dataclass"})
 
 
 def removed_decorators(project: Project, cls: ClassInfo) -> Iterator[ast.expr]:
@@ -27,7 +27,7 @@ def removals(project: Project, cls: ClassInfo) -> Edits:
     edits: Edits = {id(one): GONE for one in removed_decorators(project, cls)}
     for one in cls.node.decorator_list:
         target = one.func if isinstance(one, ast.Call) else one
-        if project.resolve(target, cls.scope) in _CLASS_DECORATORS:
+        if project.resolve(target, cls.scope) in DATACLASS:
             edits[id(one)] = GONE
     for statement in cls.node.body:
         if isinstance(statement, ast.AnnAssign) and _is_field(cls, statement):

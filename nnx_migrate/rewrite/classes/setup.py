@@ -28,6 +28,7 @@ from nnx_migrate.rewrite.classes.layout import (
     docstring_of,
 )
 from nnx_migrate.rewrite.classes.lists import listed_items
+from nnx_migrate.rewrite.classes.optional import none_edits
 from nnx_migrate.rewrite.classes.plain import PlainAttributes
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.structures import Structures, is_single, named
@@ -105,6 +106,8 @@ class SetupConverter:
         for item in listed_items(self.method, found, items):
             self.remarks.imports.add("nnm")
             edits[id(item.call)] = named(item, self.builder)
+        nones, done = none_edits(found, self.method, self.remarks)
+        edits |= nones
         plain = PlainAttributes(
             self.project,
             self.cls,
@@ -114,7 +117,7 @@ class SetupConverter:
             self.common,
             self.static,
         )
-        plain.add(found, edits, properties)
+        plain.add([one for one in found if id(one.value) not in done], edits, properties)
         self._computed(found, items, edits, properties)
         around = Surroundings(self.cls, items, self.sizes, self.builder, self.layout, self.remarks)
         for statement in statements(self.method.body):

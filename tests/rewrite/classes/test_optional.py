@@ -1,0 +1,69 @@
+"""Attributes of setup that hold None where nothing is built."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import pytest
+
+from tests.rewrite.classes.support import converted, loaded, refusal
+
+
+def module(setup: str, call: str) -> str:
+    lines = "".join(f"        {line}\n" for line in setup.splitlines())
+    return (
+        "class M(nn.Module):\n    n: int = 3\n    flag: bool = True\n\n"
+        f"    def setup(self):\n{lines}\n    def __call__(self, x):\n        return {call}\n"
+    )
+
+
+FIRST = "self.a = None\nif self.flag:\n    self.a = {}"
+ELSE = "if self.flag:\n    self.a = {}\nelse:\n    self.a = None"
+PARAM = 'self.param("a", nn.initializers.ones, (self.n,))'
+
+
+@pytest.mark.parametrize("setup", [FIRST, ELSE])
+def test_a_submodule_may_follow_none(setup: str) -> None:
+    text = converted(module(setup.format("nn.Dense(self.n)"), "x if self.a is None else self.a(x)"))
+    assert "self.a = nnx.data(None)" in text
+    with loaded(text, "optional_layer") as made:
+        streams = made.nnx.Rngs(0)
+        assert made.M(in_features=3, rngs=streams)(jnp.ones((1, 3))).shape == (1, 3)
+        assert made.M(flag=False, rngs=streams)(jnp.ones((1, 2))).shape == (1, 2)
+
+
+@pytest.mark.parametrize("setup", [FIRST, ELSE])
+def test_a_parameter_that_may_be_none_is_read_as_such(setup: str) -> None:
+    text = converted(module(setup.format(PARAM), "x if self.a is None else x + self.a"))
+    assert "x if nnm.read(self.a) is None else x + nnm.read(self.a)" in text
+    with loaded(text, "optional_param") as made:
+        streams = made.nnx.Rngs(0)
+        assert float(made.M(rngs=streams)(jnp.zeros(3)).sum()) == 3.0
+        assert float(made.M(flag=False, rngs=streams)(jnp.zeros(3)).sum()) == 0.0
+
+
+def test_a_list_may_follow_none() -> None:
+    setup = FIRST.format("[nn.Dense(self.n), nn.Dense(self.n)]")
+    text = converted(module(setup, "x if self.a is None else self.a[1](self.a[0](x))"))
+    assert "nnm.set_submodules(self, 'a', None)" in text
+    with loaded(text, "optional_list") as made:
+        streams = made.nnx.Rngs(0)
+        assert made.M(flag=False, rngs=streams).a is None
+        assert len(made.M(in_features=3, rngs=streams).a) == 2
+
+
+def test_a_function_in_the_other_branch_stays() -> None:
+    setup = "if self.flag:\n    self.a = nn.Dense(self.n)\nelse:\n    self.a = nn.relu"
+    assert "self.a = nnx.relu" in converted(module(setup, "self.a(x)"))
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "self.a = nn.relu\nif self.flag:\n    self.a = nn.Dense(self.n)",
+        f"if self.flag:\n    self.a = {PARAM}\nelse:\n    self.a = 0.0",
+        'self.a = None\nif self.flag:\n    self.a = nn.Dense(self.n, name="b")',
+    ],
+)
+def test_what_replaces_something_else_than_none_is_refused(setup: str) -> None:
+    found = refusal(module(setup, "self.a + x"))
+    assert found.reason == "self.a holds what is built in one place and something else here"
