@@ -74,7 +74,7 @@ def _describe_fields(cls: type[Any], added: frozenset[str]) -> None:
     ]
     specs = [(one.name, _annotation(one), _field(one)) for one in parameters]
     described = dataclasses.make_dataclass("Fields", specs)
-    _set(cls, "__dataclass_fields__", described.__dataclass_fields__)
+    _set(cls, "__dataclass_fields__", vars(described)["__dataclass_fields__"])
     for one in parameters:
         if one.default is not one.empty and not hasattr(cls, one.name):
             _set(cls, one.name, one.default)

@@ -11,6 +11,7 @@ from flax import nnx
 from nnx_migrate import nn as nnm
 
 SEEN: list[Any] = []
+KINDS = ["a"]
 
 
 def wrapping(cls: Any) -> Any:
@@ -27,7 +28,7 @@ def wrapping(cls: Any) -> Any:
 @nnm.class_decorator(wrapping, sizes=("in_features",))
 class Layer(nnx.Module):
     def __init__(
-        self, width: int, kinds: Any = ["a"], *, scale: float = 1.0, in_features: int, rngs: Any
+        self, width: int, kinds: Any = KINDS, *, scale: float = 1.0, in_features: int, rngs: Any
     ) -> None:
         self.kinds, self.scale = tuple(kinds), scale
         self.dense = nnx.Linear(in_features, width, rngs=rngs)
