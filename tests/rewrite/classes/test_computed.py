@@ -89,7 +89,8 @@ def test_none_in_place_of_a_parameter_stays() -> None:
     text = converted(
         model_source("if self.features:\n  self.w = WEIGHT\nelse:\n  self.w = None", "self.w")
     )
-    assert "self.w = None\n" in text
+    assert "self.w = nnx.data(None)\n" in text
+    assert "return x * nnm.read(self.w)" in text
 
 
 def test_a_list_filled_in_place_is_not_written_as_the_empty_list() -> None:
