@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from jax.sharding import AbstractMesh, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
 # HYPOTHESIS_PROFILE=deep tries each property of this directory 100,000 times.
 DEEP = os.environ.get("HYPOTHESIS_PROFILE") == "deep"
@@ -49,9 +49,13 @@ def rules() -> st.SearchStrategy[Any]:
 
 
 def meshes() -> st.SearchStrategy[AbstractMesh]:
-    """Meshes with some of the axes, of sizes 1 to 3."""
+    """Meshes with some of the axes, of sizes 1 to 3, Auto: jax's default is not the same for all."""
     sizes = st.dictionaries(AXIS, st.integers(1, 3), min_size=1, max_size=4)
-    return sizes.map(lambda chosen: AbstractMesh(tuple(chosen.values()), tuple(chosen)))
+    return sizes.map(
+        lambda chosen: AbstractMesh(
+            tuple(chosen.values()), tuple(chosen), axis_types=(AxisType.Auto,) * len(chosen)
+        )
+    )
 
 
 def _identity(entry: Any) -> Any:
