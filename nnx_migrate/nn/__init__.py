@@ -116,6 +116,7 @@ from .dtypes import (
 )
 from .functional import abstract, apply, apply_fn, bind, variables_of
 from .lazy import (
+    as_field,
     constant,
     freeze,
     get_submodules,
@@ -170,6 +171,7 @@ __all__ = [
     "abstract",
     "apply",
     "apply_fn",
+    "as_field",
     "avg_pool",
     "bind",
     "build",

@@ -34,6 +34,11 @@ def constant(value: Any) -> Any:
     return nnx.data(value) if any(isinstance(one, jax.Array) for one in leaves) else value
 
 
+def as_field(value: Any) -> Any:
+    """What a field of a Linen module holds that ``__post_init__`` sets: frozen, arrays as data."""
+    return constant(freeze(value))
+
+
 @dataclass(frozen=True)
 class _Child:
     """Stands for the submodule held by the attribute ``name``."""

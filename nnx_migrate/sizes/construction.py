@@ -77,6 +77,8 @@ def _bind_fields(
         if one.name not in bound and one.default is not None:
             scope = one.owner.scope
             bound[one.name] = interpreter.evaluate(one.default, Frame(scope, {}))
+    for name in info.reassigned & bound.keys():
+        bound[name] = Unknown("__post_init__ may change the field")
     return bound
 
 

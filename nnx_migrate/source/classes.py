@@ -71,6 +71,20 @@ class ClassInfo:
                     found[one.name] = one
         return tuple(found.values())
 
+    @property
+    def reassigned(self) -> frozenset[str]:
+        """Attributes that ``__post_init__`` sets: fields may not hold what they were given."""
+        found = (one.methods.get("__post_init__") for one in self.mro)
+        nodes = (node for method in found if method is not None for node in ast.walk(method))
+        names: set[str] = set()
+        for node in nodes:
+            match node:
+                case ast.Attribute(attr=name, ctx=ast.Store()):
+                    names.add(name)
+                case ast.Call(func=ast.Attribute(attr="__setattr__"), args=[_, given, *_]):
+                    names.add(str(given.value) if isinstance(given, ast.Constant) else "")
+        return frozenset(names)
+
     def find(self, method: str) -> tuple[ClassInfo, ast.FunctionDef] | None:
         """The class in the resolution order that defines ``method``, and its node."""
         for cls in self.mro:

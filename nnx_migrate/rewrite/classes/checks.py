@@ -13,7 +13,7 @@ from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 
 RULE = "class"
-_SPECIAL = ("__post_init__", "__init__", "__getattr__", "__setattr__")
+_SPECIAL = ("__init__", "__getattr__", "__setattr__")
 
 
 def check_methods(cls: ClassInfo) -> None:

@@ -11,6 +11,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields import Parameter, signature
 from nnx_migrate.rewrite.classes.inheritance import Inherited
 from nnx_migrate.rewrite.classes.layout import WIDTH, Layout, docstring_of
+from nnx_migrate.rewrite.classes.post_init import calls_post_init
 from nnx_migrate.rewrite.classes.reads import Reads, stream_attribute
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.setup import SetupPart
@@ -42,6 +43,8 @@ class Constructor:
         layout = self.layout
         remarks.imports.add("nnx")
         lines = [f"{layout.body}{one}" for one in self._assignments()]
+        if calls_post_init(self.cls, self.inherited):
+            lines.append(f"{layout.body}self.__post_init__()")
         for name in reads.streams:
             attribute = stream_attribute(name, own_names)
             lines.append(f"{layout.body}self.{attribute} = nnm.stream(rngs, {name!r})")

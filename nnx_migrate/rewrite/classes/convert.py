@@ -31,6 +31,7 @@ from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.layout import Layout, layout_of
 from nnx_migrate.rewrite.classes.optional import optional_attributes
+from nnx_migrate.rewrite.classes.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.removed import removals, removed_decorators
@@ -236,7 +237,8 @@ class _Conversion:
             self.remarks,
             common,
             reads.static,
-            frozenset(one.name for one in parameters if one.value == one.name),
+            frozenset(one.name for one in parameters if one.value == one.name)
+            - self.cls.reassigned,
         )
         return converter.convert()
 
@@ -269,6 +271,7 @@ class _Conversion:
         if compact is not None:
             edits |= compact.edits
         edits |= removals(self.project, self.cls)
+        edits |= post_init_edits(self.project, self.cls, self.remarks)
         new = tuple(one.name for one in constructor.new_arguments())
         edits |= adapted_decorators(self.project, self.cls, new, self.remarks)
         init = constructor.text(reads, self.own_names, self.remarks)
