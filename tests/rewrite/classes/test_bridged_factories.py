@@ -14,8 +14,8 @@ class Block(nn.Module):
     conv: Any
     width: int
 
-    def __post_init__(self):
-        super().__post_init__()
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
 
     @nn.compact
     def __call__(self, x):

@@ -168,7 +168,10 @@ def test_the_class_map_names_fields_and_sizes() -> None:
     ("body", "reason"),
     [
         ("  rngs: Any\n", "a field is named 'rngs'"),
-        ("  def __post_init__(self):\n    super().__post_init__()\n", "defines __post_init__"),
+        (
+            "  def __setattr__(self, name, value):\n    super().__setattr__(name, value)\n",
+            "defines __setattr__",
+        ),
         ("  def helper(self, x):\n    return nn.Dense(2)(x)\n", "helper"),
     ],
 )
