@@ -71,6 +71,11 @@ Fp8*, *_dot_general_cls,        not supported: refuse.
 *_einsum_cls
 ==============================  ==================================================================
 
+Lifted classes. ``scan(Block, variable_axes={"params": 0}, split_rngs={"params": True}, length=n)`` is a
+class like ``Block`` whose instances hold the variables of all layers and whose call is one
+``jax.lax.scan``: Linen's names, shapes, program and (under ``build``) initial values. ``remat`` and
+``scan_method`` lift likewise. They bring back only what a call changed.
+
 Variables. ``self.param(name, init, *args)`` -> ``nnx.Param(init(rngs.params(), *args))``: bit-equal
 to Linen's value when both see the same key and both run under ``jax.jit`` (eager and compiled
 initialisers can differ by one ulp); an initialiser that ignores its key is passed one all the same.
@@ -136,7 +141,8 @@ from .partitioning import with_logical_partitioning
 from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
 from .remat import remat
 from .reparametrize import SpectralNorm, WeightNorm
-from .scan import scan_method
+from .scan import broadcast, scan
+from .scan_method import scan_method
 from .seeding import build
 from .stochastic import Dropout
 from .variables import make_rng, merge_param, param, stream, variable, variable_type
@@ -174,6 +180,7 @@ __all__ = [
     "as_field",
     "avg_pool",
     "bind",
+    "broadcast",
     "build",
     "canonicalize_dtype",
     "class_decorator",
@@ -206,6 +213,7 @@ __all__ = [
     "pure_params",
     "read",
     "remat",
+    "scan",
     "scan_method",
     "set_submodules",
     "sow",

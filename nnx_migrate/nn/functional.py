@@ -23,7 +23,7 @@ from flax import nnx
 from flax.core.scope import in_filter
 
 from .attention import MultiHeadDotProductAttention
-from .variables import variable, variable_type
+from .variables import collection_of, variable, variable_type
 
 M = TypeVar("M", bound=nnx.Module)
 Path = tuple[str, ...]
@@ -117,10 +117,10 @@ def apply(
         return _method(module, method)(*args, **kwargs)
 
     sown = _sown_types(mutable, before)
-    outputs, captured = nnx.capture(call, *sown)(copy) if sown else (call(copy), None)
+    outputs, *captured = nnx.capture(call, *sown)(copy) if sown else (call(copy),)
     after = _flat_variables(copy)
-    if captured is not None:
-        after |= _flat_state(captured)
+    for state in captured:  # one for each type
+        after |= _flat_state(state)
     _check_unchanged(before, after, mutable)
     if mutable is False:
         return outputs
@@ -151,24 +151,12 @@ def apply_fn(model: nnx.Module) -> ApplyFn:
 # ---- variables
 
 
-def _collection(kind: type[nnx.Variable[Any]]) -> str:
-    """The Linen collection of a variable type; a subclass belongs to its base's."""
-    for base in kind.__mro__:
-        if base is nnx.Variable or not issubclass(base, nnx.Variable):
-            continue
-        try:
-            return str(nnx.variable_name_from_type(base))
-        except ValueError:
-            continue
-    return kind.__name__
-
-
 def _flat_state(state: Any) -> dict[Path, Any]:
     """(collection, *path) -> value of every variable that is no random state."""
     found: dict[Path, Any] = {}
     for path, one in nnx.to_flat_state(state):
         if isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState):
-            found[(_collection(type(one)), *map(str, path))] = one.get_value()
+            found[(collection_of(type(one)), *map(str, path))] = one.get_value()
     return found
 
 
@@ -246,7 +234,7 @@ def _concrete(one: Any) -> Any:
 def _given(
     model: nnx.Module, values: Mapping[str, Any], one: nnx.Variable[Any], path: Path, mutable: Any
 ) -> Any:
-    collection, name = _collection(type(one)), "/".join(path)
+    collection, name = collection_of(type(one)), "/".join(path)
     own = one.get_value()
     found, value = _look_up(values, (collection, *path))
     if not found:

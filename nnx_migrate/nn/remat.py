@@ -7,7 +7,10 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
+import jax
 from flax import nnx
+
+from .lifted import Values, take_apart
 
 T = TypeVar("T")
 
@@ -20,9 +23,10 @@ def remat(
     policy: Callable[..., bool] | None = None,
     counts_self: bool = True,
 ) -> T:
-    """A subclass of ``target`` whose ``__call__`` goes through ``nnx.remat``.
+    """A subclass of ``target`` whose ``__call__`` goes through ``jax.checkpoint``.
 
-    A function that takes the module first is wrapped in ``nnx.remat`` itself.
+    A function that takes the module first is wrapped itself. Only variables that the call changed
+    come back: ``nnx.remat`` returns all of them, which a scan around it would stack anew.
 
     Constructor, variables and paths are those of ``target``. Its name, which automatic submodule
     names count, is the one Linen gives: ``CheckpointBlock`` for ``nn.remat``,
@@ -50,21 +54,39 @@ def remat(
         )
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
     positions = _positions(static_argnums, counts_self)
-    wrap = nnx.remat(static_argnums=positions, prevent_cse=prevent_cse, policy=policy)
+    checkpoint = functools.partial(
+        jax.checkpoint, static_argnums=positions, prevent_cse=prevent_cse, policy=policy
+    )
     if inspect.isfunction(target):
-        return cast(T, wrap(target))
+        return cast(T, _rematerialized(target, checkpoint))
     if not (isinstance(target, type) and issubclass(target, nnx.Module)):
         raise TypeError(f"expected remat to get an nnx.Module class, found {target!r}")
     # Only ``target``'s own call is wrapped, so the wrapped function never calls itself.
-    call = wrap(target.__call__)
-
-    @functools.wraps(target.__call__)
-    def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return call(self, *args, **kwargs)
-
+    __call__ = _rematerialized(target.__call__, checkpoint)
     prefix = "Checkpoint" if counts_self else "Core_remat_static"
     body = {"__call__": __call__, "__module__": target.__module__, "__doc__": target.__doc__}
     return cast(T, type(prefix + target.__name__, (target,), body))
+
+
+def _rematerialized(
+    function: Callable[..., Any], checkpoint: Callable[..., Any]
+) -> Callable[..., Any]:
+    """``function(module, ...)`` as a pure function of the module's variables, checkpointed."""
+
+    @functools.wraps(function)
+    def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+        parts = take_apart(module)
+
+        def pure(values: Values, *args: Any, **kwargs: Any) -> Any:
+            copy = parts.assemble(values)
+            outputs = function(copy, *args, **kwargs)
+            return outputs, parts.changed(copy, values)
+
+        outputs, changed = checkpoint(pure)(parts.everything(), *args, **kwargs)
+        parts.put_back(changed)
+        return outputs
+
+    return call
 
 
 def _positions(static_argnums: int | Sequence[int], counts_self: bool) -> tuple[int, ...]:

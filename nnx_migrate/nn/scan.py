@@ -1,92 +1,252 @@
-"""``linen.scan`` of a method: run it over an axis of its inputs, one set of parameters for all."""
+"""``linen.scan`` of a module class: layers stacked along an axis, or one layer run over time."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
+from flax.core.scope import in_filter
 
-from .recurrent import _from_front, _hashable, _matches, _to_front
+from .lifted import CAPTURES, Parts, Values, hide_captures, take_apart
+from .recurrent import _from_front, _to_front
+from .stack_axis import without_axis
+from .stacking import Stacking, construct_stacked, options_of
+from .variables import collection_of
 
-Method = Callable[..., tuple[Any, Any]]
+T = TypeVar("T")
 
 
-def scan_method(
-    method: Method,
+class _Broadcast:
+    """Marks an argument of a scan that every step gets whole (``linen.broadcast``)."""
+
+    def __repr__(self) -> str:
+        return "broadcast"
+
+
+broadcast = _Broadcast()
+
+
+def scan(
+    target: T,
     *,
+    variable_axes: Mapping[Any, int] | None = None,
     variable_broadcast: Any = False,
     variable_carry: Any = False,
-    split_rngs: Mapping[str, bool] | None = None,
-    in_axes: int | Sequence[int | None] | None = 0,
-    out_axes: int = 0,
+    split_rngs: Mapping[Any, bool] | None = None,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
     length: int | None = None,
     reverse: bool = False,
     unroll: int = 1,
-) -> Method:
-    """``method(self, carry, *xs) -> (carry, ys)`` looped over ``in_axes`` of every array of ``xs``.
+    metadata_params: Mapping[Any, Any] | None = None,
+    check_constancy_invariants: bool = True,
+    _split_transpose: bool = False,
+) -> T:
+    """A subclass of ``target`` whose ``__call__(carry, *xs)`` loops over layers or steps.
 
-    ``linen.scan`` as a decorator, without ``variable_axes`` (flax 0.12.8, linen/transforms.py): the
-    module's variables are the same in every step, or handed from step to step.
+    Parameters, their paths and (under :func:`nnx_migrate.nn.build`) their initial values are those
+    of ``linen.scan`` (flax 0.12.8, linen/transforms.py and core/lift.py): a collection named in
+    ``variable_axes`` holds one array per variable with the steps along that axis, which the body
+    sees without it. The loop is one ``jax.lax.scan``; it returns only variables that the body
+    changed. The class is called ``Scan<target>``, which is what automatic submodule names count.
 
     Args:
-      variable_broadcast, variable_carry: collections read and updated by the steps; every variable
-        must be in one of them (collection filters as in Linen).
-      split_rngs: per stream, whether every step draws its own key.
-      in_axes: axis to loop over, for all of ``xs`` or for each; None passes an argument whole.
-      out_axes: axis of ``ys`` along which the steps' results are stacked.
+      target: an ``nnx.Module`` class, or a ``functools.partial`` of one.
+      variable_axes: collection (or several) -> axis of its stacked variables.
+      variable_broadcast: collections that all steps share and none changes.
+      variable_carry: collections handed from step to step.
+      split_rngs: per stream, whether every step draws its own keys.
+      in_axes: axis to loop over, for all of ``xs`` or for each; ``broadcast`` passes it whole.
+      out_axes: axis along which each output is stacked.
+      length: number of steps; needed where variables are stacked.
+      metadata_params: ``{nnx.PARTITION_NAME: name}`` names the axis in the variables' metadata.
+      check_constancy_invariants: Linen's option; it decides which keys initial values come from.
 
     Raises:
-      ValueError: the module holds a variable that the loop would not see.
+      TypeError: ``target`` is no module class.
+      ValueError: a variable is in none of the three groups, a shared one was changed by the body,
+        or the number of layers is missing.
     """
-    broadcast, carried = _hashable(variable_broadcast), _hashable(variable_carry)
-    splits = dict(split_rngs or {})
+    if isinstance(target, functools.partial):
+        options = {name: value for name, value in locals().items() if name != "target"}
+        inner = scan(target.func, **options)
+        return cast(T, functools.partial(inner, *target.args, **target.keywords))
+    if not (isinstance(target, type) and issubclass(target, nnx.Module)):
+        raise TypeError(f"expected scan to get an nnx.Module class, found {target!r}")
+    stacking = Stacking(
+        options_of(variable_axes, int),
+        options_of(split_rngs, bool),
+        length,
+        options_of(metadata_params, lambda name: name),
+        traces=2 if check_constancy_invariants else 1,
+    )
+    loop = Loop(
+        stacking,
+        variable_broadcast,
+        variable_carry,
+        in_axes,
+        out_axes,
+        {"reverse": reverse, "unroll": unroll, "_split_transpose": _split_transpose},
+    )
+    kind: type[Any] = target
 
-    def is_carried(path: Any, value: Any) -> bool:
-        kind = getattr(value, "type", type(value))
-        if issubclass(kind, nnx.RngState):
-            return splits.get(value.tag, False)
-        collection = nnx.variable_name_from_type(kind, allow_register=True)
-        if _matches(carried, collection):
-            return True
-        if _matches(broadcast, collection):
-            return False
-        raise ValueError(
-            f"the variable '{'/'.join(map(str, path))}' is of collection '{collection}', which is "
-            f"neither in {variable_broadcast=} nor in {variable_carry=}: name it in one of them"
+    @functools.wraps(kind.__init__)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        construct_stacked(self, kind, stacking, args, kwargs)
+
+    @functools.wraps(kind.__call__)
+    def __call__(self: Any, carry: Any, *xs: Any) -> Any:
+        return loop.run(self, kind.__call__, carry, xs)
+
+    body = {
+        "__init__": __init__,
+        "__call__": __call__,
+        "__module__": kind.__module__,
+        "__doc__": kind.__doc__,
+        "_stacking": stacking,
+    }
+    return cast(T, type(f"Scan{kind.__name__}", (kind,), body))
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The options of one lifted scan."""
+
+    stacking: Stacking
+    shared: Any
+    carried: Any
+    in_axes: Any
+    out_axes: Any
+    options: Mapping[str, Any]
+
+    def run(
+        self, module: nnx.Module, method: Callable[..., Any], carry: Any, xs: tuple[Any, ...]
+    ) -> tuple[Any, Any]:
+        """``method(copy, carry, *slices) -> (carry, ys)`` for every step; see :func:`scan`."""
+        parts = take_apart(module)
+        groups = self._groups(parts)
+        values = parts.values()
+        layers = {i: _moved(axis, values[i]) for i, axis in groups.stacked.items()}
+        moved = _with_prefix(_moved, self.in_axes, xs)
+        length = self._length(layers, moved)
+        keys = {
+            index: jax.random.split(key, length)
+            for index, key in groups.keys.items()
+            if index in groups.split
+        }
+        bases = {index: key for index, key in groups.keys.items() if index not in groups.split}
+
+        def step(state: Any, slices: Any) -> Any:
+            handed, carry = state
+            layer, drawn, given = slices
+            given = _with_prefix(_chosen, self.in_axes, xs, given)
+            inner = groups.constants | layer | handed | bases | drawn
+            copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layers else m)
+            hide_captures(copy, groups.hidden)
+            carry, ys = method(copy, carry, *given)
+            changed = parts.changed(copy, inner)
+            groups.check_shared(parts, changed)
+            handed = handed | {i: changed[i] for i in handed if i in changed}
+            groups.drawn[:] = [i for i in groups.counts if i in changed]
+            return (handed, carry), (ys, {i: changed[i] for i in layers if i in changed})
+
+        start = {i: values[i] for i in groups.carried}
+        (handed, carry), (ys, changed) = jax.lax.scan(
+            step, (start, carry), (layers, keys, moved), length=length, **self.options
         )
+        parts.put_back(handed)
+        parts.put_back({i: _back(groups.stacked[i], one) for i, one in changed.items()})
+        for index in groups.drawn:  # the next loop draws other keys
+            count = parts.variables[index]
+            count.set_value(count[...] + 1)
+        return carry, _with_prefix(_back, self.out_axes, ys)
 
-    @functools.wraps(method)
-    def looped(self: Any, carry: Any, *xs: Any) -> tuple[Any, Any]:
-        parts: Any = nnx.split(self, is_carried, ...)
-        graphdef, changing, fixed = parts
-        axes = [in_axes] * len(xs) if isinstance(in_axes, int | None) else list(in_axes)
-        moved = [_moved(x, axis) for x, axis in zip(xs, axes, strict=True)]
+    def _groups(self, parts: Parts) -> _Groups:
+        found = _Groups()
+        for index, one in enumerate(parts.variables):
+            if not isinstance(one, nnx.RngState):
+                self._sort(parts, index, one, found)
+        for stream in parts.streams:
+            key, count = parts.variables[stream.key], parts.variables[stream.count]
+            found.keys[stream.key] = jax.random.fold_in(key[...], count[...])
+            found.constants[stream.count] = jnp.zeros_like(count[...])
+            found.counts.append(stream.count)
+            if self.stacking.is_split(stream.name):
+                found.split.add(stream.key)
+        return found
 
-        def step(state: Any, slices: Sequence[Any]) -> tuple[Any, Any]:
-            changing, carry = state
-            # A copy belongs to this trace, so that its variables may change in it.
-            module = nnx.merge(graphdef, changing, fixed, copy=True)
-            given = [x if axis is None else s for x, axis, s in zip(xs, axes, slices, strict=True)]
-            carry, ys = method(module, carry, *given)
-            return (nnx.state(module, is_carried), carry), ys
+    def _sort(self, parts: Parts, index: int, one: nnx.Variable[Any], found: _Groups) -> None:
+        axis, collection = self.stacking.axis(one), collection_of(type(one))
+        if axis is not None:
+            found.stacked[index] = axis
+        elif in_filter(self.carried, collection):
+            found.carried.append(index)
+        elif in_filter(self.shared, collection):
+            found.constants[index] = one.get_value()
+        elif CAPTURES in parts.paths[index]:
+            found.constants[index] = one.get_value()
+            found.hidden.add(type(one))
+        else:
+            path = "/".join(map(str, parts.paths[index]))
+            raise ValueError(
+                f"the variable '{path}' is of collection '{collection}', which is neither in "
+                "variable_axes nor in variable_broadcast nor in variable_carry: name it in one"
+            )
 
-        (changing, carry), ys = jax.lax.scan(
-            step, (changing, carry), moved, length=length, reverse=reverse, unroll=unroll
-        )
-        nnx.update(self, changing)
-        for _, stream in nnx.iter_graph(self):
-            if isinstance(stream, nnx.RngStream) and not splits.get(stream.tag, False):
-                stream.count.set_value(stream.count[...] + 1)  # the next loop draws other keys
-        return carry, jax.tree.map(lambda y: _from_front(y, out_axes % y.ndim), ys)
+    def _length(self, layers: Values, moved: Any) -> int:
+        if self.stacking.length is not None:
+            return self.stacking.length
+        found = {leaf.shape[0] for leaf in jax.tree.leaves((layers, moved))}
+        if len(found) != 1:
+            raise ValueError(
+                f"expected one length to scan over, found {sorted(found)}: pass length="
+            )
+        return int(found.pop())
 
-    return looped
+
+@dataclass
+class _Groups:
+    """The variables of a module by how the loop treats them, by position."""
+
+    stacked: dict[int, int] = field(default_factory=dict)  # -> axis
+    carried: list[int] = field(default_factory=list)
+    constants: Values = field(default_factory=dict)  # the same value in every step
+    hidden: set[type[Any]] = field(default_factory=set)  # sown values that are not collected
+    keys: Values = field(default_factory=dict)  # of streams, one for this loop
+    split: set[int] = field(default_factory=set)  # positions of keys that every step has its own of
+    counts: list[int] = field(default_factory=list)
+    drawn: list[int] = field(default_factory=list)  # counts of the streams that the body drew from
+
+    def check_shared(self, parts: Parts, changed: Values) -> None:
+        """No step may change what all steps share."""
+        for index in self.constants.keys() & changed.keys() - set(self.counts):
+            path = "/".join(map(str, parts.paths[index]))
+            raise ValueError(
+                f"the body of the scan changed the variable '{path}', which all steps share: name "
+                "its collection in variable_carry or variable_axes"
+            )
 
 
-def _moved(xs: Any, axis: int | None) -> Any:
-    """Arrays with the axis to loop over in front; None in place of what is passed whole."""
-    if axis is None:
-        return None
-    return jax.tree.map(lambda x: _to_front(x, axis % x.ndim), xs)
+def _with_prefix(function: Callable[..., Any], prefix: Any, *trees: Any) -> Any:
+    """``function(axis, *subtrees)`` for every axis of a prefix of the trees."""
+    return jax.tree.map(function, prefix, *trees)
+
+
+def _moved(axis: Any, xs: Any) -> Any:
+    """Arrays with the axis to loop over in front; nothing in place of what is passed whole."""
+    if axis is broadcast:
+        return ()
+    return jax.tree.map(lambda x: _to_front(jnp.asarray(x), axis % jnp.ndim(x)), xs)
+
+
+def _chosen(axis: Any, whole: Any, part: Any) -> Any:
+    return whole if axis is broadcast else part
+
+
+def _back(axis: int, ys: Any) -> Any:
+    return jax.tree.map(lambda y: _from_front(y, axis % y.ndim), ys)

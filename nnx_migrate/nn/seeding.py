@@ -7,6 +7,7 @@ parameter, then constructs with Linen's key in place of each draw.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -15,6 +16,7 @@ import jax
 from flax import nnx
 from flax.core.scope import LazyRng
 
+from .stacking import stackings
 from .variables import variable_type
 
 M = TypeVar("M", bound=nnx.Module)
@@ -28,7 +30,9 @@ def build(make: Callable[..., M], *args: Any, rngs: Any, **options: Any) -> M:
       rngs: a key, or a dict of keys by stream, as Linen's ``init`` takes it.
 
     Parameters whose draw is not theirs alone (modules stacked by ``nnx.vmap``) get values of the
-    same distribution from other keys. Bits are Linen's when both sides run jitted, or both do not.
+    same distribution from other keys; those stacked by ``nnm.scan`` and ``nnm.vmap`` get Linen's,
+    unless Linen's loop is traced more often than usual (a carry that changes its weak type). Bits are
+    Linen's when both sides run jitted, or both do not.
 
     Raises:
       ValueError: ``rngs`` has no key for ``params``.
@@ -38,43 +42,62 @@ def build(make: Callable[..., M], *args: Any, rngs: Any, **options: Any) -> M:
         raise ValueError(f"expected a key for the stream 'params' in rngs, found {sorted(given)}")
     root = _typed(given.pop("params"))
 
-    def construct(keys: Sequence[jax.Array]) -> tuple[M, int]:
-        source = _Draws(keys, root)
+    def construct(draws: _Draws) -> M:
         streams = nnx.Rngs(0, **given)
-        setattr(streams, "default", _Source(root, source))  # noqa: B010 - a stream of any name
-        return make(*args, **options, rngs=streams), source.count
+        setattr(streams, "default", _Source(root, draws))  # noqa: B010 - a stream of any name
+        return make(*args, **options, rngs=streams)
 
-    count = _count(construct)
-    spare = [jax.random.fold_in(root, index) for index in range(count)]
-    keys = _linen_keys(construct, spare, root)
-    return construct(keys)[0]
+    levels = _levels(construct, root)
+    return construct(_Draws(_linen_keys(construct, levels, root), root))
+
+
+Level = tuple[int, bool]  # of a stack around a draw: its length, and whether each layer has its key
 
 
 class _Draws:
     """Hands out keys in order; static, so that it is shared by everything that draws."""
 
-    def __init__(self, keys: Sequence[jax.Array], root: jax.Array) -> None:
-        self.keys, self.root, self.count = keys, root, 0
+    def __init__(
+        self, keys: Sequence[jax.Array], root: jax.Array, *, only_structure: bool = False
+    ) -> None:
+        self.keys, self.root, self.only_structure = keys, root, only_structure
+        self.count = 0
+        self.levels: list[tuple[Level, ...]] = []
 
-    def __call__(self) -> jax.Array:
+    def __call__(self, levels: tuple[Level, ...], place: tuple[Any, ...]) -> jax.Array:
+        """The next key: of the layer at ``place`` when it is drawn for a stack."""
         index, self.count = self.count, self.count + 1
-        if index < len(self.keys):
-            return self.keys[index]
-        return jax.random.fold_in(self.root, index)
+        self.levels[index:] = [levels]
+        if index >= len(self.keys):
+            return jax.random.fold_in(self.root, index)
+        key = self.keys[index]
+        if not self.only_structure:
+            for (_, is_split), layer in zip(levels, place, strict=True):
+                key = key[layer] if is_split else key
+        return key
 
 
 class _Source(nnx.RngStream):
     """A stream that draws from ``_Draws``; streams forked from it are plain ones."""
 
-    def __init__(self, key: jax.Array, source: _Draws) -> None:
+    def __init__(
+        self,
+        key: jax.Array,
+        source: _Draws,
+        levels: tuple[Level, ...] = (),
+        place: tuple[Any, ...] = (),
+    ) -> None:
         super().__init__(key, tag="default")
         self.source = source
+        self.levels = levels
+        self.place = _Place(place)
 
     def __call__(self) -> jax.Array:
         # Split for a stack or inside a transform, the stream has another key: its own keys count.
         is_own = self.key.get_value() is self.source.root
-        key: jax.Array = self.source() if is_own else super().__call__()
-        return key
+        if not is_own:
+            return super().__call__()
+        return self.source(self.levels, self.place.indices)
 
     def split(self, k: int | tuple[int, ...]) -> nnx.RngStream:
         return nnx.RngStream(jax.random.split(self(), k), tag=self.tag)
@@ -83,6 +106,33 @@ class _Source(nnx.RngStream):
         if split is not None:
             return self.split(split)
         return nnx.RngStream(self(), tag=self.tag)
+
+    # What nnx_migrate.nn.stacking asks of a stream that knows its layers.
+
+    @property
+    def only_structure(self) -> bool:
+        """Whether nobody needs the values of all layers."""
+        return self.source.only_structure
+
+    def mark(self) -> int:
+        """The position to which :meth:`rewind` returns."""
+        return self.source.count
+
+    def rewind(self, mark: int) -> None:
+        """Draw the same keys again, for another layer."""
+        self.source.count = mark
+
+    def for_layer(self, index: Any, length: int, is_split: bool) -> _Source:
+        """The stream for one layer of a stack."""
+        levels = (*self.levels, (length, is_split))
+        return _Source(self.source.root, self.source, levels, (*self.place.indices, index))
+
+
+class _Place:
+    """Indices of layers, maybe traced: hidden from NNX, which takes arrays for data."""
+
+    def __init__(self, indices: tuple[Any, ...]) -> None:
+        self.indices = indices
 
 
 def _typed(key: Any) -> Any:
@@ -93,59 +143,86 @@ def _typed(key: Any) -> Any:
     return jax.random.wrap_key_data(key)
 
 
-def _count(construct: Callable[[Sequence[jax.Array]], tuple[Any, int]]) -> int:
-    counts: list[int] = []
+Construct = Callable[[_Draws], Any]
+
+
+def _levels(construct: Construct, root: jax.Array) -> list[tuple[Level, ...]]:
+    """For every draw, the stacks around it."""
+    found: list[tuple[Level, ...]] = []
 
     def run() -> Any:
-        module, count = construct(())
-        counts.append(count)
+        draws = _Draws((), root, only_structure=True)
+        module = construct(draws)
+        found[:] = draws.levels[: draws.count]
         return nnx.to_pure_dict(nnx.state(module, nnx.Param))
 
     jax.eval_shape(run)
-    return counts[-1]
+    return found
 
 
 def _linen_keys(
-    construct: Callable[[Sequence[jax.Array]], tuple[Any, int]],
-    spare: Sequence[jax.Array],
-    root: jax.Array,
+    construct: Construct, levels: Sequence[tuple[Level, ...]], root: jax.Array
 ) -> list[jax.Array]:
-    """For each draw, the key Linen gives the one parameter it feeds; else the spare key."""
+    """For each draw, the key Linen gives the one parameter it feeds; else a spare key."""
     places: list[tuple[Any, ...]] = []
 
     def run(*keys: jax.Array) -> list[Any]:
         places.clear()
-        module, _ = construct(keys)
+        module = construct(_Draws(keys, root, only_structure=True))
         values = []
         for place, value in _parameters(module):
             places.append(place)
             values.append(value)
         return values
 
+    spare = [jax.random.fold_in(root, index) for index in range(len(levels))]
     jaxpr = jax.make_jaxpr(run)(*spare).jaxpr
     fed = _dependencies(jaxpr)
     users = Counter(draw for draws in fed for draw in draws)
-    keys = list(spare)
+    keys = [_of_layers(one, stack) for one, stack in zip(spare, levels, strict=True)]
     for place, draws in zip(places, fed, strict=True):
         if len(draws) == 1 and users[min(draws)] == 1:
-            keys[min(draws)] = LazyRng.create(root, *place).as_jax_rng()
+            draw = min(draws)
+            keys[draw] = _folded(_of_layers(root, levels[draw]), place)
     return keys
+
+
+def _of_layers(key: jax.Array, levels: Sequence[Level]) -> jax.Array:
+    """The keys of all layers of the stacks around a draw, outermost axis first, as Linen splits."""
+    lengths = [length for length, is_split in levels if is_split]
+    if not lengths:
+        return key
+    rest = [(length, True) for length in lengths[1:]]
+    return jax.vmap(lambda one: _of_layers(one, rest))(jax.random.split(key, lengths[0]))
+
+
+def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
+    if keys.ndim:
+        return jax.vmap(lambda one: _folded(one, place))(keys)
+    return LazyRng.create(keys, *place).as_jax_rng()
 
 
 def _parameters(module: nnx.Module) -> list[tuple[tuple[Any, ...], Any]]:
     """(scope path and Linen's count, value) of every parameter that is one array.
 
-    Linen counts the parameters of one scope from 1 in the order they are made.
+    Linen counts the parameters of one scope from 1 in the order they are made, and goes on counting
+    when it runs the body of a scan again.
     """
     found: list[tuple[tuple[Any, ...], Any]] = []
-    for path, owner in nnx.iter_graph(module):
-        if not isinstance(owner, nnx.Module):
-            continue
+    owners = [(path, one) for path, one in nnx.iter_graph(module) if isinstance(one, nnx.Module)]
+    runs = {path: _runs(one) for path, one in owners}
+    for path, owner in owners:
         params = [one for one in vars(owner).values() if type(one) is variable_type("params")]
-        for number, one in enumerate(params, 1):
+        times = math.prod(runs.get(path[:end], 1) for end in range(len(path) + 1))
+        for number, one in enumerate(params, 1 + (times - 1) * len(params)):
             if isinstance(one.get_value(), jax.Array):
                 found.append(((*map(str, path), number), one.get_value()))
     return found
+
+
+def _runs(module: nnx.Module) -> int:
+    """How often Linen's ``init`` runs the body around a module that makes new parameters."""
+    return math.prod(one.traces for one in stackings(module) if one.stacks_params)
 
 
 def _dependencies(jaxpr: Any) -> list[frozenset[int]]:

@@ -20,6 +20,18 @@ def variable_type(collection: str) -> type[nnx.Variable[Any]]:
     return nnx.variable_type_from_name(collection, allow_register=True)
 
 
+def collection_of(kind: type[nnx.Variable[Any]]) -> str:
+    """The Linen collection of a variable type; a subclass belongs to its base's."""
+    for base in kind.__mro__:
+        if base is nnx.Variable or not issubclass(base, nnx.Variable):
+            continue
+        try:
+            return str(nnx.variable_name_from_type(base))
+        except ValueError:
+            continue
+    return kind.__name__
+
+
 def variable(collection: str, value: Any, **metadata: Any) -> nnx.Variable[Any]:
     """A variable of ``collection`` holding ``value`` (Linen's ``self.variable``)."""
     return variable_type(collection)(value, **metadata)
