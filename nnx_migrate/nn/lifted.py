@@ -142,6 +142,6 @@ def _fresh(value: Any) -> Any:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    if jax.tree.structure(one) != jax.tree.structure(other):
+    if len({jax.tree.structure(one), jax.tree.structure(other)}) > 1:
         return False
     return all(a is b for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True))
