@@ -43,7 +43,7 @@ class Model(nn.Module):
         (["undo", "--root", "."], "no journal of an in-place run"),
         (["undo", "a", "b"], "unexpected argument 'b'"),
         (["explain", "Dens"], "unknown rule 'Dens' (did you mean Dense?)"),
-        (["record", "-o", "x", "--", "python"], "record: not available yet"),
+        (["record", "-o", "x"], "record: expected -- and a command"),
         (["shardings", "model=x"], "shardings: not available yet"),
         (["checkpoint", "a", "b"], "checkpoint: not available yet"),
     ],
@@ -70,7 +70,7 @@ def test_a_command_line_that_cannot_be_used_is_one_line(
         (["--help"], "rewrite"),
         (["--version"], "nnx-migrate 0"),
         (["rewrite", "--help"], "--allow-dirty"),
-        (["record", "--help"], "not available yet"),
+        (["record", "--help"], "-- COMMAND..."),
         (["explain", "Dense"], "nnx.Linear"),
     ],
 )

@@ -18,15 +18,28 @@ ALLOWED = {
     "fixtures": set(),
     "source": set(),
     "ledger": set(),
-    "sizes": {"source"},
-    "rewrite": {"sizes", "source", "ledger"},
+    "evidence": set(),
+    "sizes": {"source", "evidence"},
+    "rewrite": {"sizes", "source", "ledger", "evidence"},
     "nn": set(),
     "sharding": set(),
-    "parity": {"sharding", "nn", "fixtures"},
-    "cli": {"rewrite", "parity", "source", "fixtures"},
+    "parity": {"sharding", "nn", "fixtures", "evidence"},
+    "record": {"evidence"},
+    "cli": {"rewrite", "parity", "source", "fixtures", "evidence", "record"},
     "__main__": {"cli"},
 }
-LIGHT = ("model", "fixtures", "source", "ledger", "sizes", "rewrite", "cli", "__main__", "__init__")
+LIGHT = (
+    "model",
+    "fixtures",
+    "source",
+    "ledger",
+    "evidence",
+    "sizes",
+    "rewrite",
+    "cli",
+    "__main__",
+    "__init__",
+)
 HEAVY = {"jax", "jaxlib", "numpy", "flax", "optax", "orbax", "libcst"}
 
 

@@ -13,7 +13,6 @@ from typing import NoReturn
 from nnx_migrate import __version__
 
 LATER = {
-    "record": "run a program and store the sizes of the Linen calls it makes",
     "shardings": "print or compare the specs of every array",
     "checkpoint": "convert a checkpoint between Linen and NNX",
 }
@@ -69,13 +68,25 @@ class ParityOptions:
 
 
 @dataclass(frozen=True)
+class RecordOptions:
+    """``record -- COMMAND...``"""
+
+    command: tuple[str, ...]
+    output: Path = Path("sizes.db")
+    shim: Path | None = None
+    seconds: float = 120.0
+
+
+@dataclass(frozen=True)
 class LaterOptions:
     """A command of a later version."""
 
     command: str
 
 
-Options = RewriteOptions | UndoOptions | ExplainOptions | ParityOptions | LaterOptions
+Options = (
+    RewriteOptions | UndoOptions | ExplainOptions | ParityOptions | RecordOptions | LaterOptions
+)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -97,13 +108,28 @@ def parse(words: Sequence[str]) -> Options | int:
         raise UsageError(f"unknown command {command!r}{nearest(command, commands)}")
     if command in LATER and not {"-h", "--help"} & set(words):
         return LaterOptions(command)
+    own, rest = _split(words) if command == "record" else (words, ())
     try:
-        known, unknown = parser.parse_known_args(words)
+        known, unknown = parser.parse_known_args(own)
     except SystemExit as done:  # --help and --version
         return int(done.code or 0)
     if unknown:
         raise UsageError(_unknown(unknown[0], commands[known.command]))
-    return _options(known)
+    return _record_options(known, rest) if command == "record" else _options(known)
+
+
+def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """The words before ``--``, and the recorded command after it."""
+    if "--" not in words:
+        return words, ()
+    place = list(words).index("--")
+    return words[:place], words[place + 1 :]
+
+
+def _record_options(known: argparse.Namespace, command: Sequence[str]) -> RecordOptions:
+    if not command:
+        raise UsageError("record: expected -- and a command after the options")
+    return RecordOptions(tuple(command), known.output, known.shim, known.seconds)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
@@ -137,6 +163,7 @@ def _parsers() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     undo.add_argument("--root", type=Path, metavar="DIR", help="the project's root")
     explain = _command(commands, "explain", "what a rewriting rule does")
     explain.add_argument("rule", metavar="RULE", help="a rule or a Linen name, e.g. Dense")
+    _record_parser(commands)
     parity = _command(commands, "parity", "compare a Linen model with its NNX counterpart")
     parity.add_argument("words", nargs="*", metavar="key=value", help="case=FILE.py and more")
     for name, text in LATER.items():
@@ -176,6 +203,35 @@ def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument(
         "--allow-dirty", action="store_true", help="also replace files with uncommitted changes"
     )
+
+
+def _record_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
+    parser = _command(commands, "record", "run a program and store the sizes of its Linen calls")
+    parser.usage = "nnx-migrate record [-o FILE] [--shim FILE] [--seconds N] -- COMMAND..."
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("sizes.db"),
+        metavar="FILE",
+        help="evidence file to add to (default: sizes.db)",
+    )
+    parser.add_argument(
+        "--shim", type=Path, metavar="FILE", help="Python file that every process runs first"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=_seconds,
+        default=120.0,
+        metavar="N",
+        help="what tracing may take when a process ends (default: 120)",
+    )
+
+
+def _seconds(text: str) -> float:
+    if not text.isascii() or not text.isdigit():
+        raise argparse.ArgumentTypeError(f"expected a whole number of seconds, found {text!r}")
+    return float(text)
 
 
 def _jobs(text: str) -> int:

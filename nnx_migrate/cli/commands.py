@@ -11,6 +11,7 @@ from nnx_migrate.cli.arguments import (
     LaterOptions,
     Options,
     ParityOptions,
+    RecordOptions,
     RewriteOptions,
     UndoOptions,
     UsageError,
@@ -31,6 +32,8 @@ def run(options: Options) -> int:
             return _explain(options)
         case ParityOptions():
             return _parity(options)
+        case RecordOptions():
+            return _record(options)
         case LaterOptions():
             raise UsageError(f"{options.command}: not available yet")
 
@@ -43,6 +46,26 @@ def _parity(options: ParityOptions) -> int:
     for line in outcome.lines:
         stream.write(f"{line}\n")
     return outcome.exit_code
+
+
+def _record(options: RecordOptions) -> int:
+    from nnx_migrate.evidence.schema import EvidenceError
+    from nnx_migrate.record import command
+
+    if options.shim is not None and not options.shim.is_file():
+        raise UsageError(f"--shim {options.shim}: no such file")
+    if not options.output.absolute().parent.is_dir():
+        raise UsageError(f"-o {options.output}: expected a file in an existing directory")
+    words = command.RecordOptions(options.output, options.command, options.shim, options.seconds)
+    try:
+        status = command.record(words)
+        sys.stderr.write(f"nnx-migrate: {command.summary(options.output)}\n")
+    except EvidenceError as error:
+        raise UsageError(str(error)) from error
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"record: {options.command[0]}: {reason}") from error
+    return command.end_like(status)
 
 
 def _explain(options: ExplainOptions) -> int:

@@ -1,0 +1,104 @@
+"""What one process saw, as plain data on its way into the evidence file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.evidence.values import Encoded, Shape
+
+Number = int | float
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file of the user's: hash of its bytes, import name, name without its folders."""
+
+    hash: str
+    module: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """One expression: its file's hash, and lines from 1 and columns from 0 as ``ast`` counts."""
+
+    hash: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(frozen=True)
+class ClassKey:
+    """A class statement."""
+
+    hash: str
+    module: str
+    qualname: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a submodule during the trace of a class.
+
+    ``site`` built the submodule (``ordinal`` counts what it built before), at ``path`` below the
+    class; ``below`` is the path from there to a submodule of that submodule, "" for itself.
+    ``builds`` is the qualified class, ``line`` and ``column`` where it was called from.
+    """
+
+    site: Place
+    ordinal: int
+    builds: str
+    path: str
+    below: str
+    method: str
+    shapes: tuple[tuple[str, Shape], ...]
+    line: int = 0
+    column: int = 0
+
+
+@dataclass(frozen=True)
+class Trace:
+    """One abstract initialisation, with the changed sources; ``failure`` says why it gave nothing."""
+
+    changes: Mapping[str, Number]
+    calls: tuple[Call, ...] = ()
+    failure: str | None = None
+
+
+@dataclass(frozen=True)
+class Role:
+    """What changing one source did: ``free``, ``tied``, ``structural`` or ``stuck``."""
+
+    name: str
+    value: Number
+    role: str
+    tied: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One set of fields and abstract inputs that a class was called with."""
+
+    cls: ClassKey
+    method: str
+    fields: Encoded
+    inputs: Mapping[str, Encoded]
+    rngs: tuple[str, ...] = ()
+    collections: tuple[str, ...] = ()
+    mutable: tuple[str, ...] = ()
+    outermost: bool = False
+    traces: tuple[Trace, ...] = ()
+    roles: tuple[Role, ...] = ()
+    depends: tuple[str, ...] = ()  # hashes of the files whose code ran
+
+    @property
+    def digest(self) -> str:
+        """The same for the same class, fields and inputs, in every process."""
+        cls = self.cls
+        content = [cls.hash, cls.module, cls.qualname, self.method, self.fields, dict(self.inputs)]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,126 @@
+"""How constructor fields and call arguments are written down: JSON, with ``"$"`` marking kinds.
+
+Numbers, booleans and None stand for themselves; everything else is an object with a kind:
+
+* ``tuple``, ``list``, ``dict`` with ``items``; ``dataclass``, ``module``, ``object`` with
+  ``module``, ``name`` and ``fields``;
+* ``name``: a class or function, by module and qualified name; ``call``: what such a function
+  returned for ``keywords``; ``partial``; ``enum``; ``dtype``;
+* ``text``: a string that also stands in the recorded source code; ``withheld``: any other string;
+* ``array`` and ``key``: shape and dtype, never values; ``default``: the field's default;
+  ``opaque``: none of these, by its type's name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Encoded = Any  # JSON: None, bool, int, float, or a dict with "$"
+Shape = tuple[int, ...]
+
+HAS_ITEMS = ("tuple", "list")
+HAS_FIELDS = ("dataclass", "module", "object")
+
+
+class NotThere(Exception):
+    """The recorded value has no such part, or it was not written down."""
+
+
+def kind_of(value: Encoded) -> str:
+    """The kind of an encoded value; "plain" for one that stands for itself."""
+    return str(value["$"]) if isinstance(value, Mapping) else "plain"
+
+
+def part(value: Encoded, step: ast.expr | str) -> Encoded:
+    """One attribute (a string) or item (a literal node) of an encoded value. Raises NotThere."""
+    kind = kind_of(value)
+    if isinstance(step, str):
+        if kind in HAS_FIELDS and step in value["fields"]:
+            return value["fields"][step]
+        raise NotThere(step)
+    try:
+        key = ast.literal_eval(step)
+    except (ValueError, TypeError) as error:
+        raise NotThere(ast.unparse(step)) from error
+    if kind in HAS_ITEMS and isinstance(key, int):
+        items = value["items"]
+        if -len(items) <= key < len(items):
+            return items[key]
+    if kind == "dict":
+        for name, item in value["items"]:
+            if name == key:
+                return item
+    raise NotThere(ast.unparse(step))
+
+
+def numbers(value: Encoded, path: str) -> Iterator[tuple[str, int | float | bool]]:
+    """Every number inside a value with the Python text that reads it (``self.cfg.sizes[0]``)."""
+    if isinstance(value, bool | int | float):
+        yield path, value
+        return
+    kind = kind_of(value)
+    if kind in HAS_ITEMS:
+        for index, item in enumerate(value["items"]):
+            yield from numbers(item, f"{path}[{index}]")
+    elif kind == "dict":
+        for name, item in value["items"]:
+            yield from numbers(item, f"{path}[{name!r}]")
+    elif kind in HAS_FIELDS:
+        for name, item in value["fields"].items():
+            yield from numbers(item, f"{path}.{name}")
+
+
+def arrays(value: Encoded, path: str) -> Iterator[tuple[str, Shape]]:
+    """Every array inside a value with its place (``batch['x']``, ``graph.nodes``) and shape."""
+    kind = kind_of(value)
+    if kind == "array":
+        yield path, tuple(value["shape"])
+    elif kind in HAS_ITEMS:
+        for index, item in enumerate(value["items"]):
+            yield from arrays(item, f"{path}[{index}]")
+    elif kind == "dict":
+        for name, item in value["items"]:
+            yield from arrays(item, f"{path}[{name!r}]")
+    elif kind in HAS_FIELDS:
+        for name, item in value["fields"].items():
+            yield from arrays(item, f"{path}.{name}")
+
+
+def dimension(path: str, axis: int) -> str:
+    """The text that reads one axis of an array."""
+    return f"{path}.shape[{axis}]"
+
+
+def dimensions(arguments: Mapping[str, Encoded]) -> dict[str, int]:
+    """Every axis of every array argument, counted from the end."""
+    return {
+        dimension(path, axis - len(shape)): size
+        for name, value in arguments.items()
+        for path, shape in arrays(value, name)
+        for axis, size in enumerate(shape)
+    }
+
+
+def unreadable(value: Encoded) -> Iterator[str]:
+    """Kinds inside a value that cannot be built again, for messages."""
+    kind = kind_of(value)
+    if kind == "withheld":
+        yield "a string that is not in the source code"
+    elif kind == "opaque":
+        yield f"a {value['type']}"
+    elif kind == "object":
+        yield f"a {value['name']}, which is no dataclass"
+    elif kind == "dict":
+        for _, item in value["items"]:
+            yield from unreadable(item)
+    elif kind == "partial":
+        for item in (value["function"], *value["items"], *value["fields"].values()):
+            yield from unreadable(item)
+    elif kind in HAS_ITEMS:
+        for item in value["items"]:
+            yield from unreadable(item)
+    elif kind in (*HAS_FIELDS, "call"):
+        for item in value["fields"].values():
+            yield from unreadable(item)

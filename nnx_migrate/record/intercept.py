@@ -1,0 +1,116 @@
+"""Wrap, in this process's memory, how Linen modules are built and called.
+
+Follows flax 0.12.8 and 0.12.12: every module runs ``Module.__post_init__`` once it has its fields,
+and every call of one of its methods goes through ``Module._call_wrapped_method``
+(``flax/linen/module.py``). Each thread has one listener at most.
+"""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Protocol
+
+from flax import linen
+
+
+class Listener(Protocol):
+    """Told of what happens in a thread; must not raise."""
+
+    def built(self, module: linen.Module) -> None:
+        """A module has its fields, and its scope where it is built inside another."""
+
+    def called(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
+        """A method is about to run."""
+
+
+class Call:
+    """One call's arguments, bound to names when someone asks."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        inside: linen.Module | None,
+    ) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.inside = inside  # the module whose method calls
+
+    def bound(self) -> dict[str, Any]:
+        """Arguments by parameter name, without defaults. Raises TypeError when they do not fit."""
+        signature = _signature(self.function)
+        arguments = dict(signature.bind(None, *self.args, **self.kwargs).arguments)
+        arguments.pop(next(iter(signature.parameters)))
+        return arguments
+
+
+class _Thread(threading.local):
+    listener: Listener | None = None
+    stack: tuple[linen.Module, ...] = ()
+
+
+_thread = _Thread()
+_default: list[Listener] = []  # of every thread that has none of its own
+
+
+@lru_cache(maxsize=4096)
+def _signature(function: Callable[..., Any]) -> inspect.Signature:
+    return inspect.signature(function)
+
+
+@contextmanager
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Give this thread another listener for a while; None: nobody listens."""
+    before, stack = _thread.listener, _thread.stack
+    _thread.listener, _thread.stack = listener or _NOBODY, ()
+    try:
+        yield
+    finally:
+        _thread.listener, _thread.stack = before, stack
+
+
+class _Nobody:
+    def built(self, module: linen.Module) -> None:
+        """Nothing."""
+
+    def called(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
+        """Nothing."""
+
+
+_NOBODY = _Nobody()
+
+
+def _listener() -> Listener:
+    return _thread.listener or (_default[0] if _default else _NOBODY)
+
+
+def install(listener: Listener) -> None:
+    """Have ``listener`` told of everything from now on; only the first call does something."""
+    if _default:
+        return
+    _default.append(listener)
+    post_init: Any = linen.Module.__post_init__
+    call_method: Any = linen.Module._call_wrapped_method
+
+    def built(self: linen.Module) -> None:
+        post_init(self)
+        _listener().built(self)
+
+    def called(self: linen.Module, fun: Any, args: Any, kwargs: Any) -> Any:
+        stack = _thread.stack
+        if getattr(fun, "__name__", "") == "setup":
+            return call_method(self, fun, args, kwargs)
+        call = Call(fun, args, kwargs, stack[-1] if stack else None)
+        _listener().called(self, fun, call)
+        _thread.stack = (*stack, self)
+        try:
+            return call_method(self, fun, args, kwargs)
+        finally:
+            _thread.stack = stack
+
+    linen.Module.__post_init__ = built  # type: ignore[method-assign]
+    linen.Module._call_wrapped_method = called  # type: ignore[method-assign]

@@ -1,0 +1,240 @@
+"""What this process has seen, and its way into the evidence file when the process ends."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import logging
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+from flax import linen
+
+from nnx_migrate.evidence import seen, store
+from nnx_migrate.evidence.values import dimensions, numbers
+from nnx_migrate.record import intercept
+from nnx_migrate.record.encode import PLACEMENT, Encoder, is_array, module_fields
+from nnx_migrate.record.intercept import Call, listening
+from nnx_migrate.record.probe import Probing, probe
+from nnx_migrate.record.source_files import SourceFiles, file_of
+from nnx_migrate.record.trace import Subject, code_run, trace
+
+_PER_CLASS = 24  # distinct instances of one class that are kept
+_LOOKS = 2000  # quick keys of one class; more are repetitions in another guise
+_PROBED = 3  # instances of one class that are traced with changed sources
+_PER_INSTANCE = 20.0  # seconds
+
+
+@dataclass
+class _Class:
+    """A user's class and its instances so far, by digest."""
+
+    key: seen.ClassKey
+    keys: dict[Any, tuple[Any, ...]] = field(default_factory=dict)  # with what keeps the ids alive
+    instances: dict[str, tuple[seen.Instance, Subject]] = field(default_factory=dict)
+
+
+@dataclass
+class Session:
+    """Listens to a whole process."""
+
+    output: Path
+    seconds: float
+    files: SourceFiles = field(default_factory=SourceFiles)
+    classes: dict[type, _Class | None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    lock: Any = field(default_factory=threading.RLock)
+
+    def __post_init__(self) -> None:
+        self.encoder = Encoder(self.files.has_text, self.files.has_word)
+
+    def built(self, module: linen.Module) -> None:
+        """Only traces need to know where a module is built."""
+
+    def called(self, module: linen.Module, function: Callable[..., Any], call: Call) -> None:
+        """Keep a call that differs from those before."""
+        name = getattr(function, "__name__", "")
+        own = type(call.inside) is type(module) and call.inside is not None
+        if module.scope is None or (name.startswith("_") and name != "__call__"):
+            return
+        if own and call.inside.scope is module.scope:  # type: ignore[union-attr]
+            return
+        found = self._class(type(module))
+        if found is None or len(found.instances) >= _PER_CLASS or len(found.keys) >= _LOOKS:
+            return
+        key, alive = _quick_key(module, name, call)
+        if key in found.keys:
+            return
+        with self.lock, listening(None):
+            found.keys[key] = alive
+            try:
+                self._keep(found, module, name, call)
+            except Exception as error:  # noqa: BLE001 - recording must not disturb the program
+                self._note(found, error)
+
+    def _class(self, cls: type) -> _Class | None:
+        if cls not in self.classes:
+            with self.lock:
+                self.classes[cls] = self._key(cls)
+        return self.classes[cls]
+
+    def _key(self, cls: type) -> _Class | None:
+        filename = None if cls.__module__.startswith("flax.") else file_of(cls)
+        file = self.files.file(filename) if filename else None
+        if file is None:
+            return None
+        return _Class(seen.ClassKey(file.hash, cls.__module__, cls.__qualname__))
+
+    def _keep(self, found: _Class, module: linen.Module, name: str, call: Call) -> None:
+        bare = module.clone(parent=None, _deep_clone=True, _reset_names=True, name=None)
+        arguments = jax.tree.map(_abstract, call.bound(), is_leaf=is_array)
+        fields = module_fields(bare)
+        scope: Any = module.scope
+        instance = seen.Instance(
+            found.key,
+            name,
+            self.encoder(bare),
+            {argument: self.encoder(value) for argument, value in arguments.items()},
+            rngs=tuple(sorted(set(scope.rngs) - {"params"})),
+            collections=tuple(sorted(scope.root._variables)),
+            outermost=call.inside is None,
+        )
+        subject = Subject(type(module), fields, name, arguments, instance.rngs)
+        found.instances.setdefault(instance.digest, (instance, subject))
+
+    def _note(self, found: _Class, error: Exception) -> None:
+        text = f"{found.key.qualname}: one call was not recorded: {type(error).__name__}"
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def finish(self) -> None:
+        """Trace what was kept and write everything; nothing of it shows."""
+        found = [one for one in self.classes.values() if one is not None and one.instances]
+        if not found:
+            return
+        with _unseen(), listening(None):
+            deadline = time.monotonic() + self.seconds
+            known = store.traced(self.output)
+            instances: list[seen.Instance] = []
+            for number, cls in enumerate(sorted(found, key=_size)):
+                share = (deadline - time.monotonic()) / (len(found) - number)
+                instances += self._traced(cls, known, max(share, 0.0) + time.monotonic())
+            store.add(self.output, self.files.all, instances, self.notes)
+
+    def _traced(
+        self, cls: _Class, known: frozenset[str], deadline: float
+    ) -> Iterator[seen.Instance]:
+        probed = 0
+        for instance, subject in cls.instances.values():
+            if instance.digest in known:
+                yield instance
+                continue
+            limit = min(deadline, time.monotonic() + _PER_INSTANCE)
+            probing = Probing(subject, self.files, _sources(instance), limit)
+            depends: frozenset[str] = frozenset()
+            try:
+                _, depends = code_run(lambda: trace(subject, self.files), self.files)  # noqa: B023
+                probe(probing) if probed < _PROBED else _only_once(probing)
+                probed += 1
+            except Exception as error:  # noqa: BLE001 - the class cannot run alone
+                self.notes.append(
+                    f"{cls.key.qualname} cannot be traced alone: {type(error).__name__}"
+                )
+            yield replace(
+                instance,
+                traces=tuple(probing.traces),
+                roles=tuple(probing.roles.values()),
+                depends=tuple(sorted(depends)),
+            )
+
+
+def _only_once(probing: Probing) -> None:
+    probing.traces.append(seen.Trace({}, trace(probing.subject, probing.files)))
+
+
+def _size(cls: _Class) -> int:
+    return len(cls.instances)
+
+
+def _sources(instance: seen.Instance) -> dict[str, int | float]:
+    plain = {
+        path: value
+        for name, argument in instance.inputs.items()
+        for path, value in numbers(argument, name)
+    }
+    return {**dict(numbers(instance.fields, "self")), **dimensions(instance.inputs), **plain}
+
+
+def _abstract(value: Any) -> Any:
+    return jax.ShapeDtypeStruct(value.shape, value.dtype) if is_array(value) else value
+
+
+def _quick_key(module: linen.Module, name: str, call: Call) -> tuple[Any, tuple[Any, ...]]:
+    """A cheap key that is equal only for calls alike, and the objects whose ids it holds."""
+    alive: list[Any] = []
+
+    def short(value: Any) -> Any:
+        if value is None or isinstance(value, bool | int | float | str):
+            return (type(value), value)
+        if is_array(value):
+            return (tuple(value.shape), str(value.dtype))
+        if isinstance(value, tuple | list):
+            return (type(value), *(short(item) for item in value))
+        if isinstance(value, linen.Module):
+            own = module_fields(value).items()
+            return (type(value), *((field, short(item)) for field, item in own))
+        alive.append(value)
+        return id(value)
+
+    fields = [short(item) for item in module_fields(module).values()]
+    leaves, treedef = jax.tree.flatten((call.args, dict(call.kwargs)))
+    return (name, tuple(fields), treedef, tuple(short(leaf) for leaf in leaves)), tuple(alive)
+
+
+@contextlib.contextmanager
+def _unseen() -> Iterator[None]:
+    """The user's code runs again here: nothing it prints, logs or warns of may show."""
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+        ):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(disabled)
+
+
+def begin(output: Path, seconds: float) -> None:
+    """Record this process from now on, and write when it ends."""
+    session = Session(output, seconds)
+    owner = os.getpid()
+
+    def end() -> None:
+        if os.getpid() != owner:
+            return
+        try:
+            session.finish()
+        except KeyboardInterrupt:
+            return
+        except Exception as error:  # noqa: BLE001 - the program's own end must stay as it was
+            if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
+                sys.excepthook(type(error), error, error.__traceback__)
+
+    intercept.install(session)
+    atexit.register(end)
+
+
+__all__ = ["PLACEMENT", "Session", "begin"]
