@@ -55,6 +55,7 @@ class OpenShape(Value):
     added: tuple[Expr | None, ...] = ()
 
 
+_OF_ARRAYS = ("shape", "ndim", "size", "dtype", "T")
 _KEEPS_TYPE = frozenset({"T", "real", "imag", "at", "value"})
 
 
@@ -63,6 +64,8 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
     match base:
         case Instance():
             return instance_attribute(interpreter, base, name, frame)
+        case Choice() if name in _OF_ARRAYS and (array := as_array(base)) is not None:
+            return _array_attribute(array, name)
         case Choice(options=options):
             values = [attribute_of(interpreter, one, name, frame) for one in options]
             result = values[0]
@@ -88,7 +91,7 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
 
 
 def _argument_attribute(base: Argument, path: str, name: str) -> Value:
-    if name in ("shape", "ndim", "size", "dtype", "T"):
+    if name in _OF_ARRAYS:
         return _array_attribute(base.array(), name)
     return Argument(f"{path}.{name}")
 

@@ -22,6 +22,7 @@ from nnx_migrate.sizes.values import (
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
+    from nnx_migrate.source.classes import ClassInfo
 
 _MODULE_METHODS = frozenset(
     "make_rng has_variable is_initializing is_mutable_collection has_rng get_variable "  # noqa: SIM905
@@ -44,7 +45,8 @@ def call_instance_method(
     if name in instance.attributes or name in instance.fields:
         target = instance_attribute(interpreter, instance, name, frame)
         return interpreter.call(target, args, kwargs, node, frame)
-    if instance.info.find(name) is not None:
+    found = instance.info.find(name)
+    if found is not None and not _is_property(interpreter, *found):
         return interpreter.call_instance(instance, name, args, kwargs)
     if name == "param":
         return _param(interpreter, args, kwargs, node, frame)
@@ -63,6 +65,10 @@ def call_instance_method(
         return Unknown(f"functional use of a submodule: {name}")
     target = instance_attribute(interpreter, instance, name, frame)
     return interpreter.call(target, args, kwargs, node, frame)
+
+
+def _is_property(interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef) -> bool:
+    return any(one.endswith("property") for one in interpreter.project.decorators(cls, method))
 
 
 def _param(
@@ -87,9 +93,9 @@ def _param(
             return made
     shape = rest[0] if rest else kwargs.get("shape", kwargs.get("init_shape"))
     if shape is not None:
-        sizes = shapes.shape_of(shape)
-        if sizes is not None:
-            return shapes.array_of(sizes)
+        array = shapes.array_from(shape)
+        if array is not None:
+            return array
     made = interpreter.call(init, (Unknown("key"), *rest), kwargs, node, frame)
     if as_array(made) is None:
         made = interpreter.call(init, rest, kwargs, node, frame)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
@@ -37,12 +38,20 @@ def _broadcast_axis(arrays: list[Array], index: int) -> Dim:
     sizes = [a.axis(index) for a in arrays if a.rank is None or -index <= a.rank]
     candidates = [size for size in sizes if not is_one(size)]
     known = [size for size in candidates if size is not None]
-    if not candidates:
-        return ex.literal(1)
-    if not known:
-        return None
-    fixed = [size for size in known if not size.names]  # no input, no loop-carried size
-    return (fixed or known)[0]
+    return ex.literal(1) if not candidates else agreed(known)
+
+
+def agreed(sizes: Iterable[Dim]) -> Dim:
+    """Of the texts for one size the first that depends on no input and no loop-carried size."""
+    known = [size for size in sizes if size is not None]
+    fixed = [size for size in known if not size.names]
+    return next(iter(fixed or known), None)
+
+
+def shared_width(arrays: list[Array]) -> int:
+    """How many of the last axes all the arrays show; an input shows as many as are asked for."""
+    widths = [len(array.tail) for array in arrays if not array.path]
+    return max(1, min(widths or [len(array.tail) for array in arrays]))
 
 
 def shape_of(value: Value) -> tuple[Dim, ...] | None:
@@ -54,6 +63,18 @@ def shape_of(value: Value) -> tuple[Dim, ...] | None:
             return tuple(Expr(item) for item in value.expr.node.elts)
         if value.expr.is_constant and isinstance(value.expr.constant, int):
             return (value.expr,)
+    return None
+
+
+def array_from(shape: Value) -> Array | None:
+    """Array of a shape of which at least the end is known: ``self.kernel_size + (features,)``."""
+    sizes = shape_of(shape)
+    if sizes is not None:
+        return array_of(sizes)
+    if isinstance(shape, Static):
+        match shape.expr.node:
+            case ast.BinOp(op=ast.Add(), right=ast.Tuple() | ast.List() as end):
+                return Array(tuple(Expr(one) for one in end.elts), None)
     return None
 
 

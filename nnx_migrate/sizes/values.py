@@ -277,7 +277,8 @@ def join_arrays(arrays: list[Array]) -> Array:
     first = arrays[0]
     if all(array == first for array in arrays[1:]):
         return first
-    count = max(1, min(max(len(array.tail), 1 if array.path else 0) for array in arrays))
+    named = [len(array.tail) for array in arrays if not array.path]  # others know every axis
+    count = max(1, min(named) if named else max(len(array.tail) for array in arrays))
     rank = first.rank if all(array.rank == first.rank for array in arrays) else None
     columns = zip(*(array.known(count) for array in arrays), strict=True)
     tail = tuple(

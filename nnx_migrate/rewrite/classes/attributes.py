@@ -69,8 +69,8 @@ def statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             continue
         for field in ("body", "orelse", "finalbody"):
             yield from statements(getattr(statement, field, []))
-        for handler in getattr(statement, "handlers", []):
-            yield from statements(handler.body)
+        for part in (*getattr(statement, "handlers", []), *getattr(statement, "cases", [])):
+            yield from statements(part.body)
 
 
 def _assignments(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:

@@ -7,7 +7,7 @@ attribute of a name. Two things under one name would replace each other without 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.data import Refused
@@ -103,8 +103,9 @@ def _too_early(body: Iterable[ast.stmt], local: set[str], bound: set[str]) -> st
     """The search in one block; ``bound`` grows by what any branch binds."""
     for statement in body:
         blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        blocks += [case.body for case in getattr(statement, "cases", [])]
         inner = [one for block in blocks for one in block]
-        heads = [one for one in ast.iter_child_nodes(statement) if one not in inner]
+        heads = [one for one in _heads(statement) if one not in inner]
         bound |= {name for one in heads for name in _walrus_names(one)}
         found = next((name for one in heads if (name := _loads(one, local - bound))), None)
         if isinstance(statement, ast.FunctionDef | ast.ClassDef) or found is not None:
@@ -116,6 +117,16 @@ def _too_early(body: Iterable[ast.stmt], local: set[str], bound: set[str]) -> st
         if found is not None and not isinstance(statement, ast.FunctionDef | ast.ClassDef):
             return found
     return None
+
+
+def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What a statement holds besides its blocks; of ``case`` clauses the pattern and the guard."""
+    for child in ast.iter_child_nodes(statement):
+        if isinstance(child, ast.match_case):
+            yield child.pattern
+            yield from (() if child.guard is None else (child.guard,))
+        else:
+            yield child
 
 
 def _walrus_names(node: ast.AST) -> set[str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.attributes import attribute_of
+from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.values import Class, DataClass, Function, Library, Static, Unknown, Value
 from nnx_migrate.source.names import Assignment, Opaque
@@ -44,18 +45,13 @@ def symbol_value(
         return Library(symbol)
     module, target = definition
     if isinstance(target, ast.FunctionDef):
-        symbols = [project.resolve(_decorator(d), Scope(module)) for d in target.decorator_list]
-        if any(one not in ("jax.jit", "jax.vmap", "functools.partial") for one in symbols):
-            return Unknown("a decorated function")
-        return Function(target, Scope(module))
+        scope = Scope(module)
+        function = Function(target, scope)
+        return decorated(interpreter, function, target.decorator_list, Frame(scope, {}))
     if isinstance(target, ast.expr):
         identifier = symbol.rpartition(".")[2]
         return global_value(interpreter, identifier, target, Scope(module), frame)
     return Unknown(f"{symbol} is not modelled")
-
-
-def _decorator(node: ast.expr) -> ast.expr:
-    return node.func if isinstance(node, ast.Call) else node
 
 
 def global_value(

@@ -11,6 +11,7 @@ from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     Array,
     Choice,
@@ -50,6 +51,10 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
     if isinstance(left, OpenShape) and isinstance(right, Sequence):
         added = tuple(item.expr if isinstance(item, Static) else None for item in right.items)
         return OpenShape((*left.tail, *added), left.source, left.cut, added)
+    if isinstance(op, ast.Add) and _are_static_and_sequence(left, right):
+        first_part, second_part = static_of(left), static_of(right)
+        if first_part is not None and second_part is not None:  # self.kernel_size + (features,)
+            return Static(ex.binary(first_part, op, second_part))
     if isinstance(left, Sequence) and isinstance(right, Static) and isinstance(op, ast.Mult):
         return _repeat(left, right.expr)
     first, second = as_array(left), as_array(right)
@@ -63,6 +68,11 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
     if second is not None:
         return second if isinstance(left, Static) else _fuzzy(second)
     return Unknown("an operator on unknown values")
+
+
+def _are_static_and_sequence(left: Value, right: Value) -> bool:
+    kinds = (Static, Sequence)
+    return isinstance(left, kinds) and isinstance(right, kinds) and type(left) is not type(right)
 
 
 def _fuzzy(array: Array) -> Array:

@@ -12,6 +12,8 @@ from nnx_migrate.sizes.library import (
     creation,
     elementwise,
     joining,
+    mapped,
+    numerics,
     reshaping,
     transforms,
 )
@@ -56,9 +58,15 @@ _ARRAYS: Summaries = {
     **axes.ARRAYS,
     **reshaping.ARRAYS,
     **contraction.ARRAYS,
+    **numerics.ARRAYS,
     **transforms.ARRAYS,
 }
-_SYMBOLS: Summaries = {**creation.SYMBOLS, **transforms.SYMBOLS}
+_SYMBOLS: Summaries = {
+    **creation.SYMBOLS,
+    **mapped.SYMBOLS,
+    **numerics.SYMBOLS,
+    **transforms.SYMBOLS,
+}
 _NUMERIC = ("jax.numpy.", "numpy.", "jax.lax.", "jax.nn.", "flax.linen.", "jax.scipy.", "einops.")
 
 

@@ -22,10 +22,14 @@ _ELEMENTWISE = frozenset(
     "with_logical_constraint checkpoint_name".split()
 )
 
+# of their arguments only the first is an array of the result's shape: shifts are others
+_OF_THE_FIRST = frozenset("roll flip cumsum cumprod sort argsort tril triu".split())  # noqa: SIM905
+
 
 def _elementwise(call: LibraryCall) -> Value:
     values = [*call.args, *(v for k, v in call.kwargs.items() if k in ("x", "a", "x1", "x2", "y"))]
     values = values[1:] if call.symbol.endswith((".where", ".select")) else values
+    values = values[:1] if call.symbol.rpartition(".")[2] in _OF_THE_FIRST else values
     arrays = [array for array in map(as_array, values) if array]
     if not arrays:
         sequences = [v for v in values if isinstance(v, Sequence)]

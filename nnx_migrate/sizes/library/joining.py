@@ -41,10 +41,8 @@ def _joined(arrays: list[Array], axis: int) -> Value:
     index = axis - (rank or 0) if axis >= 0 else axis
     sizes = [array.axis(index) for array in arrays]
     total = ex.total([s for s in sizes if s]) if all(sizes) else None
-    width = rank if rank is not None else max(-index, 1)
-    tail = [
-        next((a.axis(i) for a in arrays if a.axis(i) is not None), None) for i in range(-width, 0)
-    ]
+    width = rank if rank is not None else max(-index, shapes.shared_width(arrays))
+    tail = [shapes.agreed([one.axis(i) for one in arrays]) for i in range(-width, 0)]
     tail[index] = total
     return Array(tuple(tail), first.rank)
 
@@ -117,15 +115,23 @@ def _repeat(call: LibraryCall) -> Value:
 
 
 def _pad(call: LibraryCall) -> Value:
+    """Pairs written out, one for each axis; an axis without padding keeps its size."""
     array, widths = call.array(), call.get(1, "pad_width")
-    if array is None or not isinstance(widths, Sequence):
+    pairs = widths.items if isinstance(widths, Sequence) else ()
+    if array is None or not pairs or not all(isinstance(one, Sequence) for one in pairs):
         return Array()
-    last = shapes.shape_of(widths.items[-1]) if widths.items else None
-    if last is None or any(
-        one is None or one.constant != 0 for one in last if one is None or one.is_constant
-    ):
-        return Array((), None)
-    return Array((array.axis(-1),), array.rank if not array.rank else None)
+    if array.rank is not None and array.rank != len(pairs):
+        return Array()  # one pair for all axes, or an error
+    sizes = array.known(len(pairs))
+    padded = [_padded(size, pair) for size, pair in zip(sizes, pairs, strict=True)]
+    return Array(tuple(padded), len(pairs) if len(pairs) > 1 else array.rank)
+
+
+def _padded(size: Dim, pair: Value) -> Dim:
+    ends = shapes.shape_of(pair)
+    if ends is None or len(ends) != 2 or size is None or None in ends:
+        return None
+    return ex.total([size, *(one for one in ends if one is not None)])
 
 
 def _glu(call: LibraryCall) -> Value:

@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from nnx_migrate.sizes.library.call import LibraryCall, Summaries
-from nnx_migrate.sizes.library.fallback import unmodelled
-from nnx_migrate.sizes.values import Class, Factories, Function, Partial, Unknown, Value, as_array
+from nnx_migrate.sizes.values import (
+    Class,
+    Factories,
+    Function,
+    Native,
+    Partial,
+    Unknown,
+    Value,
+    as_array,
+)
 
 
 def _partial(call: LibraryCall) -> Value:
@@ -28,15 +36,27 @@ def _first_argument(call: LibraryCall) -> Value:
     return call.args[0] if call.args else Unknown()
 
 
+def _wrapped(call: LibraryCall) -> Value:
+    """A function with the results of the given one; without it, what makes such a function."""
+    if call.args:
+        return call.args[0]
+    return Native(lambda args, _: args[0] if args else Unknown("a decorator of nothing"))
+
+
+# Wrappers that leave arguments and results as they are: of jax 0.10, jaxtyping 0.3, beartype 0.22,
+# typeguard 4.4 and functools.
+_SAME_FUNCTION = (
+    *("jax.jit", "jax.checkpoint", "jax.remat", "jax.custom_vjp", "jax.custom_jvp"),
+    *("jax.named_call", "jaxtyping.jaxtyped", "beartype.beartype", "typeguard.typechecked"),
+    *("functools.cache", "functools.lru_cache"),
+)
 ARRAYS: Summaries = {
     "dynamic_update_slice": lambda call: as_array(call.args[0]) or Unknown("update"),
     "dynamic_update_slice_in_dim": lambda call: as_array(call.args[0]) or Unknown("update"),
-    "scan": unmodelled,
 }
 SYMBOLS: Summaries = {
     "functools.partial": _partial,
-    "jax.jit": _first_argument,
-    "jax.checkpoint": _first_argument,
+    **dict.fromkeys(_SAME_FUNCTION, _wrapped),
     "jax.ad_checkpoint.checkpoint_name": _first_argument,
     "jax.device_put": _first_argument,
     "flax.core.freeze": _first_argument,

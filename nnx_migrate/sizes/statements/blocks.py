@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statements.assignment import assign
-from nnx_migrate.sizes.statements.branches import note_test, run_branch
+from nnx_migrate.sizes.statements.branches import run_branch
 from nnx_migrate.sizes.statements.flow import JUMP, NOTHING, RAISE, RETURN
 from nnx_migrate.sizes.statements.loops import run_loop
+from nnx_migrate.sizes.statements.matching import branches_of
+from nnx_migrate.sizes.statements.narrowing import assume, note_test
 from nnx_migrate.sizes.values import NONE, Function, Unknown, Value
 
 if TYPE_CHECKING:
@@ -61,6 +64,8 @@ def _run_one(
             return RETURN, NOTHING
         case ast.Raise():
             return RAISE, NOTHING
+        case ast.Assert(test=test):
+            assume(frame, test, holds=True)
         case ast.Break() | ast.Continue():
             return JUMP, NOTHING
         case ast.If():
@@ -68,6 +73,8 @@ def _run_one(
             ended = run_branch(interpreter, statement, frame)
             frame.tests = {k: v for k, v in frame.tests.items() if tests.get(k) is v}
             return ended
+        case ast.Match() if (branches := branches_of(statement)) is not None:
+            return _run_one(interpreter, branches, frame)
         case ast.For():
             return run_loop(interpreter, statement, frame), NOTHING
         case ast.While(test=test, body=body):
@@ -111,10 +118,5 @@ def _closure(interpreter: Interpreter, node: ast.FunctionDef, frame: Frame) -> V
     env = dict(frame.env)
     if frame.instance is not None:
         env["__instance__"] = frame.instance
-    symbols = [
-        interpreter.project.resolve(one.func if isinstance(one, ast.Call) else one, frame.scope)
-        for one in node.decorator_list
-    ]
-    if any(symbol not in ("jax.jit", "jax.vmap", "functools.partial") for symbol in symbols):
-        return Unknown("a decorated inner function")
-    return Function(node, frame.scope, env, None, frame.defined_in)
+    function = Function(node, frame.scope, env, None, frame.defined_in)
+    return decorated(interpreter, function, node.decorator_list, frame)

@@ -26,22 +26,28 @@ def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
             yield module.call, f"{ast.unparse(module.call.func)} is built in a while loop"
         elif isinstance(module, Instance) and module.info is study.root.info:
             yield module.call, "the class constructs itself"
-    for scope, call in _inner_calls(study.root):
+    for scope, call in _own_calls(study.root):
         symbol = study.interpreter.project.resolve(call.func, scope)
         if symbol in study.interpreter.project.linen and id(call) not in study.interpreter.built:
-            yield call, f"{symbol} is built in an inner function that could not be followed"
+            yield call, f"{symbol} is built where size inference did not come by"
 
 
-def _inner_calls(root: Instance) -> Iterator[tuple[Scope, ast.Call]]:
-    """Calls inside lambdas and inner functions of the methods, with the methods' scopes."""
+def _own_calls(root: Instance) -> Iterator[tuple[Scope, ast.Call]]:
+    """Calls in the methods of an instance, inner functions included, with the methods' scopes."""
     for cls in root.info.mro:
         for method in cls.methods.values():
-            scope = cls.scope.enter(method)
-            for inner in ast.walk(method):
-                if isinstance(inner, ast.Lambda | ast.FunctionDef) and inner is not method:
-                    for node in ast.walk(inner):
-                        if isinstance(node, ast.Call):
-                            yield scope, node
+            names = {ast.unparse(one) for one in method.decorator_list}
+            if not names & {"staticmethod", "classmethod"}:
+                scope = cls.scope.enter(method)
+                yield from ((scope, one) for one in _calls(method))
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Call):
+            yield child
+        if not isinstance(child, ast.ClassDef):
+            yield from _calls(child)
 
 
 def check_inherited(

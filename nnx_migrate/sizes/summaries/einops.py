@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+import string
 from collections.abc import Callable, Mapping
 
 from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.library import LibraryCall
-from nnx_migrate.sizes.values import Array, Static, Unknown, Value
+from nnx_migrate.sizes.values import Array, Static, Unknown, Value, as_array
 
 Dim = Expr | None
 _TOKEN = re.compile(r"\(([^)]*)\)|(\S+)")
@@ -92,9 +94,31 @@ def _is_whole(left: list[list[str]], axis: list[str], whole: list[int | None]) -
     return len(axis) > 0 and whole[0] is not None and left[whole[0]] == axis
 
 
+def _einsum(call: LibraryCall) -> Value:
+    """``einops.einsum(*tensors, pattern)``: axis names of several letters, apart by blanks."""
+    given = call.args[-1] if call.args else None
+    pattern = given.expr.constant if isinstance(given, Static) and given.expr.is_constant else None
+    if not isinstance(pattern, str) or pattern.count("->") != 1:
+        return Unknown("einsum of an unknown pattern")
+    left, right = pattern.split("->")
+    names = list(dict.fromkeys(re.findall(r"[^\W\d]\w*", pattern)))
+    letters = dict(zip(names, _LETTERS, strict=False))
+    if len(letters) != len(names) or re.search(r"[()\d]", pattern):
+        return Unknown("einsum of a pattern with groups")
+
+    def spelled(side: str) -> str:
+        return "".join(letters.get(one, one) for one in side.split())
+
+    inputs = ",".join(spelled(one) for one in left.split(","))
+    operands = [as_array(one) or Array() for one in call.args[:-1]]
+    return shapes.einsum(f"{inputs}->{spelled(right)}", operands)
+
+
+_LETTERS = string.ascii_letters
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
     "einops.rearrange": _output,
     "einops.repeat": _output,
     "einops.reduce": _output,
     "einops.einops.rearrange": _output,
+    "einops.einsum": _einsum,
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import textwrap
 
+import jax.numpy as jnp
 import pytest
+from flax import nnx
 
-from tests.rewrite.classes.support import converted, refusal
+from tests.rewrite.classes.support import converted, loaded, refusal
 
 
 def same(before: str, after: str) -> None:
@@ -179,3 +181,31 @@ def test_refused(statement: str, reason: str) -> None:
     )
     assert reason in found.reason
     assert found.recipe
+
+
+MATCH = """
+class M(nn.Module):
+  kind: str
+
+  def setup(self):
+    match self.kind:
+      case "a":
+        self.first = nn.Dense(3)
+      case _:
+        self.second = nn.LayerNorm()
+
+  def __call__(self, x):
+    match self.kind:
+      case "a":
+        return self.first(x)
+      case _:
+        return self.second(x)
+"""
+
+
+@pytest.mark.parametrize(("kind", "held"), [("a", {"first"}), ("b", {"second"})])
+def test_a_match_in_setup_builds_what_its_case_says(kind: str, held: set[str]) -> None:
+    with loaded(converted(MATCH), "matching") as module:
+        model = module.M(kind=kind, in_features=5, rngs=nnx.Rngs(0))
+        assert {name for name, _ in nnx.iter_children(model)} == held
+        assert model(jnp.ones((2, 5))).shape == (2, 3 if kind == "a" else 5)

@@ -1,0 +1,161 @@
+"""Functions run over an axis of their arguments: ``jax.vmap``, ``jax.lax.scan``, ``jax.tree.map``."""
+
+from __future__ import annotations
+
+from nnx_migrate.sizes.library.axes import inserted
+from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.shapes import agreed
+from nnx_migrate.sizes.values import (
+    NONE,
+    Array,
+    Native,
+    Record,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    as_array,
+    is_none,
+)
+
+
+def _vmap(call: LibraryCall) -> Value:
+    """``jax.vmap(function, in_axes=0, out_axes=0)`` over one axis that is known."""
+    function = call.get(0, "fun")
+    if function is None:
+        return Unknown("vmap of nothing")
+    axes, out = call.get(1, "in_axes"), call.number(2, "out_axes", 0)
+
+    def mapped(args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+        taken = _axis_of_each(axes, len(args))
+        if taken is None or out is None:
+            return Unknown("vmap over axes nobody knows")
+        inner = [_without(one, axis) for one, axis in zip(args, taken, strict=True)]
+        named = {key: _without(one, 0) for key, one in kwargs.items()}
+        values = [*inner, *named.values()]
+        if any(one is None for one in values):
+            return Unknown("vmap over a value nobody knows")
+        given = tuple(one for one in inner if one is not None)
+        known = {key: one for key, one in named.items() if one is not None}
+        size = _mapped_size(
+            [*zip(args, taken, strict=True), *((one, 0) for one in kwargs.values())]
+        )
+        return _with(_run(call, function, given, known), out, size)
+
+    return Native(mapped)
+
+
+def _run(
+    call: LibraryCall,
+    function: Value,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value] | None = None,
+) -> Value:
+    """Call the function inside; what it builds there would be built under the transformation."""
+    interpreter, before = call.interpreter, set(call.interpreter.built)
+    result = interpreter.call(function, args, kwargs or {}, call.node, call.frame)
+    for key, module in interpreter.built.items():
+        if key not in before and module.call is not None:
+            reason = f"a submodule is built inside {call.symbol}, where Linen builds none"
+            interpreter.problems.append((module.call, reason))
+    return result
+
+
+def _axis_of_each(axes: Value | None, count: int) -> list[int | None] | None:
+    """The mapped axis of every argument; None for one that is not mapped."""
+    if axes is None:
+        return [0] * count
+    parts = list(axes.items) if isinstance(axes, Sequence) else [axes] * count
+    if len(parts) != count:
+        return None
+    found: list[int | None] = []
+    for one in parts:
+        constant = one.expr.constant if isinstance(one, Static) and one.expr.is_constant else "?"
+        if constant is not None and not isinstance(constant, int):
+            return None
+        found.append(constant)
+    return found
+
+
+def _without(value: Value, axis: int | None) -> Value | None:
+    """A value inside the mapped function; None when that is not known."""
+    if axis is None or is_none(value):
+        return value
+    if isinstance(value, Sequence):
+        items = [_without(one, axis) for one in value.items]
+        known = tuple(one for one in items if one is not None)
+        return Sequence(known, value.is_list) if len(known) == len(items) else None
+    array = as_array(value)
+    if array is None or axis < 0:
+        return None
+    if array.rank is None:  # counted from the end, the sizes after the axis stay what they are
+        return Array(array.tail, None, array.path) if axis == 0 else Array((array.axis(-1),), None)
+    sizes = list(array.known(array.rank))
+    if axis >= array.rank:
+        return None
+    del sizes[axis]
+    return Array(tuple(sizes), array.rank - 1)
+
+
+def _mapped_size(arguments: list[tuple[Value, int | None]]) -> Dim:
+    """Size of the mapped axis, as some argument shows it."""
+    pairs = [(as_array(one), axis) for one, axis in arguments if axis is not None]
+    return agreed([array.axis(axis) for array, axis in pairs if array and array.rank is not None])
+
+
+def _with(value: Value, axis: int, size: Dim = None) -> Value:
+    """A result of the mapped function, with the mapped axis of ``size``."""
+    if isinstance(value, Sequence):
+        return Sequence(tuple(_with(one, axis, size) for one in value.items), value.is_list)
+    if isinstance(value, Record):
+        return Record({key: _with(one, axis, size) for key, one in value.entries.items()})
+    array = as_array(value)
+    if array is None:
+        return Array((size,), 1) if isinstance(value, Static) and value != NONE else value
+    if array.rank is None and axis == 0:
+        return Array(array.tail, None, array.path)
+    return inserted(array, axis, size)
+
+
+def _scan(call: LibraryCall) -> Value:
+    """``jax.lax.scan(f, init, xs)``: the carry keeps its shape, the outputs are stacked."""
+    function, carry, over = call.get(0, "f"), call.get(1, "init"), call.get(2, "xs")
+    if function is None or carry is None:
+        return Unknown("scan of unknown values")
+    item = NONE if over is None or is_none(over) else _without(over, 0)
+    if item is None:
+        return Sequence((carry, Unknown("what a scan stacks")))
+    result = _run(call, function, (carry, item))
+    stacked: Value = Unknown("what a scan stacks")
+    if isinstance(result, Sequence) and len(result.items) == 2:
+        stacked = NONE if is_none(result.items[1]) else _with(result.items[1], 0)
+    return Sequence((carry, stacked))
+
+
+def _tree_map(call: LibraryCall) -> Value:
+    """``jax.tree.map(f, tree)`` of one array, or of a tuple or dict of arrays."""
+    function, tree = call.get(0, "f"), call.get(1, "tree")
+    if function is None or tree is None or len(call.args) > 2:
+        return Unknown("a tree map of several trees")
+
+    def over(value: Value) -> Value:
+        match value:
+            case Sequence(items=items):
+                return Sequence(tuple(map(over, items)), value.is_list)
+            case Record(entries=entries, default=None):
+                return Record({key: over(one) for key, one in entries.items()})
+        array = as_array(value)
+        if array is None:
+            return value if is_none(value) else Unknown("a tree map of an unknown value")
+        return _run(call, function, (array,))
+
+    return over(tree)
+
+
+SYMBOLS: Summaries = {
+    "jax.vmap": _vmap,
+    "jax.lax.scan": _scan,
+    "jax.tree.map": _tree_map,
+    "jax.tree_util.tree_map": _tree_map,
+    "jax.tree_map": _tree_map,
+}
