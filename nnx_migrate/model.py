@@ -93,6 +93,10 @@ class SizeArgument:
     ``__call__``/``x``/-1. ``submodule`` is set instead when the size is the ``axis`` of the first
     argument of the submodule at that scope path. An ``optional`` size belongs to submodules that
     only some calls reach: its default is None, and callers that never reach them leave it out.
+
+    ``each`` names a size argument of submodules (``in_features`` of built-in layers): then the value
+    is a dict from the scope names of the direct submodules to that size of each. With ``submodule``
+    it is the dict that this submodule needs.
     """
 
     name: str
@@ -101,6 +105,7 @@ class SizeArgument:
     axis: int | None = -1  # None: the whole shape, as a tuple
     submodule: str | None = None
     optional: bool = False
+    each: str | None = None
 
 
 @dataclass(frozen=True)

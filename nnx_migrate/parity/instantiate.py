@@ -100,7 +100,7 @@ class _Builder(pickle.Unpickler):
             )
         arguments = _arguments(cls, linen_class, values, entry)
         sizes, missing = sizes_for(
-            cls, arguments, entry, self._description.calls, path, linen_class
+            cls, arguments, entry, self._description.calls, path, linen_class, self._maps
         )
         if missing:
             raise CannotCross(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from nnx_migrate.model import ClassMap, SizeArgument
 from nnx_migrate.parity.calls import Call, Shape
 
-Size = int | tuple[int, ...]
+Size = int | tuple[int, ...] | dict[str, "Size"]
+Maps = Mapping[str, ClassMap]  # by Linen class
 
 # Names that the factories of nnx_migrate.nn give to sizes, with the argument that decides them.
 _CONVENTIONS = {
     "in_features": SizeArgument("in_features"),
-    "input_shape": SizeArgument("input_shape", argument="inputs", axis=None),
+    "input_shape": SizeArgument("input_shape", axis=None),
+    "in_shape": SizeArgument("in_shape", axis=None),
     "in_kv_features": SizeArgument("in_kv_features", argument="inputs_k"),
 }
 
@@ -25,6 +28,7 @@ _BUILT_IN = {
     "flax.linen.linear.ConvLocal": ("input_shape",),
 }
 
+_NO_MAPS: Maps = MappingProxyType({})
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
@@ -54,18 +58,20 @@ def sizes_for(
     calls: Sequence[Call],
     path: tuple[str, ...] | None,
     linen_class: str,
+    maps: Maps = _NO_MAPS,
 ) -> tuple[dict[str, Size], tuple[str, ...]]:
     """Return the traced sizes to pass, and the names of required ones that the trace lacks.
 
     ``given`` are the constructor arguments that are already known (fields). ``path`` is the scope
-    path of the module, or None when only its class is known.
+    path of the module, or None when only its class is known. ``maps`` tell which sizes submodules
+    of the project's classes take.
     """
     wanted = _wanted(parameters_of(constructor), set(given), class_map)
     wanted += [(_CONVENTIONS[name], False) for name in _BUILT_IN.get(linen_class, ())]
     found: dict[str, Size] = {}
     missing = []
     for size, required in wanted:
-        value = _value(size, calls, path, linen_class)
+        value = _value(size, calls, path, linen_class, maps)
         if value is not None:
             found[size.name] = value
         elif required:
@@ -103,9 +109,17 @@ def _by_name(name: str) -> SizeArgument | None:
 
 
 def _value(
-    size: SizeArgument, calls: Sequence[Call], path: tuple[str, ...] | None, linen_class: str
+    size: SizeArgument,
+    calls: Sequence[Call],
+    path: tuple[str, ...] | None,
+    linen_class: str,
+    maps: Maps,
 ) -> Size | None:
     """Return one size, or None when the trace lacks it or gives several answers."""
+    if size.each is not None:
+        paths = {call.path for call in calls if call.class_name == linen_class}
+        answers = [_by_scope(size, calls, one, maps) for one in ([path] if path else paths or [()])]
+        return answers[0] if all(one == answers[0] for one in answers) else None
     if size.submodule is not None:
         target = (path or ()) + tuple(size.submodule.replace("/", ".").split("."))
         own, exact = [call for call in calls if call.path == target], True
@@ -124,6 +138,29 @@ def _value(
     if not values or (not exact and len(set(values)) > 1):
         return None
     return values[0]
+
+
+def _by_scope(
+    size: SizeArgument, calls: Sequence[Call], path: tuple[str, ...], maps: Maps
+) -> dict[str, Size]:
+    """Return a size of every direct submodule that has it, by scope name."""
+    parent = path + (tuple(size.submodule.replace("/", ".").split(".")) if size.submodule else ())
+    found: dict[str, Size] = {}
+    for call in calls:
+        if call.path[:-1] != parent or not call.path or call.path[-1] in found:
+            continue
+        of_child = _size_of_child(size.each or "", call.class_name, maps)
+        value = _value(of_child, calls, call.path, call.class_name, maps) if of_child else None
+        if value is not None:
+            found[call.path[-1]] = value
+    return found
+
+
+def _size_of_child(name: str, linen_class: str, maps: Maps) -> SizeArgument | None:
+    entry = maps.get(linen_class)
+    if entry is not None:
+        return next((one for one in entry.size_arguments if one.name == name), None)
+    return _CONVENTIONS.get(name) if linen_class.startswith("flax.linen.") else None
 
 
 def _first(call: Call) -> Shape | None:

@@ -78,19 +78,24 @@ class Analysis:
         return self.done[name]
 
     def _study(self, info: ClassInfo) -> ClassSizes:
-        root = Instance(info, {}, None, None)
-        interpreter = Interpreter(self.project, root)
-        root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
         try:
-            output = _run_methods(interpreter, info, root)
-            exported = info.name in self._exported
-            return finish(Study(interpreter, root, output, self.sizes_of, exported))
+            study, sizes = self._once(info, names_entries=True)
+            return self._once(info, names_entries=False)[1] if study.unplaced else sizes
         except (TooDeep, RecursionError) as problem:
             return ClassSizes(problems=((info.node, f"size inference gave up: {problem}"),))
         except Exception as bug:  # ours: it must not take the other classes down with it
             if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
                 raise
             return ClassSizes(problems=((info.node, f"size inference failed: {bug!r}"),))
+
+    def _once(self, info: ClassInfo, *, names_entries: bool) -> tuple[Study, ClassSizes]:
+        """One run; ``names_entries`` gives unknown sizes at a loop's start an argument each."""
+        root = Instance(info, {}, None, None)
+        interpreter = Interpreter(self.project, root, names_entries=names_entries)
+        root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
+        output = _run_methods(interpreter, info, root)
+        study = Study(interpreter, root, output, self.sizes_of, info.name in self._exported)
+        return study, finish(study)
 
     @cached_property
     def _exported(self) -> frozenset[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.lists import MUTATING, hold, list_method
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     NONE,
@@ -16,6 +17,7 @@ from nnx_migrate.sizes.values import (
     Array,
     Choice,
     Class,
+    Extended,
     Function,
     Instance,
     Library,
@@ -187,14 +189,16 @@ def call_method(
                 call_method(interpreter, one, name, args, kwargs, node, frame)
                 for one in base.options
             ]
+            if name in MUTATING and any(isinstance(one, Sequence) for one in base.options):
+                hold(Unknown("one of several lists, changed"), node, frame)
             result = values[0]
             for other in values[1:]:
                 result = join(None, result, other)
             return result
         case Record():
             return _record_method(interpreter, base, name, args, kwargs, node)
-        case Sequence() | Repeated():
-            return _sequence_method(base, name, args, node, frame)
+        case Sequence() | Repeated() | Extended():
+            return list_method(base, name, args, node, frame)
         case Static(expr=expr):
             return _static_method(expr, name, args, kwargs)
         case Library(symbol="<super>"):
@@ -284,22 +288,6 @@ def _record_method(
     if name in base.entries:
         return interpreter.call_value(base.entries[name], args, kwargs, node)
     return Unknown(f"dict method {name}")
-
-
-def _sequence_method(
-    base: Value, name: str, args: tuple[Value, ...], node: ast.Call, frame: Frame
-) -> Value:
-    """List methods; ``append`` and ``extend`` rebind the name or attribute that holds the list."""
-    if not isinstance(base, Sequence) or name not in ("append", "extend") or len(args) != 1:
-        return Unknown(f"sequence method {name}")
-    added = args if name == "append" else args[0].items if isinstance(args[0], Sequence) else None
-    longer = Sequence((*base.items, *added), is_list=True) if added is not None else Unknown()
-    holder = node.func.value if isinstance(node.func, ast.Attribute) else None
-    if isinstance(holder, ast.Name):
-        frame.env[holder.id] = longer
-    elif isinstance(holder, ast.Attribute) and frame.instance is not None:
-        frame.instance.attributes[holder.attr] = longer
-    return NONE
 
 
 def _static_method(

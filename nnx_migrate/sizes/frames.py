@@ -23,6 +23,7 @@ class Frame:
     own: bool = False  # code of the root class itself
     returns: list[tuple[Expr | None, Value]] = field(default_factory=list)
     depth: int = 0  # conditions that were already open when the function started
+    jumps: list[dict[str, Value]] = field(default_factory=list)  # locals at break and continue
     tests: dict[str, ast.expr] = field(default_factory=dict)  # local name -> the test it holds
 
 

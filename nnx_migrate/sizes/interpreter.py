@@ -69,6 +69,8 @@ class Interpreter:
     symbols: set[str] = field(default_factory=set)  # names of carried sizes
     unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
+    journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls
+    names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     depth: int = 0
     steps: int = 0
 
@@ -110,7 +112,9 @@ class Interpreter:
         if module.owner is not None:
             conditions = tuple(self.conditions)
             use = Use(module, sizes, conditions, self.primary, method, arguments or {})
-            module.owner.records.setdefault(id(module.call), []).append(use)
+            uses = module.owner.records.setdefault(id(module.call), [])
+            uses.append(use)
+            self.journal.append(uses)
 
     # ---- syntax
 

@@ -14,6 +14,10 @@ from enum import StrEnum
 
 from nnx_migrate.model import SizeArgument
 
+# In a size of a site: the scope name of the submodule that is being built. Whoever writes the
+# constructor call binds a local of this name first.
+SCOPE_NAME = "scope_name"
+
 
 class SiteKind(StrEnum):
     """How the submodule that a call builds is chosen."""

@@ -60,6 +60,10 @@ def in_features(result: ClassSizes) -> list[str | None]:
     return [site.sizes.get("in_features") for site in ordered]
 
 
+# The size of a submodule that is looked up by its scope name: nobody knows it.
+BY_NAME = "in_features_of[scope_name]"
+
+
 def arguments(result: ClassSizes) -> list[str]:
     """Names of the new constructor arguments."""
     return [one.name for one in result.new_arguments]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nnx_migrate.sizes import ClassSizes
-from tests.sizes.inference import sizes_of
+from tests.sizes.inference import BY_NAME, in_features, sizes_of
 
 MLP = """
 class MLP(nn.Module):
@@ -39,11 +39,12 @@ def test_the_argument_names_the_first_submodule_of_a_counted_name() -> None:
     assert arguments(found) == [("input_x_features", "hidden_0")]
 
 
-def test_a_name_that_the_loop_does_not_count_is_refused() -> None:
+def test_without_the_name_of_the_first_submodule_every_size_is_asked_by_name() -> None:
     found = sizes_of(MLP.format(name=", name=f'hidden_{size}'"), "MLP")
-    assert [text for _, text in found.problems] == [
-        "the input_x_features at a loop's start is unknown"
+    assert [(one.name, one.each) for one in found.new_arguments] == [
+        ("in_features_of", "in_features")
     ]
+    assert in_features(found) == [BY_NAME]
 
 
 def test_a_loop_variable_of_another_class_is_its_last_value_afterwards() -> None:
@@ -54,7 +55,7 @@ def test_a_loop_variable_of_another_class_is_its_last_value_afterwards() -> None
 
 
 @pytest.mark.parametrize("built", ["nn.Dense(size)(x)", "nn.Dense(size)(x) + 1"])
-def test_a_loop_that_makes_its_array_unknown_is_refused(built: str) -> None:
+def test_a_loop_that_makes_its_array_unknown_asks_sizes_by_name(built: str) -> None:
     source = f"""
 class Model(nn.Module):
     sizes: tuple
@@ -64,9 +65,7 @@ class Model(nn.Module):
             x = mystery({built})
         return x
 """
-    assert [text for _, text in sizes_of(source).problems] == [
-        "the size of x after the loop is unknown"
-    ]
+    assert in_features(sizes_of(source)) == [BY_NAME]
 
 
 def test_an_array_that_becomes_unknown_and_gives_no_size_is_no_matter() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.sizes.inference import carried, compact, in_features, problems, sites, sizes_of
+from tests.sizes.inference import BY_NAME, carried, compact, in_features, problems, sites, sizes_of
 
 
 def test_a_loop_over_widths_carries_the_size_from_round_to_round() -> None:
@@ -58,18 +58,19 @@ def test_a_list_of_setup_carries_through_the_loop_that_calls_it() -> None:
     assert sites(result)["nn.Dense(2)"] == {"in_features": "self.widths[-1]"}
 
 
-def test_a_size_that_a_loop_makes_unknown_is_a_problem() -> None:
+def test_a_size_that_a_loop_makes_unknown_is_asked_by_name() -> None:
     body = "for i in range(self.n):\n    x = self.fn(x, 1)\n    x = nn.Dense(3)(x)\nreturn x"
     result = sizes_of(compact(body, "fn: Callable;n: int = 2"))
-    assert problems(result) == [
-        "the in_features of this submodule is unknown and it is built in a loop"
+    assert in_features(result) == [BY_NAME]
+    assert [(one.name, one.each, one.axis) for one in result.new_arguments] == [
+        ("in_features_of", "in_features", -1)
     ]
 
 
 def test_a_generator_is_not_followed() -> None:
     text = compact("for y in self.parts(x):\n    x = nn.Dense(3)(y)\nreturn x")
     text += "\n    def parts(self, x):\n        yield x\n"
-    assert problems(sizes_of(text)) != []
+    assert in_features(sizes_of(text)) == [BY_NAME]
 
 
 def test_a_submodule_built_in_a_while_loop_is_a_problem() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import numpy as np
 from flax import linen, nnx, traverse_util
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 import nnx_migrate
-from nnx_migrate.model import SizeArgument
+from nnx_migrate.model import ClassMap
+from nnx_migrate.parity.calls import record_calls
+from nnx_migrate.parity.sizing import sizes_for
 from nnx_migrate.sizes import analyse
 from nnx_migrate.source.project import Project, parse
 
@@ -52,11 +55,22 @@ def statements(draw: st.DrawFn, depth: int = 0) -> list[str]:
                 [f"for i in range({draw(st.integers(1, 3))}):", *body],
                 ["for w in self.widths:", "    x = nn.Dense(w)(x)", *body],
                 ["for w in self.widths:", "    x = nn.Dense(w + 1)(x)"],
+                ["for f in (nn.relu, nn.gelu):", *body, f"    x = f(nn.Dense({width})(x))"],
+                ["k = 1", "for i in range(3):", "    x = nn.Dense(k)(x)", "    k = k + 2"],
+                ["for w in self.widths:", "    x = jnp.swapaxes(nn.Dense(w)(x), 1, 2)"],
+                ["past = [x]", "for w in self.widths:", *_GROWS],
+                ["past = []", "for w in self.widths:", *_KEEPS, *_TAKES],
             ]
             lines += draw(st.sampled_from(blocks))
     return lines
 
 
+_GROWS = [
+    "    x = nn.Dense(w)(jnp.concatenate(past, axis=-1))",
+    "    past.append(x)",
+]
+_KEEPS = ["    x = nn.Dense(w)(x)", "    past.append(x)"]
+_TAKES = ["for w in self.widths:", "    x = nn.Dense(w)(jnp.concatenate([x, past.pop()], axis=-1))"]
 _THREE = ["if x.ndim == 2:", "    x = x[:, None]"]
 
 
@@ -102,14 +116,17 @@ def traced(text: str, x: jax.ShapeDtypeStruct) -> tuple[Any, dict[str, tuple[int
     return output, shapes(variables.get("params", {}))
 
 
-def given_size(
-    argument: SizeArgument, x: jax.ShapeDtypeStruct, params: dict[str, tuple[int, ...]]
-) -> Any:
-    """What a caller passes: a size of the input, or what a Linen trace shows of a submodule."""
-    if argument.submodule is None:
-        return x.shape if argument.axis is None else x.shape[argument.axis]
-    names = (f"{argument.submodule}/{leaf}" for leaf in ("kernel", "scale", "Dense_0/kernel"))
-    return next(params[name][0] for name in names if name in params)
+def sizes_of(text: str, migrated: Any, x: jax.ShapeDtypeStruct) -> dict[str, Any]:
+    """What parity hands in: sizes that a Linen trace shows."""
+    found = analyse(Project({"generated": parse("generated", "generated.py", text)}))
+    maps = {
+        name: ClassMap(name, name, size_arguments=one.new_arguments) for name, one in found.items()
+    }
+    name = "generated.Model"
+    calls = record_calls(run(text)["Model"](), (np.ones(x.shape, x.dtype),), {})
+    sizes, missing = sizes_for(migrated, ("flag", "widths"), maps[name], calls, (), name, maps)
+    assert missing == ()
+    return sizes
 
 
 @settings(
@@ -129,12 +146,8 @@ def test_migrated_networks_have_the_parameters_linen_makes(
     if {one.outcome.value for one in result.classes} != {"rewritten"}:
         assert all(one.reason for one in result.classes if one.outcome.value == "refused")
         return
-    new = analyse(Project({"m": parse("m", "m.py", text)}))["m.Model"].new_arguments
-    # loops and conditions shift Linen's automatic names: such a name means no one site here
-    shifts = "if self.flag" in text or "for " in text
-    assume(not shifts or all(one.submodule is None for one in new))
-    sizes = {one.name: given_size(one, x, params) for one in new}
     migrated = run(result.code)["Model"]
+    sizes = sizes_of(text, migrated, x)
     model = nnx.eval_shape(lambda: migrated(**sizes, rngs=nnx.Rngs(0)))
     found = nnx.to_pure_dict(nnx.state(model, nnx.Param))
     assert shapes(found) == params

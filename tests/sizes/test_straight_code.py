@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import arguments, compact, dims, in_features, problems, sites, sizes_of
+from tests.sizes.inference import (
+    BY_NAME,
+    arguments,
+    compact,
+    dims,
+    in_features,
+    problems,
+    sites,
+    sizes_of,
+)
 
 HEAD = "return nn.Dense(3)(x)"
 
@@ -201,15 +210,20 @@ def test_branches_of_a_call_argument_that_agree_give_a_size() -> None:
 
 
 def test_branches_of_a_call_argument_that_disagree_give_an_opaque_argument() -> None:
+    body = "if train:\n    x = nn.Dense(8)(x)\nelse:\n    x = nn.Dense(4)(x)\n"
+    result = sizes_of(compact(body + "return nn.Dense(3, name='head')(x)", arguments="x, train"))
+    opaque = next(one for one in result.new_arguments if one.submodule)
+    assert (opaque.name, opaque.submodule, opaque.optional) == ("head_in_features", "head", False)
+    assert sites(result)["nn.Dense(3, name='head')"]["in_features"] == "head_in_features"
+
+
+def test_an_unknown_size_is_asked_by_name_when_branches_decide_linens_number() -> None:
     body = "if train:\n    x = nn.Dense(8)(x)\nelse:\n    x = nn.Dense(4)(x)\n" + HEAD
     result = sizes_of(compact(body, arguments="x, train"))
-    opaque = next(one for one in result.new_arguments if one.submodule)
-    assert (opaque.name, opaque.submodule, opaque.optional) == (
-        "Dense_2_in_features",
-        "Dense_2",
-        False,
-    )
-    assert sites(result)["nn.Dense(3)"]["in_features"] == "Dense_2_in_features"
+    assert [(one.name, one.each) for one in result.new_arguments if one.each] == [
+        ("in_features_of", "in_features")
+    ]
+    assert sites(result)["nn.Dense(3)"]["in_features"] == BY_NAME
 
 
 def test_a_size_that_only_some_calls_reach_is_optional() -> None:

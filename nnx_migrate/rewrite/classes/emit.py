@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.layout import Layout, shifted, wrapped
 from nnx_migrate.rewrite.classes.naming import COUNTER, Name
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.sizes.result import Carried
+from nnx_migrate.sizes.result import SCOPE_NAME, Carried, Site
 
 
 def is_attribute_name(name: str) -> bool:
@@ -60,6 +60,11 @@ def assignment(name: Name, value: str, receiver: str, render: Callable[[ast.AST]
     if name.literal is not None and is_attribute_name(name.literal):
         return f"{receiver}.{name.literal} = {value}"
     return f"setattr({receiver}, {name_text(name, render)}, {value})"
+
+
+def asks_its_name(site: Site) -> bool:
+    """Whether a size of the submodule is looked up under its scope name."""
+    return any(f"[{SCOPE_NAME}]" in text for text in site.sizes.values())
 
 
 @dataclass
@@ -134,11 +139,14 @@ class Emitter:
         value = shifted(value, self.origin(item.call), indent, self.layout.newline)
         temporary = self.temporaries.get(id(item.call))
         lines = []
+        site = item.site
+        if site is not None and asks_its_name(site):
+            lines.append(f"{indent}{SCOPE_NAME} = {name_text(name, render)}")
+            name = name if name.literal is not None else Name(text=SCOPE_NAME)
         if temporary is not None:
             lines.append(f"{indent}{temporary} = {value}")
             value = temporary
         lines.append(indent + assignment(name, value, self.receiver, render))
-        site = item.site
         if site is not None and site.out_variable is not None:
             built = temporary or reference(name, self.receiver, render)
             width = f"nnm.out_features({built}, {site.sizes['in_features']})"

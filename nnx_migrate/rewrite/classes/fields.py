@@ -254,4 +254,11 @@ def signature(
 
 def _size_annotation(one: SizeArgument) -> str:
     kind = "int" if one.axis is not None else "tuple[int, ...]"
+    if one.each is not None:  # the same for the dict that each submodule needs
+        kind = _dict_of(one.each, kind)
     return f": {kind} | None = None" if one.optional else f": {kind}"
+
+
+def _dict_of(each: str, kind: str) -> str:
+    inner = each.removesuffix("_of")
+    return f"dict[str, {kind if inner == each else _dict_of(inner, kind)}]"

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from nnx_migrate.rewrite.classes.attributes import Attribute
 from nnx_migrate.rewrite.classes.construct import Builder
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.emit import asks_its_name
 from nnx_migrate.rewrite.classes.evaluation import own_bound_names
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.layout import Layout, indent_of, wrapped
 from nnx_migrate.rewrite.classes.lists import ComprehensionLoop, comprehension_loop
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -94,7 +95,11 @@ class Structures:
                 lines.append(f"{inner}{collect}.append({renderer.render(loop.node.elt)})")
             else:
                 value = self.builder(loop.item, renderer)
-                stored = f"setattr(self, {loop.name_text(renderer)}, {value})"
+                name = loop.name_text(renderer)
+                if loop.item.site is not None and asks_its_name(loop.item.site):
+                    lines.append(f"{inner}{SCOPE_NAME} = {name}")
+                    name = SCOPE_NAME
+                stored = f"setattr(self, {name}, {value})"
                 lines.append(wrapped(inner + stored, inner, self.layout))
             lines += [f"{inner}{one.name} = {one.after}" for one in carried]
             if collect is not None:

@@ -12,6 +12,7 @@ from nnx_migrate.rewrite.classes.layout import Layout
 from nnx_migrate.rewrite.classes.text import without_gone
 from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.rewrite.rules.base import IMPORT_LINES
+from nnx_migrate.sizes.result import SCOPE_NAME
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -47,6 +48,14 @@ def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> 
     for node in ast.walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found = node.id in known or cls.scope.lookup(node.id) is not None
+            if not found and node.id == SCOPE_NAME:
+                raise Refused(
+                    cls.node,
+                    "a size that differs from submodule to submodule is needed where the name of"
+                    " the submodule is not known",
+                    "give the submodule a name= or its sizes as fields",
+                    "sizes",
+                )
             if not found and not cls.module.stars:
                 raise Refused(
                     cls.node,

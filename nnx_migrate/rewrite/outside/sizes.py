@@ -73,6 +73,7 @@ def sizes_of_call(
             if one.optional:
                 continue
             source = f"{one.method}'s {one.argument}" if one.argument else one.submodule
+            source = source or "its submodules by name"
             raise Unknown(f"the size {one.name} (of {source}) does not show in this call")
         texts[one.name] = dimension(value, one.axis, resolve)
         reads.append(value)

@@ -11,7 +11,7 @@ from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statements.assignment import assign
 from nnx_migrate.sizes.statements.branches import run_branch
 from nnx_migrate.sizes.statements.flow import JUMP, NOTHING, RAISE, RETURN
-from nnx_migrate.sizes.statements.loops import run_loop
+from nnx_migrate.sizes.statements.loops import run_loop, run_while
 from nnx_migrate.sizes.statements.matching import branches_of
 from nnx_migrate.sizes.statements.narrowing import assume, note_test
 from nnx_migrate.sizes.values import NONE, Function, Unknown, Value
@@ -67,6 +67,7 @@ def _run_one(
         case ast.Assert(test=test):
             assume(frame, test, holds=True)
         case ast.Break() | ast.Continue():
+            frame.jumps.append(dict(frame.env))
             return JUMP, NOTHING
         case ast.If():
             tests = dict(frame.tests)
@@ -77,10 +78,8 @@ def _run_one(
             return _run_one(interpreter, branches, frame)
         case ast.For():
             return run_loop(interpreter, statement, frame), NOTHING
-        case ast.While(test=test, body=body):
-            interpreter.evaluate(test, frame)
-            with interpreter.under(None):
-                run(interpreter, body, frame)
+        case ast.While():
+            run_while(interpreter, statement, frame)
         case ast.With(items=items, body=body):
             for item in items:
                 entered = interpreter.evaluate(item.context_expr, frame)

@@ -1,177 +1,131 @@
-"""Sizes that a loop carries from round to round."""
+"""Last sizes that a loop carries from round to round, in local variables of ``__init__``."""
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.frames import Frame, Loop
-from nnx_migrate.sizes.interpreter import OUT_VARIABLE
-from nnx_migrate.sizes.statements.assignment import assign
-from nnx_migrate.sizes.values import Argument, Array, Choice, Record, Unknown, Value, as_array
+from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
+from nnx_migrate.sizes.statements.entry import Entry, Rounds, last_of, lose, weakened
+from nnx_migrate.sizes.values import Array, Value, as_array
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
-
-
-def run_round(
-    interpreter: Interpreter, statement: ast.For, frame: Frame, value: Value, loop: Loop
-) -> None:
-    """Run the body of a loop once."""
-    interpreter.loops.append(loop)
-    try:
-        assign(interpreter, statement.target, value, frame)
-        interpreter.run(statement.body, frame)
-    finally:
-        interpreter.loops.pop()
 
 
 @dataclass(frozen=True)
 class _Snapshot:
     """What the interpreter had noted before a loop ran."""
 
-    records: dict[int, int]
+    calls: int
     statics: dict[int, str | None]
     carried: dict[int, list[tuple[str, Expr, Expr]]]
+    problems: int
 
 
-def take_snapshot(interpreter: Interpreter) -> _Snapshot:
-    """What the interpreter has noted so far."""
+def _snapshot(interpreter: Interpreter) -> _Snapshot:
     return _Snapshot(
-        {key: len(uses) for key, uses in interpreter.root.records.items()},
+        len(interpreter.journal),
         dict(interpreter.statics),
         {key: list(entries) for key, entries in interpreter.carried.items()},
+        len(interpreter.problems),
     )
 
 
-def restore_to(interpreter: Interpreter, before: _Snapshot) -> None:
-    """Forget what was noted since a snapshot."""
-    for key, uses in interpreter.root.records.items():
-        del uses[before.records.get(key, 0) :]
+def _restore(interpreter: Interpreter, before: _Snapshot) -> None:
+    while len(interpreter.journal) > before.calls:
+        interpreter.journal.pop().pop()
     interpreter.statics = dict(before.statics)
     interpreter.carried = {key: list(entries) for key, entries in before.carried.items()}
+    del interpreter.problems[before.problems :]
 
 
-def keep_last(start: dict[str, Value], env: dict[str, Value], name: str) -> None:
-    """An array whose last size the loop does not change keeps the one it had."""
-    old, new = as_array(start[name]), as_array(env.get(name, start[name]))
-    if old is not None and new is not None and name in env and new.axis(-1) != old.axis(-1):
-        env[name] = new.with_last(old.axis(-1))
+def settled_entry(rounds: Rounds) -> Entry:
+    """Run rounds until their end agrees with their start; the last run is the one that counts."""
+    interpreter, before = rounds.interpreter, _snapshot(rounds.interpreter)
+    entry, settled = Entry(dict(rounds.frame.env)), set[str]()
+    while True:
+        _restore(interpreter, before)
+        begun = entry.env()
+        if entry.symbols:
+            interpreter.carrying.append(rounds.statement)
+        try:
+            ends = rounds.run(begun)
+        finally:
+            if entry.symbols:
+                interpreter.carrying.pop()
+        changed = [weakened(rounds, entry, begun, end) for end in ends]
+        moved = _moved(entry, begun, ends)
+        if not any(changed) and not _follow(rounds, entry, ends, moved, settled):
+            return entry
 
 
-def _check_record(problems: list[str], name: str, before: Record, after: Record) -> None:
-    """Sizes inside a structure are not carried: a loop that changes them is not understood."""
-    for key, value in before.entries.items():
-        old, new = as_array(value), as_array(after.entries.get(key, value))
-        if old is not None and new is not None and old.axis(-1) != new.axis(-1):
-            problems.append(f"the loop changes the size of {name}.{key}")
-
-
-def moved_sizes(
-    before: dict[str, Value], after: dict[str, Value], problems: list[str]
-) -> frozenset[str]:
-    """Arrays whose last size the loop changes."""
+def _moved(entry: Entry, begun: dict[str, Value], ends: list[dict[str, Value]]) -> set[str]:
+    """Arrays whose known last size some round changes."""
     found = set()
-    for name, value in before.items():
-        latest = after.get(name, value)
-        if isinstance(value, Record) and isinstance(latest, Record):
-            _check_record(problems, name, value, latest)
-        old, new = as_array(value), as_array(latest)
-        if old is None or new is None or isinstance(latest, Argument):
-            continue
-        if old.axis(-1) != new.axis(-1) and old.axis(-1) is not None:
-            found.add(name)
-    return frozenset(found)
+    for name, old in entry.values.items():
+        first = last_of(begun[name])
+        if as_array(old) is not None and first is not None:
+            lasts = [last_of(end.get(name, old)) for end in ends]
+            if name in entry.symbols or any(last != first for last in lasts):
+                found.add(name)
+    return found
 
 
-def lost_sizes(start: dict[str, Value], frame: Frame) -> frozenset[str]:
-    """Arrays that the loop turns into values nobody knows: later rounds meet another size."""
-    if not frame.own:
-        return frozenset()
-    found = set()
-    for name, value in start.items():
-        latest = frame.env.get(name, value)
-        array = as_array(value) if isinstance(value, Array | Argument) else None
-        if latest is not value and isinstance(latest, Unknown | Choice):
-            known = array is not None and array.axis(-1) is not None
-            found |= {name} if known and as_array(latest) is None else set()
-    return frozenset(found)
+def _follow(
+    rounds: Rounds, entry: Entry, ends: list[dict[str, Value]], moved: set[str], settled: set[str]
+) -> bool:
+    """Carry, stop carrying or give up the last sizes that moved; whether that changes anything.
+
+    ``settled`` are those that once proved to be the same in every round.
+    """
+    changed = False
+    for name in sorted(moved):
+        lasts = [last_of(end.get(name)) for end in ends]
+        symbol = entry.symbols.get(name)
+        if symbol is None:
+            if name in settled:
+                lose(entry, name)
+            else:
+                entry.symbols[name] = _symbol(rounds, name)
+            changed = True
+        elif all(last is not None and last.text == symbol for last in lasts):
+            del entry.symbols[name]
+            settled.add(name)
+            changed = True
+        elif not _is_carried(rounds, entry, name, lasts):
+            lose(entry, name)
+            changed = True
+    return changed
 
 
-def _is_read(interpreter: Interpreter, symbol: str) -> bool:
-    """Whether the size of a submodule, or of what it is called with, is ``symbol``."""
-    sizes: list[Expr | None] = []
-    for uses in interpreter.root.records.values():
-        for use in uses:
-            sizes += use.sizes.values()
-            for value in use.arguments.values():
-                array = as_array(value)
-                sizes += array.tail if array else ()
-    texts = [text for text in interpreter.statics.values() if text]
-    return any(one and symbol in one.names for one in sizes) or any(symbol in t for t in texts)
+def _symbol(rounds: Rounds, name: str) -> str:
+    depth = len(rounds.interpreter.carrying)
+    symbol = f"{name}_features_{depth + 1}" if depth else f"{name}_features"
+    rounds.interpreter.symbols.add(symbol)
+    return symbol
 
 
-def run_carried(
-    interpreter: Interpreter,
-    statement: ast.For,
-    frame: Frame,
-    value: Value,
-    loop: Loop,
-    start: dict[str, Value],
-    moved: frozenset[str],
-) -> frozenset[str]:
-    """Run the body with the changing sizes as loop-carried variables; those that do change."""
-    frame.env = dict(start)
-    depth = len(interpreter.carrying)
-    mark = f"_{depth + 1}" if depth else ""
-    symbols = {name: f"{name}_features{mark}" for name in sorted(moved)}
-    interpreter.symbols.update(symbols.values())
-    for name, symbol in symbols.items():
-        array = as_array(start[name])
-        if array is not None:
-            frame.env[name] = array.with_last(ex.name(symbol))
-    interpreter.carrying.append(statement)
-    try:
-        run_round(interpreter, statement, frame, value, loop)
-    finally:
-        interpreter.carrying.pop()
-    changed = {name for name in symbols if not _is_invariant(frame.env[name], symbols[name])}
-    if changed != moved:
-        return frozenset(changed)
-    for name, symbol in symbols.items():
-        _carry(interpreter, statement, frame, loop, start, name, symbol)
-    return moved
+def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None]) -> bool:
+    """Whether ``__init__`` can compute the size of the next round at the end of a round."""
+    first, last = last_of(entry.values[name]), lasts[0]
+    if first is None or last is None or any(one != last for one in lasts[1:]):
+        return False
+    return not rounds.frame.own or (spellable(first) and spellable(last))
 
 
-def _is_invariant(value: Value, symbol: str) -> bool:
-    array = as_array(value)
-    last = array.axis(-1) if array else None
-    return last is not None and last.text == symbol
-
-
-def _carry(
-    interpreter: Interpreter,
-    statement: ast.For,
-    frame: Frame,
-    loop: Loop,
-    start: dict[str, Value],
-    name: str,
-    symbol: str,
-) -> None:
+def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     """Note one carried size, and what it is once the loop is over."""
-    before, after = as_array(start[name]), as_array(frame.env[name])
-    first = before.axis(-1) if before else None
-    last = after.axis(-1) if after else None
-    if after is None and not _is_read(interpreter, symbol):
+    interpreter, frame, loop = rounds.interpreter, rounds.frame, rounds.loop
+    first, after = last_of(entry), as_array(frame.env[name])
+    last = last_of(after)
+    assert first is not None
+    if not isinstance(after, Array) or last is None:
         return
-    if first is None or after is None or last is None:
-        interpreter.problems.append((statement, f"the size of {name} after the loop is unknown"))
-        return
-    owners = list(dict.fromkeys(id(one) for one in loop.origins)) or [id(statement)]
     if frame.own:
+        owners = list(dict.fromkeys(id(one) for one in loop.origins)) or [id(rounds.statement)]
         for owner in owners:
             interpreter.carried.setdefault(owner, []).append((symbol, first, last))
     final = ex.substitute(last, loop.last)

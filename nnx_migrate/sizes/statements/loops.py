@@ -1,25 +1,23 @@
-"""``for``: the items one by one, or one abstract round for all of them."""
+"""``for``: the items one by one, or one abstract round for all of them.
+
+The abstract round runs again and again until what holds at its start (:mod:`entry`) holds at its
+end, too. The last axis of an array may change from round to round and still be known: it is
+*carried* in a local variable of ``__init__`` (:mod:`carried`).
+"""
 
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.assignment import assign
-from nnx_migrate.sizes.statements.carried import (
-    keep_last,
-    lost_sizes,
-    moved_sizes,
-    restore_to,
-    run_carried,
-    run_round,
-    take_snapshot,
-)
+from nnx_migrate.sizes.statements.carried import carry, settled_entry
+from nnx_migrate.sizes.statements.entry import Rounds
 from nnx_migrate.sizes.statements.flow import RETURN
+from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
 from nnx_migrate.sizes.values import Array, Extended, Repeated, Sequence, Unknown, Value
 
 if TYPE_CHECKING:
@@ -29,43 +27,58 @@ if TYPE_CHECKING:
 def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str | None:
     """Run a ``for`` loop; what ended the block early, or None."""
     iteration = iterate(interpreter, statement.iter, statement.target, frame, statement)
-    if isinstance(iteration, list):  # few items, known one by one
-        return _run_items(interpreter, statement, frame, iteration)
-    value, loop = iteration
-    if loop.first:
-        _run_items(interpreter, statement, frame, loop.first)
-    if not interpreter.loops:  # inside a loop the size may differ from round to round
-        _name_unknown(frame, statement)
-    start, before = dict(frame.env), take_snapshot(interpreter)
-    run_round(interpreter, statement, frame, value, loop)
-    problems: list[str] = []
-    moved = moved_sizes(start, frame.env, problems) | lost_sizes(start, frame)
-    interpreter.problems.extend((statement, problem) for problem in problems)
-    while moved:
-        restore_to(interpreter, before)
-        kept = run_carried(interpreter, statement, frame, value, loop, start, moved)
-        if kept == moved:
-            break
-        moved = kept
-        if not moved:  # every size came back as it was: one plain pass says it all
-            restore_to(interpreter, before)
-            frame.env = dict(start)
-            run_round(interpreter, statement, frame, value, loop)
-            for name in start:
-                keep_last(start, frame.env, name)
-    _leave(frame, statement, loop)
-    _settle_lists(frame, start, loop)
-    return None
+    jumps, frame.jumps = frame.jumps, []
+    try:
+        if isinstance(iteration, list):  # few items, known one by one
+            return _run_items(interpreter, statement, frame, iteration)
+        value, loop = iteration
+        if loop.first:
+            _run_items(interpreter, statement, frame, loop.first)
+        if not interpreter.loops:  # inside a loop the size may differ from round to round
+            _name_unknown(interpreter, frame, statement)
+        start = dict(frame.env)
+        rounds = Rounds(interpreter, statement, frame, value, loop)
+        entry = settled_entry(rounds)
+        for jump in frame.jumps:
+            for name in frame.env.keys() & jump.keys():
+                both = widened(frame.env[name], jump[name], name, statement.lineno)
+                frame.env[name] = both
+        for name, symbol in entry.symbols.items():
+            carry(rounds, entry.values[name], name, symbol)
+        _leave(interpreter, frame, statement, loop)
+        _settle_lists(frame, start, loop)
+        return None
+    finally:
+        frame.jumps = jumps
 
 
-def _leave(frame: Frame, statement: ast.For, loop: Loop) -> None:
+def run_while(interpreter: Interpreter, statement: ast.While, frame: Frame) -> None:
+    """Run a ``while`` loop: afterwards holds what any number of rounds leaves as it was."""
+    interpreter.evaluate(statement.test, frame)
+    jumps, frame.jumps = frame.jumps, []
+    for _ in range(2):  # the second round starts from what the first one left
+        start = dict(frame.env)
+        with interpreter.under(None):
+            interpreter.run(statement.body, frame)
+        for end in (dict(frame.env), *frame.jumps):
+            for name, old in start.items():
+                start[name] = widened(old, end.get(name, old), name, statement.lineno)
+        frame.env = {**frame.env, **start}
+    frame.jumps = jumps
+
+
+def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loop) -> None:
     """After a loop its variables mean the last round: sizes that read them say so."""
     inside = {*loop.last, *(loop.variable(one) for one in target_variables(statement.target))}
     for name, value in frame.env.items():
-        if isinstance(value, Array) and any(one and one.names & inside for one in value.tail):
-            sizes = [one and ex.substitute(one, loop.last) for one in value.tail]
-            tail = tuple(None if one and one.names & inside else one for one in sizes)
-            frame.env[name] = replace(value, tail=tail)
+        if isinstance(value, Array):
+            sizes = tuple(one and ex.substitute(one, loop.last) for one in value.tail)
+            value = Array(sizes, value.rank, value.path) if sizes != value.tail else value
+            names = {n for one in sizes if one for n in one.names}
+            hidden = {n for n in names if n in inside or is_varying(n)}
+            frame.env[name] = forgotten(value, hidden)
+        elif isinstance(value, Sequence | Repeated | Extended):
+            frame.env[name] = forgotten(value, inside | interpreter.symbols)
 
 
 def target_variables(target: ast.expr) -> set[str]:
@@ -73,9 +86,9 @@ def target_variables(target: ast.expr) -> set[str]:
     return {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
 
 
-def _name_unknown(frame: Frame, statement: ast.For) -> None:
+def _name_unknown(interpreter: Interpreter, frame: Frame, statement: ast.For) -> None:
     """Give unknown last sizes that enter a loop a name: one argument can hand each of them in."""
-    if not frame.own:
+    if not frame.own or not interpreter.names_entries:
         return
     read = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name)}
     for name in sorted(read & frame.env.keys()):
@@ -88,9 +101,14 @@ def _run_items(
     interpreter: Interpreter, statement: ast.For, frame: Frame, items: list[Value]
 ) -> str | None:
     for item in items:
+        frame.jumps = []
         assign(interpreter, statement.target, item, frame)
         if interpreter.run(statement.body, frame) == RETURN:
             return RETURN
+        for jump in frame.jumps:
+            for name in frame.env.keys() & jump.keys():
+                both = widened(frame.env[name], jump[name], name, statement.lineno)
+                frame.env[name] = both
     return None
 
 

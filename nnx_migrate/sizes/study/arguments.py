@@ -18,7 +18,7 @@ def _opaque_argument(
     while text in taken:
         text = f"input_{text}"
     if submodule is None:
-        study.problems.append((study.root.info.node, f"the {text} at a loop's start is unknown"))
+        study.unplaced.add(text)
     optional = name in study.optional - study.required
     return SizeArgument(text, submodule=submodule, optional=optional)
 
@@ -37,6 +37,7 @@ def name_arguments(
     for name, (path, axis) in inputs.items():
         if ex.opaque_local(path) is not None:
             arguments[name] = _opaque_argument(study, name, path, entered.get(name), taken)
+            taken.add(arguments[name].name)
             continue
         is_whole = path in whole
         text = _argument_name(

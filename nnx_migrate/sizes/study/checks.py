@@ -62,11 +62,13 @@ def check_inherited(
         base = study.sizes_of(parent.name)
         here = {one.name for one in (*arguments.values(), *study.opaque.values())}
         missing = {one.name for one in base.new_arguments} - here
+        shared = {one.name: one for one in base.new_arguments}
         extra = [
-            name
+            one
             for site in inherited.values()
-            for name in site.sizes.values()
-            if name in study.opaque
+            for text in site.sizes.values()
+            if (one := study.opaque.get(text.partition("[")[0])) is not None
+            and one != shared.get(one.name)
         ]
         if missing or extra:
             study.problems.append(

@@ -6,6 +6,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import Carried, ClassSizes
+from nnx_migrate.sizes.study.ambiguous import drop_ambiguous, used_carries
 from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, renamer
 from nnx_migrate.sizes.study.checks import check_inherited, misplaced, only_elsewhere
 from nnx_migrate.sizes.study.needed import needed_inputs
@@ -17,6 +18,7 @@ from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
 
 def finish(study: Study) -> ClassSizes:
     """Collect sites and choose the constructor arguments for the sizes that stay open."""
+    drop_ambiguous(study.interpreter)
     sites = {key: site_of(study, module) for key, module in study.interpreter.built.items()}
     study.problems.extend(misplaced(study))
     output = as_array(_first_output(study.output))
@@ -25,6 +27,9 @@ def finish(study: Study) -> ClassSizes:
         key: tuple((name, one.text, two.text) for name, one, two in entries)
         for key, entries in study.interpreter.carried.items()
     }
+    texts = [text for site in sites.values() for text in site.sizes.values()]
+    texts += [text for text in study.interpreter.statics.values() if text is not None]
+    carried = used_carries(carried, [*texts, *([last.text] if last else [])])
     needed = needed_inputs(study, sites, carried)
     arguments = name_arguments(study, needed, entered_at(study, sites, carried))
     rename = renamer(study, arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.result import Site
@@ -10,12 +11,14 @@ from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.sizes.values import Instance, Submodule
 
 
-def place_of(study: Study, call: ast.Call) -> str | None:
-    """Scope name under which a submodule is built; None inside a loop or without one name."""
+def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | None:
+    """Scope name under which a submodule is built; None inside a loop or without one name.
+
+    With ``counted`` a name that Linen counts must be certain: no loop or condition before it may
+    build submodules of the same class.
+    """
     for node in study.nodes:
-        parents = {
-            child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)
-        }
+        parents = _parents(node)
         if call not in parents:
             continue
         current: ast.AST = call
@@ -28,11 +31,36 @@ def place_of(study: Study, call: ast.Call) -> str | None:
                 found = _target_name(current, call)
             if isinstance(current, ast.FunctionDef):
                 break
-        return _named(call) or found or _auto_name(study, call)
+        known = _named(call) or found
+        if known is None and counted and _is_shifted(study, call, parents):
+            return None
+        return known or _auto_name(study, call)
     return None
 
 
+def _parents(node: ast.AST) -> dict[ast.AST, ast.AST]:
+    return {child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)}
+
+
+def _is_shifted(study: Study, call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a loop or condition before a constructor call decides the number in its name."""
+    around = set(_above(call, parents))
+    for other in _counted_with(study, call):
+        if other is call:
+            return False
+        if any(isinstance(one, _REPEATS) and one not in around for one in _above(other, parents)):
+            return True
+    return False
+
+
+def _above(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    while node in parents:
+        node = parents[node]
+        yield node
+
+
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp, ast.Lambda)
+_REPEATS = (*_LOOPS, ast.If, ast.IfExp)
 
 
 def _target_name(statement: ast.Assign, call: ast.Call) -> str | None:
@@ -57,13 +85,19 @@ def _named(call: ast.Call) -> str | None:
 
 def _auto_name(study: Study, call: ast.Call) -> str | None:
     """Linen's automatic name, counted over the constructor calls of the class in order."""
+    calls = _counted_with(study, call)
+    kind = class_name(study.interpreter.built[id(call)]) if calls else ""
+    return f"{kind}_{calls.index(call)}" if call in calls else None
+
+
+def _counted_with(study: Study, call: ast.Call) -> list[ast.Call]:
+    """Constructor calls that Linen counts under the same class name, in order."""
     module = study.interpreter.built.get(id(call))
     if module is None:
-        return None
+        return []
     kind = class_name(module)
-    before = [one for one in study.interpreter.built.values() if class_name(one) == kind]
-    calls = [one.call for one in before if one.call is not None and _named(one.call) is None]
-    return f"{kind}_{calls.index(call)}" if call in calls else None
+    same = [one for one in study.interpreter.built.values() if class_name(one) == kind]
+    return [one.call for one in same if one.call is not None and _named(one.call) is None]
 
 
 def class_name(module: Submodule | Instance) -> str:
@@ -77,7 +111,11 @@ def entered_at(
     study: Study, sites: dict[int, Site], carried: dict[int, tuple[tuple[str, str, str], ...]]
 ) -> dict[str, str | None]:
     """Scope name of the first submodule that meets a size nobody knows at a loop's start."""
-    before = {name: first for entries in carried.values() for name, first, _ in entries}
+    entries = [entry for entries in carried.values() for entry in entries]
+    firsts = {
+        name: {first for other, first, _ in entries if other == name} for name, _, _ in entries
+    }
+    before = {name: found.pop() for name, found in firsts.items() if len(found) == 1}
     found: dict[str, str | None] = {}
     for site in sites.values():
         for text in site.sizes.values():
@@ -92,7 +130,8 @@ def _first_name(study: Study, call: ast.Call) -> str | None:
     for keyword in call.keywords:
         if keyword.arg == "name":
             return _named(call) or _counted_name(study, call, keyword.value)
-    return _auto_name(study, call)
+    shifted = any(_is_shifted(study, call, _parents(node)) for node in study.nodes)
+    return None if shifted else _auto_name(study, call)
 
 
 def _counted_name(study: Study, call: ast.Call, name: ast.expr) -> str | None:

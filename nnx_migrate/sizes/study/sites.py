@@ -6,9 +6,10 @@ import ast
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import out_variable
-from nnx_migrate.sizes.result import Site, SiteKind
+from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
 from nnx_migrate.sizes.study.places import class_name, place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.study import Study
@@ -71,8 +72,35 @@ def _layer_sizes(study: Study, module: Submodule, uses: list[Use]) -> dict[str, 
     sizes: dict[str, str] = {}
     for key in dict.fromkeys(key for use in uses for key in use.sizes):
         size, conditional = agreed_size(uses, key)
-        sizes[key] = _text(study, module, key, size, conditional)
+        axes = _feature_axes(module) if size is None and key == "in_features" else (-1,)
+        if axes == (-1,):
+            sizes[key] = _text(study, module, key, size, conditional, _NOT_FIRST.get(key))
+        elif axes is None:
+            study.problems.append((module.call, "the axes of this layer are not known here"))
+        else:
+            whole = SizeArgument("input_shape", axis=None)
+            shape = _text(study, module, "input_shape", None, conditional, whole)
+            parts = ", ".join(f"{shape}[{axis}]" for axis in axes)
+            sizes[key] = parts if len(axes) == 1 else f"({parts})"
     return {key: text for key, text in sizes.items() if text}
+
+
+# Sizes of built-in layers that are not the last axis of their first argument.
+_NOT_FIRST = {
+    "in_shape": SizeArgument("in_shape", axis=None),
+    "in_kv_features": SizeArgument("in_kv_features", argument="inputs_k"),
+}
+
+
+def _feature_axes(module: Submodule) -> tuple[int, ...] | None:
+    """The axes whose sizes are a layer's ``in_features``; None when they are not known."""
+    axis = module.arguments.get("axis", module.arguments.get("feature_axes"))
+    if axis is None:
+        return (-1,)
+    sizes = shapes.shape_of(axis) or ()
+    known = [one.constant for one in sizes if one is not None and one.is_constant]
+    axes = tuple(one for one in known if isinstance(one, int))
+    return axes if axes and len(axes) == len(sizes) else None
 
 
 def _unseen(study: Study, module: Submodule) -> dict[str, str]:
@@ -117,14 +145,11 @@ def _text(
         inputs = {name for name in size.names if ex.is_input(name)}
         (study.optional if conditional else study.required).update(inputs)
         return size.text
-    where = place_of(study, module.call)
+    where = place_of(study, module.call, counted=not conditional)
     if where is None and conditional:
         where = class_name(module)
     if where is None:
-        study.problems.append(
-            (module.call, f"the {key} of this submodule is unknown and it is built in a loop")
-        )
-        return ""
+        return _size_by_name(study, key, argument)
     name = f"{where}_{key}" if key != "in_features" else f"{where}_in_features"
     study.opaque[name] = SizeArgument(
         name,
@@ -134,5 +159,16 @@ def _text(
         if argument is None or not argument.submodule
         else f"{where}/{argument.submodule}",
         optional=conditional,
+        each=argument.each if argument else None,
     )
     return name
+
+
+def _size_by_name(study: Study, key: str, argument: SizeArgument | None) -> str:
+    """An argument that holds this size of every submodule whose name only ``__init__`` knows."""
+    name = f"{key}_of"
+    while name in {one.name for one in study.root.info.fields}:
+        name = f"input_{name}"
+    axis = argument.axis if argument else -1
+    study.opaque[name] = SizeArgument(name, axis=axis, each=key)
+    return f"{name}[{SCOPE_NAME}]"

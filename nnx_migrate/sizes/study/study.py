@@ -28,6 +28,7 @@ class Study:
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     optional: set[str] = field(default_factory=set)
     required: set[str] = field(default_factory=set)
+    unplaced: set[str] = field(default_factory=set)  # sizes at a loop's start that no place shows
 
     @property
     def nodes(self) -> list[ast.ClassDef]:

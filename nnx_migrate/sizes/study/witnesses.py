@@ -18,8 +18,20 @@ def agreed_size(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
     """Size that the uses agree on, and whether every use hangs on a call argument.
 
     Every call of one submodule meets the same parameter, so any size seen in a call that
-    certainly happens is the size. Calls in exclusive branches that disagree say nothing.
+    certainly happens is the size. Calls in exclusive branches that disagree say nothing, nor do
+    submodules that one constructor call builds round by round.
     """
+    modules: dict[int, list[Use]] = {}
+    for use in uses:
+        modules.setdefault(id(use.module), []).append(use)
+    found = [_size_of_one(one, key) for one in modules.values()]
+    if not found or any(size != found[0][0] for size, _ in found):
+        return None, False
+    return found[0][0], all(conditional for _, conditional in found)
+
+
+def _size_of_one(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
+    """The size of one submodule."""
     certain = [use for use in uses if None not in use.conditions]
     for use in certain:
         size = use.sizes.get(key)
@@ -35,12 +47,13 @@ def witness_of(
     study: Study, child: ClassSizes, argument: SizeArgument, uses: list[Use]
 ) -> tuple[Expr | None, bool]:
     """Size of a child's argument: read off the call, else off a site inside that has this size."""
+    axes = _axes_read(child, argument.name)
     seen = [
         Use(use.module, {"": size}, use.conditions, use.primary)
         for use in uses
-        if (size := _passed(argument, use)) is not None
+        if (size := _passed(argument, use, axes)) is not None
     ]
-    if seen:
+    if seen and {id(use.module) for use in seen} == {id(use.module) for use in uses}:
         return agreed_size(seen, "")
     for key, site in child.sites.items():
         for name, text in site.sizes.items():
@@ -66,8 +79,17 @@ def _inner(study: Study, site: Site, name: str, uses: list[Use]) -> tuple[Expr |
     return agreed_size(uses, name)
 
 
-def _passed(argument: SizeArgument, use: Use) -> Expr | None:
-    """Size of a call argument as the caller passes it."""
+def _axes_read(child: ClassSizes, name: str) -> frozenset[int] | None:
+    """The axes that a class reads of a shape it is handed; None when it may be any."""
+    texts = [text for site in child.sites.values() for text in site.sizes.values()]
+    texts += [*child.dims.values(), child.out_features or ""]
+    texts += [t for many in child.carried.values() for one in many for t in (one.before, one.after)]
+    read = [one for text in texts for one in re.findall(rf"\b{name}\b(?:\[(-?\d+)\])?", text)]
+    return frozenset(int(one) for one in read) if all(read) else None
+
+
+def _passed(argument: SizeArgument, use: Use, axes: frozenset[int] | None) -> Expr | None:
+    """Size of a call argument as the caller passes it; of a shape, ``axes`` must be known."""
     if argument.submodule is not None or argument.argument is None:
         return None
     if use.method != argument.method:
@@ -84,6 +106,9 @@ def _passed(argument: SizeArgument, use: Use) -> Expr | None:
     if array.path and array.rank is None and not array.tail:
         return ex.input_shape(array.path)
     rank = array.rank if array.rank is not None else len(array.tail)
+    needed = range(-rank, 0) if axes is None else axes
+    if any(array.axis(one) is None for one in needed):
+        return None
     nodes = [size.node if size else ast.Constant(None) for size in array.known(rank)]
     return Expr(ast.Tuple(nodes, ast.Load())) if nodes else None
 

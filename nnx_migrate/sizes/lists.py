@@ -1,0 +1,99 @@
+"""Methods of lists; those that change a list rebind the name or attribute that holds it."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.values import (
+    NONE,
+    Extended,
+    Repeated,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    join,
+)
+
+MUTATING = frozenset({"append", "extend", "pop", "insert", "remove", "reverse", "clear", "sort"})
+
+
+def list_method(
+    base: Sequence | Repeated | Extended,
+    name: str,
+    args: tuple[Value, ...],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    """``base.name(*args)``; a list that nobody knows afterwards is Unknown."""
+    match name:
+        case "append" if len(args) == 1:
+            hold(_longer(base, args), node, frame)
+            return NONE
+        case "extend" if len(args) == 1:
+            items = args[0].items if isinstance(args[0], Sequence) else None
+            hold(_longer(base, items) if items is not None else Unknown(), node, frame)
+            return NONE
+        case "pop":
+            return _popped(base, args, node, frame)
+    if name in MUTATING:
+        hold(Unknown(f"a list after {name}"), node, frame)
+    return Unknown(f"sequence method {name}")
+
+
+def hold(value: Value, node: ast.Call, frame: Frame) -> None:
+    """Bind what holds the list of a method call to its new value."""
+    holder = node.func.value if isinstance(node.func, ast.Attribute) else None
+    if isinstance(holder, ast.Name):
+        frame.env[holder.id] = value
+    elif isinstance(holder, ast.Attribute) and frame.instance is not None:
+        frame.instance.attributes[holder.attr] = value
+
+
+def _longer(base: Sequence | Repeated | Extended, added: tuple[Value, ...]) -> Value:
+    match base:
+        case Sequence(items=items):
+            return Sequence((*items, *added), is_list=True)
+        case Repeated(item=item):
+            return Repeated(_any((item, *added)))
+        case Extended(first=first, rest=rest):
+            return Extended(first, Repeated(_any((rest.item, *added))))
+
+
+def _any(items: tuple[Value, ...]) -> Value:
+    result = items[0]
+    for one in items[1:]:
+        result = join(None, result, one)
+    return result
+
+
+def _popped(
+    base: Sequence | Repeated | Extended, args: tuple[Value, ...], node: ast.Call, frame: Frame
+) -> Value:
+    match base:
+        case Repeated(item=item):
+            hold(Repeated(item), node, frame)
+            return item
+        case Extended(first=first, rest=rest):
+            item = _any((rest.item, *first))
+            hold(Repeated(item), node, frame)
+            return item
+        case Sequence(items=items):
+            index = _index(args)
+            if index is None or not -len(items) <= index < len(items):
+                hold(Unknown("a list after pop"), node, frame)
+                return Unknown("an item nobody knows")
+            kept = list(items)
+            item = kept.pop(index)
+            hold(Sequence(tuple(kept), is_list=True), node, frame)
+            return item
+
+
+def _index(args: tuple[Value, ...]) -> int | None:
+    if not args:
+        return -1
+    if isinstance(args[0], Static) and args[0].expr.is_constant:
+        number = args[0].expr.constant
+        return number if isinstance(number, int) else None
+    return None

@@ -1,0 +1,127 @@
+"""One abstract round of a loop, and what holds at the start of every round."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.frames import Frame, Loop
+from nnx_migrate.sizes.statements.assignment import assign
+from nnx_migrate.sizes.statements.widening import common_axes, widened
+from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value, as_array
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """A loop that is run once for all its rounds."""
+
+    interpreter: Interpreter
+    statement: ast.For
+    frame: Frame
+    value: Value
+    loop: Loop
+
+    def run(self, env: Mapping[str, Value]) -> list[dict[str, Value]]:
+        """Run one round from ``env``; the locals wherever it ends, its body's end first."""
+        frame = self.frame
+        frame.env, frame.jumps = dict(env), []
+        self.interpreter.loops.append(self.loop)
+        try:
+            assign(self.interpreter, self.statement.target, self.value, frame)
+            self.interpreter.run(self.statement.body, frame)
+        finally:
+            self.interpreter.loops.pop()
+        return [frame.env, *frame.jumps]
+
+    def only_grows(self, name: str) -> bool:
+        """Whether the body does nothing with a list but add items to it."""
+        inside = [one for part in self.statement.body for one in ast.walk(part)]
+        grown = {
+            id(one.func.value)
+            for one in inside
+            if isinstance(one, ast.Call)
+            and isinstance(one.func, ast.Attribute)
+            and one.func.attr in ("append", "extend")
+        }
+        return all(
+            id(one) in grown for one in inside if isinstance(one, ast.Name) and one.id == name
+        )
+
+
+@dataclass
+class Entry:
+    """What holds at the start of every round; ``symbols`` name last sizes that rounds change."""
+
+    values: dict[str, Value]
+    symbols: dict[str, str] = field(default_factory=dict)
+
+    def env(self) -> dict[str, Value]:
+        """The locals with which a round starts."""
+        found = dict(self.values)
+        for name, symbol in self.symbols.items():
+            array = as_array(found[name])
+            if array is not None:
+                found[name] = array.with_last(ex.name(symbol))
+        return found
+
+
+def last_of(value: Value | None) -> Expr | None:
+    """The last size of a value that is an array."""
+    array = as_array(value) if value is not None else None
+    return array.axis(-1) if array else None
+
+
+def weakened(
+    rounds: Rounds, entry: Entry, begun: Mapping[str, Value], end: Mapping[str, Value]
+) -> bool:
+    """Forget what a round that ended with ``end`` changed, last sizes aside; whether it did."""
+    changed = False
+    for name, old in entry.values.items():
+        latest = end.get(name, old)
+        if latest is begun[name]:
+            continue
+        if _grew(old, latest) and rounds.only_grows(name):
+            continue
+        one, two = as_array(begun[name]), as_array(latest)
+        if one is not None and two is not None and as_array(old) is not None:
+            new: Value = _same_axes(old, one, two)
+        else:
+            new = widened(old, latest, name, rounds.statement.lineno)
+        if new != old:
+            entry.values[name] = new
+            changed = True
+    return changed
+
+
+def _grew(old: Value, latest: Value) -> bool:
+    if not (isinstance(old, Sequence) and isinstance(latest, Sequence)):
+        return False
+    return len(latest.items) > len(old.items) and old.is_list
+
+
+def _same_axes(old: Value, begun: Array, latest: Array) -> Value:
+    """The array of ``old`` without the axes that a round changes; the last one stays."""
+    common = common_axes(begun, latest)
+    before = as_array(old)
+    assert before is not None
+    kept = common.with_last(before.axis(-1)) if before.rank != 0 else before
+    width = max(len(before.tail), len(kept.tail))
+    if before.rank == kept.rank and before.known(width) == kept.known(width):
+        return old
+    return kept
+
+
+def lose(entry: Entry, name: str) -> None:
+    """Nobody knows the last size of ``name`` at the start of a round."""
+    entry.symbols.pop(name, None)
+    array = as_array(entry.values[name])
+    entry.values[name] = (
+        array.with_last(None) if array is not None else Unknown("a loop changes it")
+    )

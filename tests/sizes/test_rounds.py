@@ -1,0 +1,117 @@
+"""What rounds of a loop change is not what it was before the loop."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sizes.inference import BY_NAME, carried, compact, in_features, sizes_of
+
+
+def test_spatial_sizes_that_a_loop_shrinks_are_unknown_afterwards() -> None:
+    body = (
+        "for i in range(self.n):\n    x = nn.Conv(8, (3, 3), strides=2)(x)\n"
+        "return nn.Dense(3)(x.reshape((x.shape[0], -1)))"
+    )
+    result = sizes_of(compact(body, "n: int = 2"))
+    assert in_features(result) == ["x_features", "Dense_0_in_features"]
+
+
+def test_spatial_sizes_that_a_loop_keeps_are_still_known_afterwards() -> None:
+    body = (
+        "x = jnp.zeros((2, 5, 7, 1))\nfor i in range(self.n):\n    x = nn.Conv(8, (3, 3))(x)\n"
+        "return nn.Dense(3)(x.reshape((x.shape[0], -1)))"
+    )
+    result = sizes_of(compact(body, "n: int = 2"))
+    assert in_features(result)[-1] == "280"
+
+
+def test_a_plain_value_that_rounds_change_is_no_size() -> None:
+    body = "w = 4\nfor i in range(self.n):\n    x = nn.Dense(w)(x)\n    w = w * 2\nreturn x"
+    assert in_features(sizes_of(compact(body, "n: int = 2"))) == [BY_NAME]
+
+
+def test_a_plain_value_that_rounds_leave_alone_is_a_size() -> None:
+    body = "w = 4\nfor i in range(self.n):\n    x = nn.Dense(w)(x)\nreturn nn.Dense(3)(x)"
+    result = sizes_of(compact(body, "n: int = 2"))
+    assert in_features(result) == ["x_features", "4"]
+
+
+@pytest.mark.parametrize(
+    ("items", "layer"),
+    [
+        ("[(4, nn.relu), (8, nn.gelu)]", "nn.Dense(w)"),
+        ("[(1, nn.relu), (2, nn.gelu)]", "nn.Dense(w * 9)"),
+    ],
+)
+def test_a_constructor_call_that_items_meet_with_several_sizes_is_asked_by_name(
+    items: str, layer: str
+) -> None:
+    body = f"for w, act in {items}:\n    x = act({layer}(x))\nreturn x"
+    assert in_features(sizes_of(compact(body))) == [BY_NAME]
+
+
+def test_a_constructor_call_that_items_meet_with_one_size_has_it() -> None:
+    body = (
+        "x = nn.Dense(4)(x)\nfor act in [nn.relu, nn.gelu]:\n    x = act(nn.Dense(4)(x))\nreturn x"
+    )
+    assert in_features(sizes_of(compact(body))) == ["in_features", "4"]
+
+
+def test_a_list_that_grows_and_is_read_in_the_same_loop_has_no_known_total() -> None:
+    body = (
+        "past = [x]\nfor w in self.widths:\n    x = nn.Dense(w)(jnp.concatenate(past, axis=-1))\n"
+        "    past.append(x)\nreturn x"
+    )
+    assert in_features(sizes_of(compact(body, "widths: Sequence[int] = (4, 5)"))) == [BY_NAME]
+
+
+def test_what_a_loop_kept_for_another_one_differs_from_round_to_round() -> None:
+    body = (
+        "past = []\nfor w in self.widths:\n    x = nn.Dense(w)(x)\n    past.append(x)\n"
+        "for w in self.widths:\n    x = nn.Dense(w)(jnp.concatenate([x, past.pop()], axis=-1))\n"
+        "return x"
+    )
+    result = sizes_of(compact(body, "widths: Sequence[int] = (4, 5)"))
+    assert in_features(result) == ["x_features", BY_NAME]
+
+
+def test_equal_sizes_that_a_loop_kept_add_up_in_another_one() -> None:
+    body = (
+        "past = []\nfor i in range(self.n):\n    x = nn.Dense(6)(x)\n    past.append(x)\n"
+        "for i in range(self.n):\n    x = nn.Dense(6)(jnp.concatenate([x, past.pop()], axis=-1))\n"
+        "return x"
+    )
+    result = sizes_of(compact(body, "n: int = 2"))
+    assert in_features(result) == ["x_features", "12"]
+
+
+def test_a_loop_left_early_gives_the_size_of_either_end() -> None:
+    body = (
+        "for i in range(self.n):\n    x = nn.Dense(6)(x)\n    if self.stop:\n        break\n"
+        "    x = nn.Dense(7)(x)\nreturn nn.Dense(3, name='head')(x)"
+    )
+    result = sizes_of(compact(body, "n: int = 2;stop: bool = False"))
+    assert in_features(result)[-1] == "head_in_features"
+
+
+def test_a_while_loop_forgets_the_sizes_it_changes() -> None:
+    body = "while x.shape[0] > 1:\n    x = jnp.concatenate([x, x], axis=-1)\nreturn nn.Dense(2)(x)"
+    assert in_features(sizes_of(compact(body))) == ["Dense_0_in_features"]
+
+
+def test_a_list_that_two_loops_run_over_carries_the_size_of_its_first_call() -> None:
+    source = """
+class Model(nn.Module):
+    def setup(self):
+        self.layers = [nn.Dense(4) for _ in range(3)]
+
+    def __call__(self, x, y):
+        for layer in self.layers:
+            x = layer(x)
+        for layer in self.layers:
+            y = layer(y)
+        return x + y
+"""
+    result = sizes_of(source)
+    assert carried(result) == [("x_features", "in_features", "4")]
+    assert in_features(result) == ["x_features"]
