@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.classes.references import Remarks
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.rewrite.rules import convert_call, convert_factory, is_linen
 from nnx_migrate.rewrite.rules.base import PLACEMENT, LayerCall, same_call
-from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 
@@ -53,8 +53,12 @@ class Builder:
         needed = sorted((_names(text) & self.optional) - passed)
         return " and ".join(f"{name} is not None" for name in needed) or None
 
-    def __call__(self, item: Item, renderer: Renderer) -> str:
-        """The constructor expression of ``item``."""
+    def __call__(self, item: Item, renderer: Renderer, scope_name: str | None = None) -> str:
+        """The constructor expression of ``item``.
+
+        ``scope_name`` is the text of its name where sizes are looked up under it; without one a
+        local of that name must hold it.
+        """
         match item.kind:
             case ItemKind.PARAM:
                 self.remarks.imports.add("nnx")
@@ -65,7 +69,8 @@ class Builder:
                 return f"nnm.variable({item.collection!r}, {value})"
             case _:
                 assert item.site is not None
-                return self.site(item.site, renderer)
+                site = item.site if scope_name is None else _looked_up(item.site, scope_name)
+                return self.site(site, renderer)
 
     def _initial(self, item: Item, renderer: Renderer, *, key: bool) -> str:
         assert item.init is not None
@@ -146,6 +151,16 @@ class Builder:
         plain = copy.copy(call)
         plain.args, plain.keywords = arguments, kept
         return plain
+
+
+def asks_its_name(site: Site) -> bool:
+    """Whether a size of the submodule is looked up under its scope name."""
+    return any(f"[{SCOPE_NAME}]" in text for text in site.sizes.values())
+
+
+def _looked_up(site: Site, name: str) -> Site:
+    sizes = {key: text.replace(f"[{SCOPE_NAME}]", f"[{name}]") for key, text in site.sizes.items()}
+    return replace(site, sizes=sizes)
 
 
 def _factories_of(cls: ClassInfo) -> set[str]:

@@ -7,14 +7,14 @@ import keyword
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.classes.construct import Builder
+from nnx_migrate.rewrite.classes.construct import Builder, asks_its_name
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.layout import Layout, shifted, wrapped
 from nnx_migrate.rewrite.classes.naming import COUNTER, Name
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.sizes.result import SCOPE_NAME, Carried, Site
+from nnx_migrate.sizes.result import SCOPE_NAME, Carried
 
 
 def is_attribute_name(name: str) -> bool:
@@ -60,11 +60,6 @@ def assignment(name: Name, value: str, receiver: str, render: Callable[[ast.AST]
     if name.literal is not None and is_attribute_name(name.literal):
         return f"{receiver}.{name.literal} = {value}"
     return f"setattr({receiver}, {name_text(name, render)}, {value})"
-
-
-def asks_its_name(site: Site) -> bool:
-    """Whether a size of the submodule is looked up under its scope name."""
-    return any(f"[{SCOPE_NAME}]" in text for text in site.sizes.values())
 
 
 @dataclass

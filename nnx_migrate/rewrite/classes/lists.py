@@ -62,6 +62,35 @@ def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> Comprehensi
     return None
 
 
+def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int, str]:
+    """Attribute names of what is appended to local lists that become attributes, by id of value.
+
+    An element is named after the length of its list when it is appended. One that is bound to a
+    local first counts when nothing is appended between.
+    """
+    lists = {
+        one.value.id: one.name
+        for one in found
+        if one.kind is Kind.STRUCTURE and isinstance(one.value, ast.Name)
+    }
+    names: dict[int, str] = {}
+    held: dict[str, ast.expr] = {}
+    for statement in statements(method.body):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                held[local] = value
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value]
+                )
+            ):
+                value = held.get(value.id, value) if isinstance(value, ast.Name) else value
+                if name in lists:
+                    names[id(value)] = f'f"{lists[name]}_{{len({name})}}"'
+                held = {}
+    return names
+
+
 def listed_items(
     method: ast.FunctionDef, found: list[Attribute], items: Mapping[int, Item]
 ) -> list[Item]:

@@ -27,7 +27,7 @@ from nnx_migrate.rewrite.classes.layout import (
     comments_above,
     docstring_of,
 )
-from nnx_migrate.rewrite.classes.lists import listed_items
+from nnx_migrate.rewrite.classes.lists import appended_names, listed_items
 from nnx_migrate.rewrite.classes.optional import none_edits
 from nnx_migrate.rewrite.classes.plain import PlainAttributes
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
@@ -86,8 +86,9 @@ class SetupConverter:
         self._check_places(items, found)
         edits: Edits = {k: v for k, v in self.static.items() if k in inside}
         edits |= {k: v for k, v in self.sizes.dims.items() if k in inside}
+        indexed = appended_names(self.method, found)
         for key, item in items.items():
-            edits[key] = self._construction(item)
+            edits[key] = self._construction(item, indexed.get(key))
         properties: dict[str, str] = {}
         built: list[str] = []
         structures = Structures(
@@ -131,9 +132,10 @@ class SetupConverter:
             text = comments_above(self.cls, body[0], renderer) + text
         return SetupPart(text, properties, tuple(found), tuple(built))
 
-    def _construction(self, item: Item) -> Callable[[Renderer], str]:
+    def _construction(self, item: Item, indexed: str | None) -> Callable[[Renderer], str]:
         def text(renderer: Renderer) -> str:
-            return self.builder(item, renderer)
+            name = indexed if item.name is None else renderer.render(item.name)
+            return self.builder(item, renderer, name)
 
         return text
 

@@ -7,9 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.attributes import Attribute
-from nnx_migrate.rewrite.classes.construct import Builder
+from nnx_migrate.rewrite.classes.construct import Builder, asks_its_name
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.emit import asks_its_name
 from nnx_migrate.rewrite.classes.evaluation import own_bound_names
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.layout import Layout, indent_of, wrapped
@@ -63,7 +62,7 @@ class Structures:
             if item is not None and item.name is not None:
                 edits[id(node)] = named(item, self.builder)
         properties[one.name] = f"nnm.get_submodules(self, {one.name!r})"
-        if loop is not None and self.sizes.carried.get(id(loop.node)):
+        if loop is not None and (self.sizes.carried.get(id(loop.node)) or _asks_index(loop)):
             edits[id(one.statement)] = self._loop(loop, collect=f"{one.name}_list")
             return
         before = f"self.{one.name} + " if isinstance(one.statement, ast.AugAssign) else ""
@@ -92,6 +91,10 @@ class Structures:
                 lines.append(f"{indent}{collect} = []")
             lines.append(f"{indent}for {target} in {renderer.value(loop.generator.iter)}:")
             if collect is not None:
+                if loop.item.site is not None and asks_its_name(loop.item.site):
+                    lines.append(
+                        f'{inner}{SCOPE_NAME} = f"{loop.attribute.name}_{{len({collect})}}"'
+                    )
                 lines.append(f"{inner}{collect}.append({renderer.render(loop.node.elt)})")
             else:
                 value = self.builder(loop.item, renderer)
@@ -110,12 +113,19 @@ class Structures:
         return text
 
 
+def _asks_index(loop: ComprehensionLoop) -> bool:
+    """Whether an element without a name of its own looks sizes up under the one it gets."""
+    site = loop.item.site
+    return loop.item.name is None and site is not None and asks_its_name(site)
+
+
 def named(item: Item, builder: Builder) -> Callable[[Renderer], str]:
     """Edit: a submodule that carries its own name into the structure that holds it."""
 
     def text(renderer: Renderer) -> str:
         assert item.name is not None
-        return f"nnm.named({renderer.render(item.name)}, {builder(item, renderer)})"
+        name = renderer.render(item.name)
+        return f"nnm.named({name}, {builder(item, renderer, name)})"
 
     return text
 
