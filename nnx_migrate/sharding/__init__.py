@@ -13,6 +13,9 @@ from nnx_migrate.sharding.compare import (
     canonical_spec,
     compare_specs,
 )
+from nnx_migrate.sharding.constraints import RulesFallback, constrain, with_logical_constraint
+from nnx_migrate.sharding.context import linen_sharding
+from nnx_migrate.sharding.creation import abstract_sharded, create_sharded
 from nnx_migrate.sharding.edit import (
     add_data_to_sharding,
     remove_axes,
@@ -20,18 +23,31 @@ from nnx_migrate.sharding.edit import (
     shard_over_data,
 )
 from nnx_migrate.sharding.memory import ArrayBytes, MemoryReport, check_sharded, memory_report
+from nnx_migrate.sharding.named import (
+    construct_named_sharding,
+    extract_named_sharding,
+    unannotated,
+)
 from nnx_migrate.sharding.pipeline import (
     pipeline_as_data,
     pipeline_as_data_rules,
     shard_dim_by_stages,
 )
+from nnx_migrate.sharding.reshard import reshard_like
 from nnx_migrate.sharding.resolve import Resolution, explain_spec, resolve_spec
 from nnx_migrate.sharding.rules_file import AxisRulesError, RuleFinding
+from nnx_migrate.sharding.scan_axis import ScanAxis
 from nnx_migrate.sharding.silent import (
     AxesDropped,
     NameUnmatched,
     RuleLost,
     SilentResolutionError,
+)
+from nnx_migrate.sharding.stacks import (
+    in_stack,
+    record_scan_axis,
+    remove_scan_axis,
+    restore_scan_axis,
 )
 
 __all__ = [
@@ -44,24 +60,39 @@ __all__ = [
     "Resolution",
     "RuleFinding",
     "RuleLost",
+    "RulesFallback",
+    "ScanAxis",
     "SilentResolutionError",
     "SpecComparison",
     "SpecDifference",
+    "abstract_sharded",
     "add_data_to_sharding",
     "axis_rule_names",
     "canonical_spec",
     "check_sharded",
     "compare_specs",
+    "constrain",
+    "construct_named_sharding",
+    "create_sharded",
     "explain_spec",
+    "extract_named_sharding",
     "first_axes",
+    "in_stack",
+    "linen_sharding",
     "load_axis_rules",
     "memory_report",
     "merge_rules",
     "pipeline_as_data",
     "pipeline_as_data_rules",
+    "record_scan_axis",
     "remove_axes",
     "remove_fsdp",
+    "remove_scan_axis",
+    "reshard_like",
     "resolve_spec",
+    "restore_scan_axis",
     "shard_dim_by_stages",
     "shard_over_data",
+    "unannotated",
+    "with_logical_constraint",
 ]

@@ -1,0 +1,143 @@
+"""Constraints on activations by logical names: one call for Auto and Explicit axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import Any, Literal, TypeVar
+
+import jax
+from flax.core.spmd import get_logical_axis_rules
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
+
+from nnx_migrate.sharding.fitting import Misfit, fitted
+from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, placed
+from nnx_migrate.sharding.resolve import Names, Rules, axis_sizes, mesh_axes, resolve_spec
+
+T = TypeVar("T")
+
+
+class RulesFallback(Enum):
+    """What to do with an array that has a name no rule applies to (Linen's three)."""
+
+    AXIS_IS_UNSHARDED = "axis_is_unsharded"
+    RAISE_ERROR = "raise_error"
+    NO_CONSTRAINT = "no_constraint"
+
+
+def constrain(
+    x: Any,
+    names: Names | NamedSharding | None,
+    rules: Rules | None = None,
+    mesh: AnyMesh | None = None,
+    *,
+    fallback: RulesFallback = RulesFallback.AXIS_IS_UNSHARDED,
+    misfit: Misfit | Literal["pad"] = "raise",
+) -> Any:
+    """``x`` sharded as its logical names say: with the resolver that parameters use.
+
+    Under Explicit axes the array is resharded, under Auto axes it is constrained. Mesh axes of
+    size 1 are never in the spec, so two arrays whose specs differ by one are sharded alike:
+    ``with_sharding_constraint`` by hand asserts there (MaxText's #4208). Without rules, without
+    names and without a mesh, ``x`` is returned as it is, as by Linen's ``with_logical_constraint``
+    (flax 0.12.8, linen/spmd.py).
+
+    Args:
+      x: an array of any shape and dtype, traced or not.
+      names: logical names, one per dimension; trailing ones may be left out. A PartitionSpec is
+        read as names, a NamedSharding is taken as it is.
+      rules: pairs (name, mesh axes). Without: the context's.
+      mesh: without: that of ``jax.set_mesh`` or ``use_abstract_mesh``.
+      fallback: what to do when a name got no mesh axes because no rule applies to it.
+      misfit: "raise" refuses more names than dimensions and sizes that their mesh axes do not
+        divide; "drop" drops the names and replicates the dimensions; "pad" leaves such sizes to
+        XLA, which pads them, where axes are Auto and in a trace, and refuses the rest.
+
+    Raises:
+      ValueError: the names do not fit ``x``; a name is given twice; ``fallback`` is RAISE_ERROR and
+        a name got nothing; a PartitionSpec names a mesh axis that no rule mentions.
+    """
+    if isinstance(names, NamedSharding):
+        return placed(x, names.mesh, _fitted(names.spec, x, names.mesh, misfit))
+    rules = get_logical_axis_rules() if rules is None else rules
+    mesh = ambient_mesh() if mesh is None else mesh
+    if names is None or not rules or mesh is None:
+        return x
+    if isinstance(names, PartitionSpec):
+        _refuse_mesh_axes(names, rules, mesh)
+    waiting = _unassigned(names, rules) if fallback is not RulesFallback.AXIS_IS_UNSHARDED else ()
+    if waiting and fallback is RulesFallback.NO_CONSTRAINT:
+        return x
+    if waiting:
+        raise ValueError(f"expected a rule for every name of {names}, found none for {waiting}")
+    spec = resolve_spec(names, rules, mesh)
+    return placed(x, mesh, _fitted(spec, x, mesh, misfit))
+
+
+def with_logical_constraint(
+    x: T,
+    logical_axis_resources: Any,
+    rules: Rules | None = None,
+    mesh: AnyMesh | None = None,
+    fallback: RulesFallback = RulesFallback.AXIS_IS_UNSHARDED,
+) -> T:
+    """``linen.with_logical_constraint``: :func:`constrain` over trees, with Linen's arguments.
+
+    What rewritten code calls. As in Linen, sizes that the mesh axes do not divide are padded under
+    ``jit`` with Auto axes.
+
+    Args:
+      x: an array, or a tree of arrays.
+      logical_axis_resources: a tuple of names (or None), or a tree of them, of which ``x``'s tree
+        is an extension.
+      rules, mesh, fallback: see :func:`constrain`.
+    """
+    if logical_axis_resources is None:
+        return x
+    constrained: T = jax.tree.map(
+        lambda names, part: constrain(part, names, rules, mesh, fallback=fallback, misfit="pad"),
+        logical_axis_resources,
+        x,
+        is_leaf=_is_names,
+    )
+    return constrained
+
+
+def _is_names(node: Any) -> bool:
+    """None, or a tuple of names, None and UNCONSTRAINED."""
+    return node is None or (
+        isinstance(node, tuple | PartitionSpec)
+        and all(
+            one is None or isinstance(one, str) or one is PartitionSpec.UNCONSTRAINED
+            for one in node
+        )
+    )
+
+
+def _fitted(
+    spec: PartitionSpec, x: Any, mesh: AnyMesh, misfit: Misfit | Literal["pad"]
+) -> PartitionSpec:
+    if misfit != "pad":
+        return fitted(spec, x.shape, axis_sizes(mesh), misfit)
+    if AxisType.Explicit in mesh.axis_types:
+        return fitted(spec, x.shape, axis_sizes(mesh), "raise")
+    return spec
+
+
+def _unassigned(names: Names, rules: Rules) -> tuple[str, ...]:
+    """The names that no rule applies to: those that a last rule of their own would still serve."""
+    listed: Sequence[Any] = (names,) if isinstance(names, str) else tuple(names)
+    last = [(name, f"unassigned dimension {dim}") for dim, name in enumerate(listed)]
+    entries = resolve_spec(listed, [*rules, *last])
+    return tuple(name for (name, mark), entry in zip(last, entries, strict=True) if entry == mark)
+
+
+def _refuse_mesh_axes(names: PartitionSpec, rules: Rules, mesh: AnyMesh) -> None:
+    """A spec of mesh axes would be read as names without rules, and silently replicate."""
+    known = {name for name, _ in rules}
+    axes = [axis for entry in names for axis in mesh_axes(entry) if axis in axis_sizes(mesh)]
+    if found := [axis for axis in axes if axis not in known]:
+        raise ValueError(
+            f"expected logical names in {names}, found mesh axes {found} that no rule mentions: "
+            "pass NamedSharding(mesh, spec) for a spec that is resolved"
+        )

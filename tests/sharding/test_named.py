@@ -1,0 +1,379 @@
+"""NamedShardings of states: in their Variables, and bare."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import flax.struct
+import jax
+import jax.numpy as jnp
+import optax
+import pytest
+from flax import linen, nnx
+from jax.sharding import NamedSharding, PartitionSpec
+
+from nnx_migrate import nn as nnm
+from nnx_migrate.sharding import (
+    construct_named_sharding,
+    extract_named_sharding,
+    resolve_spec,
+    unannotated,
+)
+from tests.sharding.meshes import AUTO, EXPLICIT, abstract_mesh, mesh
+from tests.sharding.recorded import FILES, recorded
+from tests.sharding.test_golden import rules_of
+
+P = PartitionSpec
+RULES = (("embed", "fsdp"), ("mlp", "expert"), ("mlp", "fsdp"), ("heads", "expert"))
+MESH = {"fsdp": 4, "expert": 2}
+
+
+@pytest.fixture(autouse=True)
+def _constructed_without_a_mesh() -> Any:
+    """Names are given without a mesh here, where NNX would want to shard at once."""
+    with nnx.use_eager_sharding(False):
+        yield
+
+
+def param(shape: tuple[int, ...], **metadata: Any) -> nnx.Param[Any]:
+    """A parameter with exactly this metadata: NNX renames old keys when it constructs."""
+    variable = nnx.Param(jnp.zeros(shape))
+    return nnx.Param.from_metadata(variable.get_raw_value(), variable.get_metadata() | metadata)
+
+
+def spec_of(variable: Any, rules: Any = RULES, **options: Any) -> PartitionSpec:
+    found = construct_named_sharding({"x": variable}, mesh(**MESH), rules, **options)
+    sharding: NamedSharding = found["x"].get_raw_value()
+    assert sharding.mesh == mesh(**MESH)
+    return sharding.spec
+
+
+class Model(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        init = nnx.initializers.lecun_normal()
+        self.wi = nnx.Linear(8, 16, kernel_metadata={"out_sharding": ("embed", "mlp")}, rngs=rngs)
+        named = nnm.with_logical_partitioning(init, ("mlp", "embed"))
+        self.wo = nnx.Linear(16, 8, kernel_init=named, use_bias=False, rngs=rngs)
+        self.dropout = nnx.Dropout(0.5, rngs=rngs)
+        self.norm = nnx.BatchNorm(8, rngs=rngs)
+
+
+def states() -> dict[str, Any]:
+    model = Model(rngs=nnx.Rngs(0))
+    mask = lambda tree: jax.tree.map_with_path(lambda path, _: "wi" in str(path[0]), tree)
+    optimizer = nnx.Optimizer(model, optax.masked(optax.adam(1e-3), mask), wrt=nnx.Param)
+    return {
+        "state": nnx.state(model),
+        "abstract": nnx.state(nnx.eval_shape(lambda: Model(rngs=nnx.Rngs(0)))),
+        "model": model,
+        "optimizer": optimizer,
+        "optimizer state": nnx.state(optimizer),
+        "dict": {"a": [param((8, 8), out_sharding=("embed", "mlp"))], "b": jnp.ones(3), "c": None},
+    }
+
+
+KINDS = ("state", "abstract", "model", "optimizer", "optimizer state", "dict")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tree_stays_and_every_array_becomes_a_sharding(kind: str) -> None:
+    assert set(states()) == set(KINDS)
+    state = states()[kind]
+    found = construct_named_sharding(state, mesh(**MESH), RULES)
+    assert jax.tree.structure(found) == jax.tree.structure(state)
+    assert jax.tree.leaves(found)
+    assert all(isinstance(leaf, NamedSharding) for leaf in jax.tree.leaves(found))
+    zipped = jax.tree.map(lambda x, sharding: sharding.shard_shape(x.shape), state, found)
+    assert len(jax.tree.leaves(zipped)) >= len(jax.tree.leaves(state))
+
+
+def test_a_models_specs_are_linens() -> None:
+    found = construct_named_sharding(states()["state"], mesh(**MESH), RULES)
+    names = {"wi": ("embed", "mlp"), "wo": ("mlp", "embed")}
+    for layer, its_names in names.items():
+        expected = linen.logical_to_mesh_axes(its_names, RULES)
+        assert found[layer]["kernel"].get_raw_value().spec == expected
+    assert found["wi"]["bias"].get_raw_value().spec == P()
+
+
+def test_moments_of_an_optimizer_are_sharded_like_their_parameters() -> None:
+    found = construct_named_sharding(states()["optimizer state"], mesh(**MESH), RULES)
+    inner = found["opt_state"]["inner_state"][0]
+    for moment in ("mu", "nu"):
+        assert inner[moment]["wi"]["kernel"].get_raw_value().spec == P("fsdp", "expert")
+        assert jax.tree.leaves(inner[moment]["wo"]["kernel"]) == []  # optax.MaskedNode
+    assert found["step"].get_raw_value().spec == P()
+
+
+@pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
+@pytest.mark.parametrize("bare", [False, True])
+def test_the_result_is_an_in_shardings_and_out_shardings_of_jit(kind: Any, bare: bool) -> None:
+    devices = mesh(kind, **MESH)
+    _, state = nnx.split(Model(rngs=nnx.Rngs(0)))
+    shardings = construct_named_sharding(state, devices, RULES)
+    given = extract_named_sharding(shardings) if bare else shardings
+    placed = jax.device_put(state, given)
+    step = jax.jit(lambda s: s, in_shardings=(given,), out_shardings=given)
+    after = step(placed)
+    assert jax.tree.structure(after) == jax.tree.structure(state)
+    jax.tree.map(lambda x, s: _equivalent(x, s), after, shardings)
+
+
+def _equivalent(x: jax.Array, sharding: NamedSharding) -> None:
+    assert x.sharding.is_equivalent_to(sharding, x.ndim)
+
+
+@pytest.mark.parametrize("key", ["out_sharding", "sharding_names", "sharding", "logical_axes"])
+@pytest.mark.parametrize("names", [("embed", "mlp"), ["embed", "mlp"], ("embed", None), "embed"])
+def test_names_are_read_under_every_key(key: str, names: Any) -> None:
+    listed = (names,) if isinstance(names, str) else names
+    assert spec_of(param((8, 8), **{key: names})) == linen.logical_to_mesh_axes(listed, RULES)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "expected"),
+    [
+        ({"out_sharding": ("embed",), "sharding_names": ("mlp",)}, P("fsdp")),
+        ({"sharding_names": ("mlp",), "sharding": ("embed",)}, P("expert")),
+        ({"out_sharding": (), "sharding": ("embed",)}, P("fsdp")),
+        ({"out_sharding": None, "logical_axes": ("embed",)}, P("fsdp")),
+        ({"out_sharding": ()}, P()),
+        ({}, P()),
+    ],
+)
+def test_the_first_key_that_says_something_counts(metadata: Any, expected: PartitionSpec) -> None:
+    assert spec_of(param((8,), **metadata)) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "rules", "expected"),
+    [
+        (("embed", "mlp"), (("embed", "fsdp"), ("mlp", "fsdp")), P("fsdp", None)),
+        (("mlp", "embed"), (("embed", "fsdp"), ("mlp", ("fsdp", "expert"))), P(None, "fsdp")),
+        (("embed",), (("embed", "absent"),), P(None)),
+        (("unknown",), RULES, P(None)),
+        (("embed",), (("embed", "expert"), ("embed", "fsdp")), P("expert")),
+        ((("fsdp", "expert"), None), RULES, P(("fsdp", "expert"), None)),
+    ],
+)
+def test_resolution_is_linens(names: Any, rules: Any, expected: PartitionSpec) -> None:
+    assert spec_of(param((8, 8), out_sharding=names), rules) == expected
+    assert resolve_spec(names, rules, mesh(**MESH)) == expected
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("fsdp", None), P("fsdp", None)),
+        ((("fsdp", "expert"),), P(("fsdp", "expert"))),
+        (("embed",), P(None)),
+    ],
+)
+def test_without_any_rules_names_are_mesh_axes(names: Any, expected: PartitionSpec) -> None:
+    assert spec_of(param((8, 8), out_sharding=names), None) == expected
+
+
+@pytest.mark.parametrize("context", [nnx.logical_axis_rules, linen.logical_axis_rules])
+def test_rules_come_from_the_context(context: Any) -> None:
+    with context(RULES):
+        assert spec_of(param((8,), out_sharding=("mlp",)), None) == P("expert")
+        assert spec_of(param((8,), out_sharding=("mlp",)), (("mlp", "fsdp"),)) == P("fsdp")
+
+
+@pytest.mark.parametrize("key", ["sharding_rules", "logical_axis_rules"])
+def test_rules_of_the_variable_come_first(key: str) -> None:
+    own = param((8, 8), out_sharding=("embed", "mlp"), **{key: (("embed", "expert"),)})
+    assert spec_of(own) == P("expert", "fsdp")
+
+
+def test_resolved_shardings_stay_as_they_are() -> None:
+    one = mesh(fsdp=8, expert=1)
+    given = NamedSharding(one, P("fsdp", "expert"))
+    state = {
+        "named": param((8, 8), out_sharding=given),
+        "spec": param((8, 8), out_sharding=P("fsdp", "expert")),
+    }
+    found = construct_named_sharding(state, one, RULES)
+    assert found["named"].get_raw_value() is given
+    assert found["spec"].get_raw_value() == given
+
+
+@flax.struct.dataclass
+class Quantised:
+    value: Any
+    scale: Any
+    zero: Any
+
+
+def test_the_parts_of_a_composite_value_get_their_own_shardings() -> None:
+    value = Quantised(jnp.zeros((8, 4), jnp.int8), jnp.ones((1, 4)), jnp.zeros(()))
+    variable = param((), out_sharding=("embed", "mlp")).replace(value)
+    found = construct_named_sharding({"x": variable}, mesh(**MESH), RULES)["x"].get_raw_value()
+    assert isinstance(found, Quantised)
+    assert (found.value.spec, found.scale.spec) == (P("fsdp", "expert"), P(None, "expert"))
+    assert found.zero.spec == P()
+    assert isinstance(extract_named_sharding({"x": nnx.Param(found)})["x"], Quantised)
+
+
+def test_prng_keys_and_counts_are_replicated() -> None:
+    found = construct_named_sharding(nnx.state(nnx.Rngs(0)), mesh(**MESH), RULES)
+    leaves = jax.tree.leaves(found)
+    assert len(leaves) == 2
+    assert {leaf.spec for leaf in leaves} == {P()}
+    keys = nnx.RngKey(jax.random.split(jax.random.key(0), 4), tag="x", out_sharding=("embed",))
+    assert spec_of(keys) == P("fsdp")
+
+
+def test_memory_kinds_are_kept() -> None:
+    devices = mesh(**MESH)
+    host = NamedSharding(devices, P(), memory_kind="pinned_host")
+    offloaded = param((8,), out_sharding=("embed",)).replace(jax.device_put(jnp.ones(8), host))
+    abstract = nnx.Param(jax.ShapeDtypeStruct((8,), float, sharding=host))
+    found = construct_named_sharding(
+        {"a": offloaded, "b": abstract, "c": param((8,))}, devices, RULES
+    )
+    a, b, c = (found[key].get_raw_value() for key in "abc")
+    assert (a.spec, a.memory_kind) == (P("fsdp"), "pinned_host")
+    assert b.memory_kind == "pinned_host"
+    assert c.memory_kind == NamedSharding(devices, P()).memory_kind
+
+
+@pytest.mark.parametrize(
+    ("metadata", "shape", "expected"),
+    [
+        ({"partition_name": "layers", "param_scan_axis": 0}, (2, 8, 8), P(None, "fsdp", "expert")),
+        ({"partition_name": "layers", "param_scan_axis": 1}, (8, 2, 8), P("fsdp", None, "expert")),
+        ({"partition_name": "layers", "param_scan_axis": 2}, (8, 8, 2), P("fsdp", "expert", None)),
+        ({"partition_name": "heads", "param_scan_axis": 1}, (8, 2, 8), P("fsdp", None, "expert")),
+        ({"partition_name": None, "param_scan_axis": 0}, (2, 8, 8), P(None, "fsdp", "expert")),
+        (
+            {"partition_name": ("layers", "stage"), "param_scan_axis": (1, 0)},
+            (2, 8, 2, 8),
+            P(None, "fsdp", None, "expert"),
+        ),
+    ],
+)
+def test_recorded_scan_axes_are_inserted(metadata: Any, shape: Any, expected: Any) -> None:
+    assert spec_of(param(shape, out_sharding=("embed", "mlp"), **metadata)) == expected
+
+
+def test_a_scan_axis_that_the_names_have_is_not_inserted_again() -> None:
+    names = ("embed", "layers", "mlp")
+    stacked = param((8, 2, 8), out_sharding=names, partition_name="layers", param_scan_axis=1)
+    assert spec_of(stacked) == P("fsdp", None, "expert")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "message"),
+    [
+        ({"out_sharding": ("embed", "mlp", None)}, "expected at most 2 entries .* found 3"),
+        ({"out_sharding": (None, "mlp")}, "divisible by 2 .* in dimension 1, found 3"),
+        ({"out_sharding": ("embed", "embed")}, "'embed' more than once"),
+        ({"out_sharding": P("embed")}, "mesh axes among .* found 'embed': a PartitionSpec"),
+        ({"out_sharding": 3}, "expected logical axis names, .* found int"),
+        (
+            {
+                "out_sharding": ("layers", "embed"),
+                "partition_name": "layers",
+                "param_scan_axis": 1,
+            },
+            "stacking axis 'layers' at position 1",
+        ),
+        ({"out_sharding": ("embed",), "param_scan_axis": 0}, "name of the scan axis"),
+        (
+            {"out_sharding": ("embed",), "partition_name": "layers", "param_scan_axis": -1},
+            "an index counted from the front",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_its_path(metadata: Any, message: str) -> None:
+    state = {"layer": {"kernel": param((8, 3), **metadata)}}
+    with pytest.raises(ValueError, match=f"^layer/kernel: .*{message}"):
+        construct_named_sharding(state, mesh(**MESH), RULES)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (("embed", "mlp", None), P("fsdp", None)),
+        ((None, "mlp"), P(None, None)),
+        ((("fsdp", "expert"), None), P(None, None)),
+    ],
+)
+def test_what_does_not_fit_is_dropped_on_request(names: Any, expected: PartitionSpec) -> None:
+    assert spec_of(param((4, 3), out_sharding=names), misfit="drop") == expected
+
+
+def test_arrays_without_names_are_listed_and_parameters_logged(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = states()["state"]
+    assert unannotated(state) == (
+        "dropout/rngs/count",
+        "dropout/rngs/key",
+        *(f"norm/{name}" for name in ("bias", "mean", "scale", "var")),
+        "wi/bias",
+    )
+    with caplog.at_level(logging.WARNING):
+        construct_named_sharding(state, mesh(**MESH), RULES)
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "3 parameters without logical axis names are replicated: norm/bias, norm/scale, wi/bias"
+    )
+
+
+def test_parameters_without_names_are_refused_on_request() -> None:
+    with pytest.raises(ValueError, match="every parameter, found 3 without: norm/bias, norm/scale"):
+        construct_named_sharding(states()["state"], mesh(**MESH), RULES, missing="raise")
+    named = {"a": param((8,), out_sharding=("embed",)), "b": nnx.BatchStat(jnp.ones(3))}
+    found = construct_named_sharding(named, mesh(**MESH), RULES, missing="raise")
+    assert found["b"].get_raw_value().spec == P()
+
+
+@pytest.mark.parametrize("leaf", ["text", object()])
+def test_leaves_that_are_no_arrays_are_refused(leaf: Any) -> None:
+    with pytest.raises(TypeError, match=r"^x: expected an array or a ShapeDtypeStruct"):
+        construct_named_sharding({"x": leaf}, mesh(**MESH), RULES)
+    with pytest.raises(TypeError, match="expected NamedShardings"):
+        extract_named_sharding({"x": nnx.Param(leaf)})
+
+
+def test_an_abstract_mesh_will_do() -> None:
+    large = abstract_mesh(fsdp=256, expert=2)
+    state = {"x": nnx.Param(jax.ShapeDtypeStruct((512, 8), float), out_sharding=("embed", "mlp"))}
+    sharding = construct_named_sharding(state, large, RULES)["x"].get_raw_value()
+    assert sharding == NamedSharding(large, P("fsdp", "expert"))
+    assert sharding.shard_shape((512, 8)) == (2, 4)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_variables_with_recorded_names_get_the_recorded_specs(file: str) -> None:
+    """Recorded specs keep mesh axes of size 1: a mesh whose axes are all larger shows them all."""
+    rows, rules = recorded(file).arrays, rules_of(file)
+    twos = abstract_mesh(**dict.fromkeys(recorded(file).mesh.axis_names, 2))
+    state = {
+        row.name: nnx.Param(
+            jax.ShapeDtypeStruct((128,) * len(row.shape), float), out_sharding=row.names or ()
+        )
+        for row in rows
+    }
+    found = construct_named_sharding(state, twos, rules)
+    assert {name: one.get_raw_value().spec for name, one in found.items()} == {
+        row.name: row.spec for row in rows
+    }
+    assert len(found) > 40
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_on_the_recorded_mesh_and_shapes_only_axes_of_size_one_are_missing(file: str) -> None:
+    rows, rules = recorded(file).arrays, rules_of(file)
+    state = {
+        row.name: nnx.Param(jax.ShapeDtypeStruct(row.shape, float), out_sharding=row.names or ())
+        for row in rows
+    }
+    found = construct_named_sharding(state, recorded(file).mesh, rules)
+    for row in rows:
+        assert found[row.name].get_raw_value().spec == resolve_spec(
+            row.names or (), rules, recorded(file).mesh
+        )
