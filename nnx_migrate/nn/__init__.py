@@ -137,7 +137,7 @@ from .lazy import (
 from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
 from .naming import LinenNames, linen_name, out_features
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
-from .partitioning import with_logical_partitioning
+from .partitioning import with_logical_partitioning, with_partitioning
 from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
 from .remat import remat
 from .reparametrize import SpectralNorm, WeightNorm
@@ -223,4 +223,5 @@ __all__ = [
     "variables_of",
     "with_logical_partitioning",
     "with_params",
+    "with_partitioning",
 ]

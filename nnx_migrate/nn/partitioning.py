@@ -39,3 +39,21 @@ def with_logical_partitioning(
     if mesh is not None:
         metadata[LOGICAL_MESH] = mesh
     return nnx.with_metadata(fn, **metadata)
+
+
+def with_partitioning(
+    fn: Callable[..., jax.Array], names: Sequence[Any], mesh: jax.sharding.Mesh | None = None
+) -> Callable[..., Any]:
+    """``linen.with_partitioning``: as above, for names that are mesh axes.
+
+    The variable has a rule of its own for each name, to itself: no other rules change what its
+    names mean (flax 0.12.8, core/meta.py).
+
+    Args:
+      fn: an initialiser.
+      names: a mesh axis, a tuple of several, or None per axis of the value.
+      mesh: kept with the variable.
+    """
+    return with_logical_partitioning(
+        fn, names, mesh, [(name, name) for name in names if isinstance(name, str)]
+    )

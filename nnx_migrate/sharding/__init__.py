@@ -13,7 +13,7 @@ from nnx_migrate.sharding.compare import (
     canonical_spec,
     compare_specs,
 )
-from nnx_migrate.sharding.constraints import RulesFallback, constrain, with_logical_constraint
+from nnx_migrate.sharding.constraints import RulesFallback, constrain
 from nnx_migrate.sharding.context import linen_sharding
 from nnx_migrate.sharding.creation import abstract_sharded, create_sharded
 from nnx_migrate.sharding.edit import (
@@ -21,6 +21,12 @@ from nnx_migrate.sharding.edit import (
     remove_axes,
     remove_fsdp,
     shard_over_data,
+)
+from nnx_migrate.sharding.linen_names import (
+    logical_to_mesh,
+    logical_to_mesh_axes,
+    logical_to_mesh_sharding,
+    with_logical_constraint,
 )
 from nnx_migrate.sharding.memory import ArrayBytes, MemoryReport, check_sharded, memory_report
 from nnx_migrate.sharding.named import (
@@ -80,6 +86,9 @@ __all__ = [
     "in_stack",
     "linen_sharding",
     "load_axis_rules",
+    "logical_to_mesh",
+    "logical_to_mesh_axes",
+    "logical_to_mesh_sharding",
     "memory_report",
     "merge_rules",
     "pipeline_as_data",

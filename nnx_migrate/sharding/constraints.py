@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-import jax
 from flax.core.spmd import get_logical_axis_rules
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from nnx_migrate.sharding.fitting import Misfit, fitted
 from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, placed
 from nnx_migrate.sharding.resolve import Names, Rules, axis_sizes, mesh_axes, resolve_spec
-
-T = TypeVar("T")
 
 
 class RulesFallback(Enum):
@@ -72,46 +69,6 @@ def constrain(
         raise ValueError(f"expected a rule for every name of {names}, found none for {waiting}")
     spec = resolve_spec(names, rules, mesh)
     return placed(x, mesh, _fitted(spec, x, mesh, misfit))
-
-
-def with_logical_constraint(
-    x: T,
-    logical_axis_resources: Any,
-    rules: Rules | None = None,
-    mesh: AnyMesh | None = None,
-    fallback: RulesFallback = RulesFallback.AXIS_IS_UNSHARDED,
-) -> T:
-    """``linen.with_logical_constraint``: :func:`constrain` over trees, with Linen's arguments.
-
-    What rewritten code calls. As in Linen, sizes that the mesh axes do not divide are padded under
-    ``jit`` with Auto axes.
-
-    Args:
-      x: an array, or a tree of arrays.
-      logical_axis_resources: a tuple of names (or None), or a tree of them, of which ``x``'s tree
-        is an extension.
-      rules, mesh, fallback: see :func:`constrain`.
-    """
-    if logical_axis_resources is None:
-        return x
-    constrained: T = jax.tree.map(
-        lambda names, part: constrain(part, names, rules, mesh, fallback=fallback, misfit="pad"),
-        logical_axis_resources,
-        x,
-        is_leaf=_is_names,
-    )
-    return constrained
-
-
-def _is_names(node: Any) -> bool:
-    """None, or a tuple of names, None and UNCONSTRAINED."""
-    return node is None or (
-        isinstance(node, tuple | PartitionSpec)
-        and all(
-            one is None or isinstance(one, str) or one is PartitionSpec.UNCONSTRAINED
-            for one in node
-        )
-    )
 
 
 def _fitted(

@@ -19,6 +19,7 @@ from nnx_migrate.model import Confidence
 IMPORT_LINES: Mapping[str, str] = {
     "nnx": "from flax import nnx",
     "nnm": "from nnx_migrate import nn as nnm",
+    "nnms": "from nnx_migrate import sharding as nnms",
     "jax": "import jax",
     "jnp": "import jax.numpy as jnp",
     "functools": "import functools",

@@ -1,14 +1,18 @@
 """Logical axes and partitioning metadata.
 
 The names that ``flax.linen`` re-exports from ``flax.core`` and ``flax.nnx`` are the same objects
-there. ``nn.with_logical_partitioning(init, names)`` becomes ``nnm.with_logical_partitioning``: the
-variable remembers its names (metadata ``logical_axes``), initial values and programs without a mesh
-stay the same, and nothing is constrained by the names, which a person should know.
+there. ``nn.with_logical_partitioning(init, names)`` and ``nn.with_partitioning`` become those of
+``nnm``: the variable remembers its names (metadata ``logical_axes``), initial values and programs
+without a mesh stay the same, and nothing is constrained by the names, which a person should know.
 
-Everything else that boxes values (``Partitioned``, ``with_partitioning``), resolves logical names
-or constrains by them is refused for now: NNX resolves the same rules differently (its last matching
-rule wins, Linen takes rules in order and skips used mesh axes), so a plain renaming would change
-specs silently.
+Constraints on activations and the resolution of names become those of ``nnms``
+(``nnx_migrate.sharding``), with Linen's arguments and Linen's algorithm. NNX resolves the same
+rules differently (its last matching rule wins, Linen takes rules in order and skips used mesh
+axes), so a plain renaming would change specs silently. Mesh axes of size 1 or that the mesh lacks
+are not in the specs of ``nnms``, and it serves Explicit axes too.
+
+Refused: the boxes themselves (``Partitioned``, ``unbox`` and specs of boxed variables), since NNX
+variables are not boxed, and the older ``flax.linen.partitioning`` with its axes in a collection.
 
 flax 0.12.8 and 0.12.12: core/spmd.py, core/meta.py, linen/spmd.py, linen/partitioning.py,
 nnx/spmd.py.
@@ -26,6 +30,7 @@ from nnx_migrate.rewrite.rules.base import (
     NameRule,
     Refusal,
     RefusalRule,
+    last,
     linen,
 )
 from nnx_migrate.rewrite.rules.references import table
@@ -41,40 +46,35 @@ SAME_ELSEWHERE = {
     "flax.linen.partitioning.set_axis_rules": "flax.core.spmd.set_logical_axis_rules",
 }
 
-_BOXED = (
-    "nnx.with_partitioning(init, names) stores the names on the Variable; read its .value as [...]"
-)
-_RESOLVE = "resolve the names once with Linen's algorithm and pass a PartitionSpec"
-_STATE = "nnx.get_partition_spec(nnx.state(module)) after resolving the logical names"
+# What ``nnx_migrate.sharding`` has under the same name, with the same arguments.
+SAME_IN_SHIM = {
+    "flax.linen.with_logical_constraint": "nnms.with_logical_constraint",
+    "flax.linen.logical_to_mesh": "nnms.logical_to_mesh",
+    "flax.linen.logical_to_mesh_axes": "nnms.logical_to_mesh_axes",
+    "flax.linen.logical_to_mesh_sharding": "nnms.logical_to_mesh_sharding",
+    "flax.linen.RulesFallback": "nnms.RulesFallback",
+    "flax.linen.partitioning.with_sharding_constraint": "nnms.with_logical_constraint",
+    "flax.linen.partitioning.logical_to_mesh": "nnms.logical_to_mesh",
+    "flax.linen.partitioning.logical_to_mesh_axes": "nnms.logical_to_mesh_axes",
+    "flax.linen.partitioning.RulesFallback": "nnms.RulesFallback",
+}
+
+_BOXED = "nnm.with_partitioning(init, names) stores the names on the Variable, which is no box"
+_STATE = "nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)"
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
     "Partitioned": ("a box of partition names", _BOXED),
     "LogicallyPartitioned": ("a box of logical axis names", _BOXED),
-    "with_partitioning": ("an initialiser that boxes partition names", _BOXED),
     "unbox": ("unboxing of parameters", "NNX parameters are not boxed: drop the call"),
     "get_partition_spec": ("partition specs of boxed variables", _STATE),
     "get_sharding": (
         "shardings of boxed variables",
-        "nnx.get_named_sharding(nnx.state(module), mesh) after resolving the logical names",
+        "nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)",
     ),
-    "logical_to_mesh": ("resolution of logical axis names", _RESOLVE),
-    "logical_to_mesh_axes": ("resolution of logical axis names", _RESOLVE),
-    "logical_to_mesh_sharding": ("resolution of logical axis names", _RESOLVE),
-    "with_logical_constraint": (
-        "a constraint by logical axis names",
-        "jax.lax.with_sharding_constraint with the PartitionSpec that Linen's rules resolve to",
-    ),
-    "RulesFallback": ("what to do with names that no rule matches", _RESOLVE),
     "spmd": ("the module flax.linen.spmd", "name the function you need"),
     "meta": ("the module flax.core.meta through flax.linen", "import flax.core.meta"),
     "partitioning": ("the module flax.linen.partitioning", "name the function you need"),
-    "partitioning.logical_to_mesh": ("resolution of logical axis names", _RESOLVE),
-    "partitioning.logical_to_mesh_axes": ("resolution of logical axis names", _RESOLVE),
     "partitioning.get_axis_names": ("axis names of variables", _STATE),
-    "partitioning.with_sharding_constraint": (
-        "a constraint by logical axis names",
-        "jax.lax.with_sharding_constraint with the PartitionSpec that Linen's rules resolve to",
-    ),
     "partitioning.param_with_axes": (
         "a parameter with axis names in a collection of their own",
         "nnx.Param(init(rngs.params(), shape), sharding_names=axes)",
@@ -96,18 +96,18 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "partitioning.core_remat_static": ("an internal of flax's remat", "use jax.checkpoint"),
     "partitioning.AxisMetadata": ("a box of axis names in a collection", _STATE),
     "partitioning.PartitionedVariable": ("a variable with axis names", _STATE),
-    "partitioning.RulesFallback": ("what to do with names that no rule matches", _RESOLVE),
 }
 
 _UNCONSTRAINED = (
     "logical axis names stay on the parameter as metadata `logical_axes`; under a mesh Linen also "
-    "constrains the parameter by them: shard the state by these names"
+    "constrains the parameter by them: shard the state with "
+    "nnx_migrate.sharding.construct_named_sharding"
 )
 
 
-def _logical_partitioning(_: str, context: Context) -> Code:
+def _partitioning(symbol: str, _: Context) -> Code:
     return Code(
-        "nnm.with_logical_partitioning",
+        f"nnm.{last(symbol)}",
         frozenset({"nnm"}),
         (_UNCONSTRAINED,),
         Confidence.REVIEW,
@@ -117,12 +117,21 @@ def _logical_partitioning(_: str, context: Context) -> Code:
 RULES = (
     NameRule(
         name="with_logical_partitioning",
-        symbols=linen("with_logical_partitioning"),
+        symbols=linen("with_logical_partitioning", "with_partitioning"),
         example=Example(
             "nn.with_logical_partitioning(init, ('embed', 'mlp'))",
             "nnm.with_logical_partitioning(init, ('embed', 'mlp'))",
         ),
-        reference=_logical_partitioning,
+        reference=_partitioning,
+    ),
+    NameRule(
+        name="with_logical_constraint",
+        symbols=frozenset(SAME_IN_SHIM),
+        example=Example(
+            "nn.with_logical_constraint(x, ('batch', 'embed'))",
+            "nnms.with_logical_constraint(x, ('batch', 'embed'))",
+        ),
+        reference=table(SAME_IN_SHIM),
     ),
     NameRule(
         name="logical_axis_rules",
@@ -136,9 +145,6 @@ RULES = (
             f"flax.linen.{name}": Refusal(f"nn.{name}, {reason}, is not rewritten", recipe)
             for name, (reason, recipe) in _RECIPES.items()
         },
-        example=Example(
-            "nn.with_logical_constraint(x, ('batch', 'embed'))",
-            "refused: jax.lax.with_sharding_constraint with the resolved PartitionSpec",
-        ),
+        example=Example("nn.unbox(params)", "refused: NNX parameters are not boxed: drop the call"),
     ),
 )

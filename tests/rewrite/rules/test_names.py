@@ -17,6 +17,7 @@ import pytest
 from flax import linen, nnx
 
 from nnx_migrate import nn as nnm
+from nnx_migrate import sharding as nnms
 from nnx_migrate.rewrite.rules import (
     all_rules,
     explain,
@@ -88,6 +89,16 @@ def test_a_renamed_function_is_the_same_object_in_nnx(name: str) -> None:
 )
 def test_a_moved_name_is_the_same_object(before: str, after: str) -> None:
     assert _linen(before) is _value(after)
+
+
+@pytest.mark.parametrize(("before", "after"), sharding.SAME_IN_SHIM.items())
+def test_a_name_of_the_shim_takes_linens_arguments(before: str, after: str) -> None:
+    symbol = "flax.linen.spmd.RulesFallback" if before.endswith("Fallback") else before
+    theirs, ours = _linen(symbol), getattr(nnms, after.removeprefix("nnms."))
+    if before.endswith("Fallback"):
+        assert [(one.name, one.value) for one in ours] == [(one.name, one.value) for one in theirs]
+        return
+    assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
 
 
 @pytest.mark.parametrize("name", initializers.SAME)
@@ -194,6 +205,26 @@ def test_a_layer_class_as_a_value_is_its_factory(layer: str) -> None:
             "nnm.with_logical_partitioning(nnx.initializers.zeros, ('embed',))",
         ),
         ("nn.remat(Block, True, True)", "nnm.remat(Block)"),
+        (
+            "nn.with_partitioning(nn.ones, ('data', None), mesh=mesh)",
+            "nnm.with_partitioning(nnx.initializers.ones, ('data', None), mesh=mesh)",
+        ),
+        (
+            "nn.with_logical_constraint(x, ('batch', 'embed'), rules=rules, mesh=mesh)",
+            "nnms.with_logical_constraint(x, ('batch', 'embed'), rules=rules, mesh=mesh)",
+        ),
+        (
+            "partitioning.with_sharding_constraint(x, ('batch',))",
+            "nnms.with_logical_constraint(x, ('batch',))",
+        ),
+        (
+            "nn.with_logical_constraint(x, n, fallback=nn.spmd.RulesFallback.RAISE_ERROR)",
+            "nnms.with_logical_constraint(x, n, fallback=nnms.RulesFallback.RAISE_ERROR)",
+        ),
+        ("nn.logical_to_mesh_axes(names)", "nnms.logical_to_mesh_axes(names)"),
+        ("nn.spmd.logical_to_mesh(tree, rules)", "nnms.logical_to_mesh(tree, rules)"),
+        ("partitioning.logical_to_mesh(tree)", "nnms.logical_to_mesh(tree)"),
+        ("nn.logical_to_mesh_sharding(t, mesh)", "nnms.logical_to_mesh_sharding(t, mesh)"),
     ],
 )
 def test_a_name_is_rewritten(before: str, after: str) -> None:
@@ -211,8 +242,11 @@ def test_a_name_is_rewritten(before: str, after: str) -> None:
         ("nn.cond(p, f, g, self)", "lifted cond"),
         ("nn.share_scope(a, b)", "share_scope"),
         ("nn.fold_rngs(f)", "fold_rngs"),
-        ("nn.with_logical_constraint(x, ('a',))", "with_logical_constraint"),
-        ("nn.logical_to_mesh_axes(('a',))", "logical_to_mesh_axes"),
+        ("nn.unbox(params)", "unboxing of parameters"),
+        ("nn.get_partition_spec(variables)", "partition specs of boxed variables"),
+        ("nn.LogicallyPartitioned(x, names)", "a box of logical axis names"),
+        ("isinstance(x, nn.Partitioned)", "a box of partition names"),
+        ("partitioning.get_axis_names(variables)", "axis names of variables"),
         ("partitioning.param_with_axes('k', i)", "param_with_axes"),
         ("nn.intercept_methods(f)", "intercept_methods"),
         ("nn.apply(f, m)", "nn.apply"),
