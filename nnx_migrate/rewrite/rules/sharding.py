@@ -52,11 +52,14 @@ SAME_IN_SHIM = {
     "flax.linen.logical_to_mesh": "nnms.logical_to_mesh",
     "flax.linen.logical_to_mesh_axes": "nnms.logical_to_mesh_axes",
     "flax.linen.logical_to_mesh_sharding": "nnms.logical_to_mesh_sharding",
-    "flax.linen.RulesFallback": "nnms.RulesFallback",
     "flax.linen.partitioning.with_sharding_constraint": "nnms.with_logical_constraint",
     "flax.linen.partitioning.logical_to_mesh": "nnms.logical_to_mesh",
     "flax.linen.partitioning.logical_to_mesh_axes": "nnms.logical_to_mesh_axes",
-    "flax.linen.partitioning.RulesFallback": "nnms.RulesFallback",
+    **{
+        f"flax.linen.{home}RulesFallback{member}": f"nnms.RulesFallback{member}"
+        for home in ("", "partitioning.")
+        for member in ("", ".AXIS_IS_UNSHARDED", ".RAISE_ERROR", ".NO_CONSTRAINT")
+    },
 }
 
 _BOXED = "nnm.with_partitioning(init, names) stores the names on the Variable, which is no box"

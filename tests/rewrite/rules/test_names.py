@@ -93,12 +93,18 @@ def test_a_moved_name_is_the_same_object(before: str, after: str) -> None:
 
 @pytest.mark.parametrize(("before", "after"), sharding.SAME_IN_SHIM.items())
 def test_a_name_of_the_shim_takes_linens_arguments(before: str, after: str) -> None:
-    symbol = "flax.linen.spmd.RulesFallback" if before.endswith("Fallback") else before
-    theirs, ours = _linen(symbol), getattr(nnms, after.removeprefix("nnms."))
-    if before.endswith("Fallback"):
-        assert [(one.name, one.value) for one in ours] == [(one.name, one.value) for one in theirs]
-        return
-    assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
+    symbol = before.replace("linen.RulesFallback", "linen.spmd.RulesFallback")
+    theirs, ours = _linen(symbol), _value(after)
+    if "RulesFallback" in before:
+        assert _members(ours) == _members(theirs) != []
+    else:
+        theirs, ours = inspect.signature(theirs), inspect.signature(ours)
+        assert list(ours.parameters) == list(theirs.parameters)
+
+
+def _members(kind: Any) -> list[tuple[str, str]]:
+    members = kind if isinstance(kind, type) else [kind]
+    return [(one.name, one.value) for one in members]
 
 
 @pytest.mark.parametrize("name", initializers.SAME)
@@ -319,7 +325,7 @@ def _linen(symbol: str) -> Any:
 
 def _value(dotted: str) -> Any:
     head, *rest = dotted.split(".")
-    value: Any = {"nnx": nnx, "nnm": nnm, "flax": flax}[head]
+    value: Any = {"nnx": nnx, "nnm": nnm, "nnms": nnms, "flax": flax}[head]
     for part in rest:
         value = getattr(value, part)
     return value

@@ -1,0 +1,131 @@
+"""A class with Linen's sharding constructs is rewritten to one that shards the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import linen, nnx
+
+from nnx_migrate import nn as nnm
+from nnx_migrate import rewrite_source
+from nnx_migrate.sharding import construct_named_sharding, create_sharded
+from tests.sharding.meshes import AUTO, EXPLICIT, mesh
+
+SOURCE = """\
+import flax.linen as nn
+from flax.linen import partitioning
+
+
+class Mlp(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        names = ("batch", None, "mlp")
+        init = nn.initializers.lecun_normal()
+        wi = nn.with_logical_partitioning(init, ("embed", "mlp"))
+        wo = nn.with_partitioning(init, ("expert", "fsdp"))
+        x = nn.with_logical_constraint(x, ("batch", "length", "embed"))
+        x = nn.relu(nn.Dense(self.width, kernel_init=wi)(x))
+        x = partitioning.with_sharding_constraint(x, names)
+        bias = self.param(
+            "bias",
+            nn.with_logical_partitioning(nn.initializers.zeros, ("mlp",), rules=(("mlp", None),)),
+            (self.width,),
+        )
+        return nn.Dense(8, kernel_init=wo)(x + bias[None, None])
+"""
+RULES = (("batch", "data"), ("length", "fsdp"), ("embed", "fsdp"), ("mlp", "expert"))
+X = np.arange(4 * 2 * 8, dtype=np.float32).reshape(4, 2, 8) / 50
+NEW = """\
+        names = ("batch", None, "mlp")
+        x = nnms.with_logical_constraint(x, ("batch", "length", "embed"))
+        x = nnx.relu(self.Dense_0(x))
+        x = nnms.with_logical_constraint(x, names)
+"""
+
+
+@pytest.fixture(scope="module")
+def rewritten() -> tuple[str, Any, Any]:
+    """New text, Linen class, NNX class."""
+    result = rewrite_source(SOURCE)
+    old: dict[str, Any] = {}
+    new: dict[str, Any] = {}
+    exec(SOURCE, old)  # noqa: S102
+    exec(result.code, new)  # noqa: S102
+    return result.code, old["Mlp"], new["Mlp"]
+
+
+def test_constraints_keep_their_place_and_arguments(rewritten: Any) -> None:
+    code, _, _ = rewritten
+    assert "from nnx_migrate import sharding as nnms" in code
+    assert "flax.linen" not in code
+    for line in NEW.splitlines():
+        assert line in code
+
+
+def test_parameters_get_linens_specs_and_programs_linens_constraints(rewritten: Any) -> None:
+    _, old, new = rewritten
+    devices = mesh(AUTO, data=2, fsdp=2, expert=2)
+    boxed = jax.eval_shape(old(width=6).init, jax.random.key(0), X)
+    specs = linen.logical_to_mesh(linen.get_partition_spec(boxed), RULES)["params"]
+    model = create_sharded(lambda: new(6, in_features=8, rngs=nnx.Rngs(0)), devices, RULES)
+    state = nnx.state(model, nnx.Param)
+    found = construct_named_sharding(state, devices, RULES)
+    for layer in ("Dense_0", "Dense_1"):
+        sharding = found[layer]["kernel"].get_raw_value()
+        if layer == "Dense_0":
+            assert sharding.spec == specs[layer]["kernel"]
+        else:  # mesh axes, which Linen's own resolution by rules would not leave alone
+            assert sharding.spec == linen.get_partition_spec(boxed)["params"][layer]["kernel"]
+        assert state[layer]["kernel"].get_raw_value().sharding == sharding
+    assert found["bias"].get_raw_value().spec == jax.P(None)  # a rule of the parameter's own
+
+    def constraints(f: Any, *args: Any) -> list[str]:
+        with jax.set_mesh(devices), linen.logical_axis_rules(RULES):
+            lines = jax.jit(f).lower(*args).as_text().splitlines()
+        return [line.split("<@mesh")[1] for line in lines if "sharding_constraint" in line]
+
+    plain = linen.unbox(jax.jit(old(width=6).init)(jax.random.key(0), X))
+    graphdef, whole = nnx.split(new(6, in_features=8, rngs=nnx.Rngs(0)))
+    theirs = constraints(lambda v, x: old(width=6).apply(v, x), plain, X)
+    ours = constraints(lambda s, x: nnx.merge(graphdef, s, copy=True)(x), whole, X)
+    assert len(ours) == 2
+    assert ours == theirs
+
+
+def test_without_a_mesh_or_rules_the_outputs_are_linens(rewritten: Any) -> None:
+    _, old, new = rewritten
+    variables = linen.unbox(jax.jit(old(width=6).init)(jax.random.key(0), X))
+    model = new(6, in_features=8, rngs=nnx.Rngs(0))
+    nnx.update(model, jax.tree.map(jnp.asarray, variables["params"]))
+    graphdef, state = nnx.split(model)
+    with jax.set_mesh(mesh(data=2)):
+        ours = jax.jit(lambda s, x: nnx.merge(graphdef, s, copy=True)(x))(state, X)
+        theirs = jax.jit(old(width=6).apply)(variables, X)
+    np.testing.assert_array_equal(ours, theirs)
+
+
+def test_it_runs_under_explicit_axes_where_linens_constraint_asserts(rewritten: Any) -> None:
+    code, _, _ = rewritten
+    scope: dict[str, Any] = {}
+    exec(code.replace('wo = nnm.with_partitioning(init, ("expert", "fsdp"))', "wo = init"), scope)
+    devices = mesh(EXPLICIT, data=8, fsdp=1)
+    model = create_sharded(lambda: scope["Mlp"](6, in_features=8, rngs=nnx.Rngs(0)), devices, RULES)
+    graphdef, state = nnx.split(model)
+    x = jax.device_put(np.ones((8, 2, 8), np.float32), jax.NamedSharding(devices, jax.P("data")))
+    with jax.set_mesh(devices), nnx.logical_axis_rules(RULES):
+        y = jax.jit(lambda s, x: nnx.merge(graphdef, s, copy=True)(x))(state, x)
+    assert y.sharding.spec[0] == "data"
+
+
+def test_partitioning_by_mesh_axes_is_not_changed_by_rules() -> None:
+    init = nnm.with_partitioning(nnx.initializers.ones, ("expert", ("data", "fsdp"), None))
+    state = {"x": nnx.Param(init(jax.random.key(0), (2, 4, 3)))}
+    devices = mesh(data=2, fsdp=2, expert=2)
+    found = construct_named_sharding(state, devices, (("expert", "data"), ("data", "expert")))
+    assert found["x"].get_raw_value().spec == jax.P("expert", ("data", "fsdp"), None)
