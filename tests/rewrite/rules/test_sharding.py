@@ -113,7 +113,7 @@ def test_without_a_mesh_or_rules_the_outputs_are_linens(rewritten: Any) -> None:
 def test_it_runs_under_explicit_axes_where_linens_constraint_asserts(rewritten: Any) -> None:
     code, _, _ = rewritten
     scope: dict[str, Any] = {}
-    exec(code.replace('wo = nnm.with_partitioning(init, ("expert", "fsdp"))', "wo = init"), scope)
+    exec(code.replace('wo = nnm.with_partitioning(init, ("expert", "fsdp"))', "wo = init"), scope)  # noqa: S102
     devices = mesh(EXPLICIT, data=8, fsdp=1)
     model = create_sharded(lambda: scope["Mlp"](6, in_features=8, rngs=nnx.Rngs(0)), devices, RULES)
     graphdef, state = nnx.split(model)
