@@ -206,7 +206,7 @@ def _default_text(
     project: Project, cls: ClassInfo, one: Field, default: ast.expr, renderer: Renderer
 ) -> str:
     names = free_names(default)
-    clash = names & {other.name for other in one.owner.fields}
+    clash = names & _bound_before(one)
     if clash:
         raise Refused(
             default,
@@ -229,6 +229,13 @@ def _default_text(
                 RULE,
             )
     return Renderer(project, one.owner.module).value(default)
+
+
+def _bound_before(one: Field) -> set[str]:
+    """Fields that are class attributes where the default of ``one`` is evaluated."""
+    own = [other for other in one.owner.fields if other.owner is one.owner]
+    earlier = [other for other in own if other.node.lineno < one.node.lineno]
+    return {other.name for other in earlier if other.default is not None}
 
 
 def signature(

@@ -222,3 +222,30 @@ def test_the_class_map_says_where_a_shared_submodule_is_listed() -> None:
         )
     )["M"]
     assert found.class_map.attributes == {"shared": "decoder/table"}
+
+
+def test_a_default_may_read_a_global_named_like_a_field_without_one() -> None:
+    text = init_of(
+        """\
+        class M(nn.Module):
+          jax: Callable = jax.nn.relu
+
+          def __call__(self, x):
+            return x
+        """
+    )
+    assert "jax: Callable = jax.nn.relu" in text
+
+
+def test_a_default_that_reads_an_earlier_field_as_a_class_attribute_is_refused() -> None:
+    found = refusal(
+        """\
+        class M(nn.Module):
+          size: int = 3
+          width: int = 2 * size
+
+          def __call__(self, x):
+            return x
+        """
+    )
+    assert "reads the field 'size' as a class attribute" in found.reason
