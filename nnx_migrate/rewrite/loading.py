@@ -7,11 +7,12 @@ import re
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nnx_migrate.model import FileResult, FileStatus
-from nnx_migrate.source.project import Module, Project, module_name, parse
+from nnx_migrate.source.project import Module, Project, parse
+from nnx_migrate.source.roots import import_names
 
 if TYPE_CHECKING:
     from nnx_migrate.rewrite.request import RewriteRequest
@@ -35,7 +36,7 @@ def load(request: RewriteRequest) -> Loaded:
     base = request.base or request.root
     targets = {id(source): _relative(source.path, base) for source in request.files}
     sources = [*request.files, *request.context]
-    names = _names(sources, request.root)
+    names = import_names(sources, request.root)
     loaded = Loaded(Project())
     for source in _relevant(sources):
         name, is_package = names[id(source)]
@@ -94,26 +95,6 @@ def _relative(path: Path, base: Path) -> str:
         return path.relative_to(base).as_posix()
     except ValueError:
         return path.as_posix()
-
-
-def _names(sources: list[SourceText], root: Path) -> dict[int, tuple[str, bool]]:
-    """Import name of every file: from the first folder above it that is no package."""
-    names: dict[int, tuple[str, bool]] = {}
-    seen: set[str] = set()
-    paths = {source.path for source in sources}
-    for source in sources:
-        top = source.path.parent
-        while top != top.parent and (
-            top / "__init__.py" in paths or (top / "__init__.py").exists()
-        ):
-            top = top.parent
-        name, is_package = module_name(PurePosixPath(source.path.relative_to(top).as_posix()))
-        if not name or name in seen:
-            whole = _relative(source.path, root)
-            name, is_package = module_name(PurePosixPath(whole.lstrip("/").replace("../", "")))
-        seen.add(name)
-        names[id(source)] = (name, is_package)
-    return names
 
 
 # A class that may be a Linen module, by the look of its bases, and a whole import statement.

@@ -1,0 +1,90 @@
+"""The name under which every file is imported.
+
+A file's import root is the first folder above it that is no package. A folder without
+``__init__.py`` may still be one (a namespace package, PEP 420): what the project's own imports call
+its files decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+
+from nnx_migrate.source.files import SourceText
+from nnx_migrate.source.project import module_name
+
+_FROM = re.compile(
+    r"^[ \t]*from[ \t]+([A-Za-z_][\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)", re.MULTILINE
+)
+_IMPORT = re.compile(r"^[ \t]*import[ \t]+([A-Za-z_][^\n#]*)", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*(?:[ \t]+as[ \t]+\w+)?")
+
+
+def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[str, bool]]:
+    """Import name of every file, by ``id`` of its source, and whether it is a package."""
+    tops = _tops(sources)
+    groups: dict[Path, list[SourceText]] = {}
+    for source in sources:
+        groups.setdefault(tops[id(source)], []).append(source)
+    nested = [top for top in groups if top != root and top.is_relative_to(root)]
+    imported = _imported(source.text for source in sources) if nested else frozenset()
+    names: dict[int, tuple[str, bool]] = {}
+    seen: set[str] = set()
+    for source in sources:
+        top = tops[id(source)]
+        if top in nested:
+            top = _import_root(top, groups[top], imported, root)
+        name, is_package = _name(source.path, top)
+        if not name or name in seen:
+            name, is_package = _name(source.path, root)
+        seen.add(name)
+        names[id(source)] = (name, is_package)
+    return names
+
+
+def _tops(sources: Sequence[SourceText]) -> dict[int, Path]:
+    """The first folder above every file that has no ``__init__.py``."""
+    paths = {source.path for source in sources}
+    found: dict[int, Path] = {}
+    for source in sources:
+        top = source.path.parent
+        while top != top.parent and (
+            top / "__init__.py" in paths or (top / "__init__.py").exists()
+        ):
+            top = top.parent
+        found[id(source)] = top
+    return found
+
+
+def _name(path: Path, top: Path) -> tuple[str, bool]:
+    try:
+        relative = path.relative_to(top).as_posix()
+    except ValueError:
+        relative = path.as_posix().lstrip("/").replace("../", "")
+    return module_name(PurePosixPath(relative))
+
+
+def _import_root(
+    top: Path, members: list[SourceText], imported: frozenset[str], root: Path
+) -> Path:
+    """The folder from ``top`` up to ``root`` that makes most of the files importable by name."""
+    folders = [top]
+    while folders[-1] != root:
+        folders.append(folders[-1].parent)
+    hits = [
+        sum(1 for one in members if _name(one.path, folder)[0] in imported) for folder in folders
+    ]
+    return folders[hits.index(max(hits))]
+
+
+def _imported(texts: Iterable[str]) -> frozenset[str]:
+    """Dotted names that the absolute imports may mean: of modules, and of what is in them."""
+    found: set[str] = set()
+    for text in texts:
+        for module, names in _FROM.findall(text):
+            found.add(module)
+            found |= {f"{module}.{name.split()[0]}" for name in _WORD.findall(names)}
+        for names in _IMPORT.findall(text):
+            found |= {name.split()[0] for name in names.split(",") if name.strip()}
+    return frozenset(found)
