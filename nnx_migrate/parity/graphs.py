@@ -17,6 +17,7 @@ from nnx_migrate.parity.equivalences import (
     STRUCTURAL,
 )
 from nnx_migrate.parity.terms import Attributes, TensorType, Term, Terms
+from nnx_migrate.parity.unit_mesh_axes import UNIT_MESH_AXES, without_unit_axes
 
 _NAMES = ("jax.result_info", "jax.arg_info")
 _NOTHING = TensorType(None, "")
@@ -27,9 +28,22 @@ _MINIMISE_BELOW = 8_000
 def equal_by_rules(left: str, right: str) -> tuple[str, ...] | None:
     """Return the equivalences under which two StableHLO modules are the same, or None.
 
-    ``DATAFLOW`` always is one of them. Rules that were not needed are left out, except in very
-    long programs. Raises ValueError for text that is not a StableHLO module.
+    ``DATAFLOW`` is one of them unless ``UNIT_MESH_AXES`` is enough. Rules that were not needed are
+    left out, except in very long programs. Raises ValueError for text that is not a StableHLO
+    module.
     """
+    shorter = [without_unit_axes(text) for text in (left, right)]
+    if shorter[0] == shorter[1] and left != right:
+        return (UNIT_MESH_AXES,)
+    rules = _rules(left, right)
+    if rules is not None or shorter == [left, right]:
+        return rules
+    rules = _rules(*shorter)
+    return None if rules is None else (UNIT_MESH_AXES, *rules)
+
+
+def _rules(left: str, right: str) -> tuple[str, ...] | None:
+    """Return the equivalences of dataflow under which two modules are the same, or None."""
     everything = (*RULES, *STRUCTURAL)
     with mlir.make_ir_context():
         modules = _parse(left), _parse(right)
