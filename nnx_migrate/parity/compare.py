@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from nnx_migrate.parity import graphs, programs
+from nnx_migrate.parity import compare_shardings, graphs, programs
 from nnx_migrate.parity.case import ParityCase
-from nnx_migrate.parity.report import CHECKS, Check, Status, Verdict
+from nnx_migrate.parity.checks import blocked_check, checked, differences, one_sided, shared
+from nnx_migrate.parity.report import CHECKS, Check, Verdict
 from nnx_migrate.parity.sides import Numbers, SideResult
-from nnx_migrate.parity.values import Arrays, describe_difference, emptiness, same_bits, within
+from nnx_migrate.parity.values import Arrays, same_bits
 
 _LATER = "not part of this run"
-_SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,13 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
         "control": lambda: _control(linen),
         "paths": lambda: _paths(linen, nnx),
         "shapes": lambda: _shapes(linen, nnx),
+        "specs": lambda: compare_shardings.specs(linen, nnx),
+        "specs_after_step": lambda: compare_shardings.specs_after_step(linen, nnx),
         "init_values": lambda: _init_values(linen, nnx),
         "forward": lambda: _forward(case, linen, nnx),
         "loss": lambda: _numbers("loss", case, linen, nnx, lambda run: run.loss),
         "gradients": lambda: _numbers("gradients", case, linen, nnx, lambda run: run.gradients),
+        "losses_over_steps": lambda: _losses(case, linen, nnx),
         "rng": lambda: _rng(case, linen, nnx),
         "collections": lambda: _collections(case, linen, nnx),
         "program": lambda: _program(linen, nnx, found),
@@ -95,15 +98,6 @@ def _all_bits(linen: SideResult, nnx: SideResult) -> bool:
     )
 
 
-def _check(name: str, leaves: int, failures: Iterable[str], notes: Iterable[str] = ()) -> Check:
-    """Return a check that passes when nothing failed; the first failures are spelled out."""
-    details = list(failures)
-    status: Status = "fail" if details else "pass"
-    if len(details) > _SHOWN:
-        details[_SHOWN:] = [f"and {len(details) - _SHOWN} more"]
-    return Check(name, status, leaves, (*details, *notes))
-
-
 def _stacks(linen: SideResult, nnx: SideResult) -> Check:
     failures = [*linen.problems, *nnx.problems]
     if (linen.stack, nnx.stack) != ("linen", "nnx"):
@@ -113,30 +107,24 @@ def _stacks(linen: SideResult, nnx: SideResult) -> Check:
     ]
     notes = [f"Linen: {linen.model}", f"NNX: {nnx.model}"]
     notes += [f"still Linen, behind ToNNX: {name}" for name in nnx.bridged]
-    return _check("stacks", 2, failures, notes)
+    return checked("stacks", 2, failures, notes)
 
 
 def _control(linen: SideResult) -> Check:
     failures = [f"Linen differs from itself: {line}" for line in linen.control]
     if not linen.control_leaves:
         failures.append("nothing was compared")
-    return _check("control", linen.control_leaves, failures)
+    return checked("control", linen.control_leaves, failures)
 
 
 def _paths(linen: SideResult, nnx: SideResult) -> Check:
-    failures = _one_sided(linen.shapes, nnx.shapes)
+    failures = one_sided(linen.shapes, nnx.shapes)
     if not linen.shapes and not nnx.shapes:
         failures.append("nothing was compared: the model has no variables")
     notes = [f"no Linen counterpart by design: {', '.join(nnx.excluded)}"] if nnx.excluded else []
     if nnx.shared:
         notes.append(f"shared, so nnx.state lists them elsewhere: {', '.join(nnx.shared)}")
-    return _check("paths", len(linen.shapes.keys() & nnx.shapes.keys()), failures, notes)
-
-
-def _one_sided(ours: Iterable[str], theirs: Iterable[str]) -> list[str]:
-    left, right = set(ours), set(theirs)
-    missing = [f"{path}: only in Linen" for path in sorted(left - right)]
-    return missing + [f"{path}: only in NNX" for path in sorted(right - left)]
+    return checked("paths", len(linen.shapes.keys() & nnx.shapes.keys()), failures, notes)
 
 
 def _shapes(linen: SideResult, nnx: SideResult) -> Check:
@@ -148,13 +136,22 @@ def _shapes(linen: SideResult, nnx: SideResult) -> Check:
     ]
     if not shared:
         failures.append("nothing was compared")
-    return _check("shapes", len(shared), failures)
+    return checked("shapes", len(shared), failures)
+
+
+def _losses(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    stage = "losses_over_steps"
+    blocked = blocked_check(stage, linen, nnx)
+    if blocked is not None:
+        return blocked
+    failures, notes = differences(linen.losses, nnx.losses, case.tolerance)
+    return checked(stage, shared(linen.losses, nnx.losses), failures, notes)
 
 
 def _init_values(linen: SideResult, nnx: SideResult) -> Check:
     if "init_values" in nnx.errors:
-        return _check("init_values", 0, [f"NNX: {nnx.errors['init_values']}"])
-    failures, _ = _differences(linen.init_values, nnx.init_values, None)
+        return checked("init_values", 0, [f"NNX: {nnx.errors['init_values']}"])
+    failures, _ = differences(linen.init_values, nnx.init_values, None)
     failures += [
         f"under real keys only NNX repeats itself: {line}"
         for line in nnx.repeated
@@ -162,51 +159,7 @@ def _init_values(linen: SideResult, nnx: SideResult) -> Check:
     ]
     if nnx.repeated_draws:
         failures.append(f"{nnx.repeated_draws} of {nnx.draws} NNX draws got a key used before")
-    return _check("init_values", _shared(linen.init_values, nnx.init_values), failures)
-
-
-def _shared(ours: Arrays, theirs: Arrays) -> int:
-    return len(ours.keys() & theirs.keys())
-
-
-def _differences(
-    ours: Arrays, theirs: Arrays, tolerance: float | None
-) -> tuple[list[str], list[str]]:
-    """Return what fails, and what only passes by the tolerance of the case."""
-    failures, notes = _one_sided(ours, theirs), []
-    for path in ours:
-        if path not in theirs or same_bits(ours[path], theirs[path]):
-            continue
-        line = f"{path or 'output'}: {describe_difference(ours[path], theirs[path])}"
-        if tolerance is not None and within(ours[path], theirs[path], tolerance):
-            notes.append(f"within the case's tolerance {tolerance:g}: {line}")
-        else:
-            failures.append(line)
-    for side, arrays in (("Linen", ours), ("NNX", theirs)):
-        empty = emptiness(arrays.values())
-        if empty:
-            failures.append(f"{side}: {empty}")
-    return failures, notes
-
-
-def _blocked(stage: str, linen: SideResult, nnx: SideResult) -> Check | None:
-    """Return the check of a stage that one side could not run."""
-    if stage in linen.errors:
-        return Check(stage, "not_run", 0, (f"Linen itself cannot: {linen.errors[stage]}",))
-    if "construct" in nnx.errors:
-        return Check(stage, "fail", 0, ("nothing was compared: the NNX model was not built",))
-    if stage in nnx.errors:
-        return Check(stage, "fail", 0, (f"NNX: {nnx.errors[stage]}",))
-    if stage in linen.skipped and stage in nnx.skipped:
-        return Check(stage, "not_run", 0, (linen.skipped[stage],))
-    if stage in linen.skipped or stage in nnx.skipped:
-        side, reason = (
-            ("Linen", linen.skipped[stage])
-            if stage in linen.skipped
-            else ("NNX", nnx.skipped[stage])
-        )
-        return Check(stage, "fail", 0, (f"only on the {side} side: {reason}",))
-    return None
+    return checked("init_values", shared(linen.init_values, nnx.init_values), failures)
 
 
 def _numbers(
@@ -216,12 +169,12 @@ def _numbers(
     nnx: SideResult,
     pick: Callable[[Numbers], Arrays],
 ) -> Check:
-    blocked = _blocked(stage, linen, nnx)
+    blocked = blocked_check(stage, linen, nnx)
     if blocked is not None:
         return blocked
     ours, theirs = pick(linen.first), pick(nnx.first)
-    failures, notes = _differences(ours, theirs, case.tolerance)
-    return _check(stage, _shared(ours, theirs), failures, notes)
+    failures, notes = differences(ours, theirs, case.tolerance)
+    return checked(stage, shared(ours, theirs), failures, notes)
 
 
 def _forward(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
@@ -237,7 +190,7 @@ def _rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
     streams = [name for name in case.rngs if name != "params"]
     if not streams:
         return Check("rng", "not_run", 0, ("the case has no rngs",))
-    blocked = _blocked("forward", linen, nnx)
+    blocked = blocked_check("forward", linen, nnx)
     if blocked is not None:
         return Check("rng", blocked.status, 0, blocked.details)
     random = {"Linen": _is_random(linen), "NNX": _is_random(nnx)}
@@ -252,11 +205,11 @@ def _rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
         ours, theirs = getattr(linen.second, name), getattr(nnx.second, name)
         if not ours and not theirs:
             continue
-        found, remarks = _differences(ours, theirs, case.tolerance)
+        found, remarks = differences(ours, theirs, case.tolerance)
         failures += [f"{name}: {line}" for line in found]
         notes += remarks
-        leaves += _shared(ours, theirs)
-    return _check("rng", leaves, failures, notes)
+        leaves += shared(ours, theirs)
+    return checked("rng", leaves, failures, notes)
 
 
 def _is_random(side: SideResult) -> bool:
@@ -274,13 +227,13 @@ def _collections(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
     if not case.collections:
         reason = notes[0] if others else "the case has no mutable collections"
         return Check("collections", "not_run", 0, (reason,))
-    blocked = _blocked("forward", linen, nnx)
+    blocked = blocked_check("forward", linen, nnx)
     if blocked is not None:
         return Check("collections", blocked.status, 0, blocked.details)
     ours, theirs = linen.first.collections, nnx.first.collections
-    failures, remarks = _differences(ours, theirs, case.tolerance)
-    return _check(
-        "collections", _shared(ours, theirs), failures, [*remarks, *(notes if others else ())]
+    failures, remarks = differences(ours, theirs, case.tolerance)
+    return checked(
+        "collections", shared(ours, theirs), failures, [*remarks, *(notes if others else ())]
     )
 
 
@@ -314,4 +267,4 @@ def _program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
     leaves = len(linen.programs.keys() & nnx.programs.keys())
     notes = [f"the same by {', '.join(found.rules)}"] if found.rules else []
     notes += [f"not the same program: {line}" for line in found.parts]
-    return _check("program", leaves, failures, notes)
+    return checked("program", leaves, failures, notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -21,6 +22,7 @@ from nnx_migrate.parity.case import (
     replicate,
     surroundings,
 )
+from nnx_migrate.parity.linen_training import begin_linen
 from nnx_migrate.parity.measure import (
     FORWARD,
     Measured,
@@ -31,6 +33,7 @@ from nnx_migrate.parity.measure import (
     repetitions,
 )
 from nnx_migrate.parity.sides import SideResult, SubmoduleOutput
+from nnx_migrate.parity.training import Trained, train
 from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 
 
@@ -67,7 +70,14 @@ def _evaluate(
     numbers: bool,
 ) -> SideResult:
     classes: set[type] = set()
-    build, treedefs = _initialiser(case, module, arguments, arrays)
+    init = _initialiser(case, module, arguments, arrays)
+    treedefs: list[Any] = []
+
+    def build() -> Variables:
+        leaves, treedef = named_leaves(meta.unbox(init()))
+        treedefs.append(treedef)
+        return leaves
+
     try:
         with _observed(classes):
             init_values, values = initialise(build, constant=True)
@@ -88,6 +98,10 @@ def _evaluate(
         measured = measure(case, apply, variables, arguments, arrays, control=True)
     if FORWARD in measured.errors:
         raise BadCase(f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}")
+    trained = Trained()
+    if numbers:
+        begin = functools.partial(begin_linen, case, init, apply, variables, arguments, mesh)
+        trained = train(case, begin, arrays, mesh)
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_linen() as record:
@@ -100,37 +114,32 @@ def _evaluate(
         init_values=init_values,
         repeated=repeated,
         submodules=outputs,
-        **_fields(measured),
+        first=measured.first,
+        second=measured.second,
+        programs=measured.programs,
+        layouts=trained.before,
+        layouts_after=trained.after,
+        losses=trained.losses,
+        errors={**measured.errors, **trained.errors},
+        skipped={**measured.skipped, **trained.skipped},
+        control=tuple(measured.control),
+        control_leaves=measured.control_leaves,
     )
-
-
-def _fields(measured: Any) -> dict[str, Any]:
-    return {
-        "first": measured.first,
-        "second": measured.second,
-        "programs": measured.programs,
-        "errors": measured.errors,
-        "skipped": measured.skipped,
-        "control": tuple(measured.control),
-        "control_leaves": measured.control_leaves,
-    }
 
 
 def _initialiser(
     case: ParityCase, module: linen.Module, arguments: Arguments, arrays: list[Any]
-) -> tuple[Callable[[], Variables], list[Any]]:
-    treedefs: list[Any] = []
+) -> Callable[[], Any]:
+    """Return a function that makes the variables, in their boxes."""
 
-    def build() -> Variables:
+    def init() -> Any:
         args, kwargs = arguments.rebuild(arrays)
         if case.method is not None:
             kwargs = {**kwargs, "method": case.method}
         streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
-        leaves, treedef = named_leaves(meta.unbox(module.init(streams, *args, **kwargs)))
-        treedefs.append(treedef)
-        return leaves
+        return module.init(streams, *args, **kwargs)
 
-    return build, treedefs
+    return init
 
 
 def _apply(case: ParityCase, module: linen.Module, treedef: Any, paths: list[str]) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-import jax
 from flax import linen, nnx
 
 from nnx_migrate.parity import bisect
@@ -21,6 +21,7 @@ from nnx_migrate.parity.case import (
     surroundings,
 )
 from nnx_migrate.parity.constant_key import recorded_draws
+from nnx_migrate.parity.linen_names import LinenNames, bare, path_of_attribute
 from nnx_migrate.parity.measure import (
     Apply,
     Measured,
@@ -30,9 +31,11 @@ from nnx_migrate.parity.measure import (
     measure,
     repetitions,
 )
+from nnx_migrate.parity.nnx_training import begin_nnx
 from nnx_migrate.parity.sharing import shared_paths
 from nnx_migrate.parity.sides import SideResult, SubmoduleOutput
-from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
+from nnx_migrate.parity.training import Trained, train
+from nnx_migrate.parity.values import random_value, shape_dtype
 
 CONSTRUCT = "construct"
 
@@ -124,6 +127,11 @@ def _evaluate(
         measured = Measured()
         if numbers:
             measured = measure(case, apply, variables, arguments, arrays, control=False)
+    trained = Trained()
+    if numbers:
+        begin = functools.partial(begin_nnx, case, module, names, variables, arguments, mesh)
+        with _stray_linen(stray, bridged):
+            trained = train(case, begin, arrays, mesh)
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_nnx(module, names.linen_module_path) as record:
@@ -145,8 +153,11 @@ def _evaluate(
         second=measured.second,
         written=tuple(sorted(written)),
         programs=measured.programs,
-        errors={**errors, **measured.errors},
-        skipped=measured.skipped,
+        layouts=trained.before,
+        layouts_after=trained.after,
+        losses=trained.losses,
+        errors={**errors, **measured.errors, **trained.errors},
+        skipped={**measured.skipped, **trained.skipped},
         submodules=outputs,
     )
 
@@ -172,77 +183,6 @@ def _builder(
     return build
 
 
-class LinenNames:
-    """Names of an NNX module's variables as Linen spells them: collection and scope path."""
-
-    def __init__(self, path_map: Mapping[str, str]) -> None:
-        """Take a map from Linen paths to NNX paths, as in ``ParityCase``."""
-        self._prefixes = sorted(
-            ((nnx_path, linen_path) for linen_path, nnx_path in path_map.items()),
-            key=lambda pair: -len(pair[0]),
-        )
-
-    def linen_module_path(self, path: str) -> str:
-        """Return the Linen path of an NNX attribute path; the longest mapped prefix decides."""
-        for old, new in self._prefixes:
-            if path == old:
-                return new
-            if path.startswith(old + "/"):
-                return f"{new}/{path[len(old) + 1 :]}" if new else path[len(old) + 1 :]
-        return path
-
-    def variables(self, state: nnx.State[Any, Any]) -> tuple[Variables, tuple[str, ...]]:
-        """Return array values by Linen path, and the paths of what has no Linen counterpart."""
-        values: Variables = {}
-        excluded: list[str] = []
-        for path, variable in nnx.to_flat_state(state):
-            attribute = path_of_attribute(path)
-            if not isinstance(variable, nnx.Variable):
-                excluded.append(f"{attribute} (plain array)")
-            elif isinstance(variable, nnx.RngState):
-                excluded.append(attribute)
-            else:
-                values |= self._leaves(attribute, variable)
-        return values, tuple(excluded)
-
-    def _leaves(self, attribute: str, variable: Any) -> Variables:
-        prefix = f"{collection_of(type(variable))}/{self.linen_module_path(attribute)}"
-        leaves, _ = named_leaves(variable.get_value())
-        return {f"{prefix}/{name}" if name else prefix: leaf for name, leaf in leaves.items()}
-
-    def replaced(
-        self, state: nnx.State[Any, Any], variables: Mapping[str, Any]
-    ) -> nnx.State[Any, Any]:
-        """Return the state with the values of ``variables``; what is excluded stays as it is."""
-        entries = []
-        for path, variable in nnx.to_flat_state(state):
-            if isinstance(variable, nnx.Variable) and not isinstance(variable, nnx.RngState):
-                old = self._leaves(path_of_attribute(path), variable)
-                treedef = jax.tree.structure(variable.get_value())
-                new = jax.tree.unflatten(treedef, [variables[name] for name in old])
-                variable = variable.replace(new)
-            entries.append((path, variable))
-        return nnx.from_flat_state(entries)
-
-
-def path_of_attribute(path: tuple[Any, ...]) -> str:
-    """Join an NNX attribute path with slashes."""
-    return "/".join(map(str, path))
-
-
-def collection_of(kind: type[nnx.Variable[Any]]) -> str:
-    """Return the Linen collection of a Variable type; a subclass belongs to its base's."""
-    for base in kind.__mro__:
-        if base is nnx.Variable:
-            break
-        if issubclass(base, nnx.Variable):
-            try:
-                return nnx.variable_name_from_type(base)
-            except ValueError:
-                continue
-    return kind.__name__
-
-
 def _apply(case: ParityCase, module: nnx.Module, names: LinenNames, written: set[str]) -> Apply:
     graphdef, state = nnx.split(module)
 
@@ -252,7 +192,7 @@ def _apply(case: ParityCase, module: nnx.Module, names: LinenNames, written: set
         # copy=True: the merged module must not share variables with an outer trace level.
         copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
         call = copy if case.method is None else getattr(copy, case.method)
-        outputs = jax.tree.map(_bare, call(*args, **kwargs), is_leaf=_is_variable)
+        outputs = bare(call(*args, **kwargs))
         after, _ = names.variables(nnx.state(copy))
         for path, value in after.items():
             # Transforms hand read-only parameters back as new tracers: those are no writes.
@@ -262,14 +202,6 @@ def _apply(case: ParityCase, module: nnx.Module, names: LinenNames, written: set
         return outputs, wanted
 
     return apply
-
-
-def _is_variable(value: Any) -> bool:
-    return isinstance(value, nnx.Variable)
-
-
-def _bare(value: Any) -> Any:
-    return value.get_value() if _is_variable(value) else value
 
 
 def _bridged(module: nnx.Module) -> dict[str, str]:

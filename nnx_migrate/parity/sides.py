@@ -16,6 +16,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
+from nnx_migrate.parity.shardings import ArrayLayout, Layouts
 from nnx_migrate.parity.values import Array, Arrays, ShapeDtype
 
 Stack = Literal["linen", "nnx"]
@@ -52,7 +53,8 @@ class SideResult:
     ``nnx.state`` lists elsewhere. ``repeated`` names variables that got the same random
     initial values under real keys, ``draws``/``repeated_draws`` count NNX's draws at
     construction and those that got a key already handed out. ``first`` and ``second`` are the
-    same run under two constant keys. ``control`` lists how this side differs from itself.
+    same run under two constant keys. ``layouts`` say how the training state lies on the mesh,
+    ``layouts_after`` how after a step, ``losses`` are those of the steps. ``control`` lists how this side differs from itself.
     ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
     """
 
@@ -71,6 +73,9 @@ class SideResult:
     second: Numbers = Numbers()
     written: tuple[str, ...] = ()
     programs: dict[str, str] = field(default_factory=dict)
+    layouts: Layouts = field(default_factory=dict)
+    layouts_after: Layouts = field(default_factory=dict)
+    losses: Arrays = field(default_factory=dict)
     control: tuple[str, ...] = ()
     control_leaves: int = 0
     submodules: tuple[SubmoduleOutput, ...] = ()
@@ -124,7 +129,10 @@ def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
         path: ShapeDtype(tuple(spec["shape"]), spec["dtype"])
         for path, spec in data["shapes"].items()
     }
-    decoded["init_values"] = _decode_arrays(data["init_values"], raw)
+    for name in ("init_values", "losses"):
+        decoded[name] = _decode_arrays(data[name], raw)
+    for name in ("layouts", "layouts_after"):
+        decoded[name] = {path: _decode_layout(one) for path, one in data[name].items()}
     for name in ("first", "second"):
         numbers = data[name]
         rest = {key: _decode_arrays(numbers[key], raw) for key in numbers if key != "structure"}
@@ -134,6 +142,14 @@ def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
         for entry in data["submodules"]
     )
     return SideResult(**decoded)
+
+
+def _decode_layout(data: Mapping[str, Any]) -> ArrayLayout:
+    return ArrayLayout(**{name: _as_tuples(value) for name, value in data.items()})
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
 
 
 def _decode_arrays(data: Mapping[str, Any], raw: Mapping[str, Array]) -> Arrays:

@@ -34,6 +34,9 @@ def numbers(value=ONES, **changes):
     return dataclasses.replace(made, **changes)
 
 
+UNTRAINED = dict.fromkeys(("specs", "specs_after_step", "losses_over_steps"), "not wanted")
+
+
 def side(stack, **changes):
     made = SideResult(
         stack,
@@ -44,6 +47,7 @@ def side(stack, **changes):
         second=numbers(OTHER),
         programs={"forward": BROADCAST, "loss_and_grad": BROADCAST},
         control_leaves=3 if stack == "linen" else 0,
+        skipped=UNTRAINED,
     )
     return dataclasses.replace(made, **changes)
 
@@ -196,7 +200,7 @@ def test_what_a_case_does_not_have_is_not_checked():
 
 
 def test_a_loss_that_neither_side_can_have_is_not_checked():
-    skipped = {"loss": "no float output", "gradients": "no float output"}
+    skipped = {**UNTRAINED, "loss": "no float output", "gradients": "no float output"}
     run = numbers(loss={}, gradients={})
     result = compare(
         CASE, side("linen", first=run, skipped=skipped), side("nnx", first=run, skipped=skipped)

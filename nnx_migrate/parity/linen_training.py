@@ -1,0 +1,112 @@
+"""The Linen side in training: shardings by Linen's own resolution of the boxed variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import optax
+from flax import linen
+from flax.core import meta
+from flax.linen import spmd
+from jax.sharding import Mesh, NamedSharding
+
+from nnx_migrate.parity.case import Arguments, ParityCase
+from nnx_migrate.parity.measure import Apply, Variables
+from nnx_migrate.parity.shardings import (
+    ArrayLayout,
+    Layouts,
+    layout_of,
+    layout_on,
+    logical_names,
+)
+from nnx_migrate.parity.training import Training, is_laid_out, loss_of, optimizer_of
+from nnx_migrate.parity.values import named_leaves
+
+
+def begin_linen(
+    case: ParityCase,
+    init: Callable[[], Any],
+    apply: Apply,
+    variables: Variables,
+    arguments: Arguments,
+    mesh: Mesh | None,
+) -> Training:
+    """Lay the training state of a Linen module out as ``linen.logical_to_mesh_sharding`` says.
+
+    ``init()`` gives the variables in their boxes, ``variables`` their values by path. The state is
+    ``{"variables": ..., "opt_state": ...}``, unboxed: the boxes only say how to shard it.
+    """
+    optimizer = optimizer_of(case)
+    boxed = jax.eval_shape(init)
+    abstract = {
+        "variables": boxed,
+        "opt_state": jax.eval_shape(optimizer.init, boxed["params"]),
+    }
+    shardings = _shardings(case, abstract, mesh)
+    treedef = jax.tree.structure(jax.tree.map(_content, boxed, is_leaf=_is_box))
+    values = jax.tree.unflatten(treedef, list(variables.values()))
+    if shardings is None:
+        state = {"variables": values, "opt_state": optimizer.init(values["params"])}
+    else:
+        placed = jax.tree.map(jax.device_put, values, shardings["variables"])
+        initial = jax.jit(optimizer.init, out_shardings=shardings["opt_state"])
+        state = {"variables": placed, "opt_state": initial(placed["params"])}
+
+    def layouts(state: Mapping[str, Any]) -> Layouts:
+        return _layouts(abstract, shardings, state)
+
+    return Training(state, layouts, _step(case, apply, optimizer, arguments))
+
+
+def _shardings(case: ParityCase, abstract: Any, mesh: Mesh | None) -> Any:
+    if mesh is None or not is_laid_out(case, mesh):
+        return None
+    return spmd.logical_to_mesh_sharding(linen.get_partition_spec(abstract), mesh, case.axis_rules)
+
+
+def _layouts(abstract: Any, shardings: Any, state: Mapping[str, Any]) -> Layouts:
+    boxes = jax.tree.leaves(abstract, is_leaf=_is_box)
+    wanted = jax.tree.leaves(shardings, is_leaf=lambda leaf: isinstance(leaf, NamedSharding))
+    found, _ = named_leaves(state)
+    return {
+        path.removeprefix("variables/"): ArrayLayout(
+            rank=array.ndim,
+            names=logical_names(box.names) if _is_box(box) else None,
+            spec=layout_of(sharding.spec),
+            sharding=layout_on(sharding),
+            placed=layout_on(array.sharding),
+        )
+        for (path, array), box, sharding in zip(found.items(), boxes, wanted, strict=True)
+    }
+
+
+def _is_box(leaf: Any) -> bool:
+    return isinstance(leaf, meta.Partitioned)
+
+
+def _content(leaf: Any) -> Any:
+    """What a box holds; ``unbox`` would constrain it, which an abstract array does not take."""
+    return leaf.value if _is_box(leaf) else leaf
+
+
+def _step(case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments) -> Any:
+    def step(state: Mapping[str, Any], arrays: Sequence[Any]) -> tuple[Any, Any]:
+        args, kwargs = arguments.rebuild(arrays)
+        params = state["variables"]["params"]
+        leaves, treedef = named_leaves(state["variables"])
+
+        def loss(params: Any) -> tuple[Any, Variables]:
+            trained, _ = named_leaves({"params": params})
+            outputs, mutated = apply({**leaves, **trained}, args, kwargs)
+            return loss_of(case, outputs, args), mutated
+
+        (value, mutated), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+        updates, opt_state = optimizer.update(gradients, state["opt_state"], params)
+        trained, _ = named_leaves({"params": optax.apply_updates(params, updates)})
+        known = {path: value for path, value in mutated.items() if path in leaves}
+        variables = jax.tree.unflatten(treedef, list({**leaves, **known, **trained}.values()))
+        return value, {"variables": variables, "opt_state": opt_state}
+
+    return step

@@ -1,0 +1,143 @@
+"""The NNX side in training: shardings from the metadata of its Variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from flax import nnx
+from jax.sharding import Mesh, NamedSharding
+
+from nnx_migrate.parity.case import Arguments, ParityCase
+from nnx_migrate.parity.linen_names import LinenNames, bare, path_of_attribute
+from nnx_migrate.parity.measure import Variables
+from nnx_migrate.parity.shardings import (
+    ArrayLayout,
+    Layouts,
+    layout_of,
+    layout_on,
+    logical_names,
+)
+from nnx_migrate.parity.training import Training, is_laid_out, loss_of, optimizer_of
+from nnx_migrate.parity.values import named_leaves
+from nnx_migrate.sharding import construct_named_sharding, extract_named_sharding, resolve_spec
+from nnx_migrate.sharding.annotations import annotation
+
+MODEL, OPTIMIZER = 0, 1  # places in the pair that is split into graph and state
+
+
+def begin_nnx(
+    case: ParityCase,
+    module: nnx.Module,
+    names: LinenNames,
+    variables: Variables,
+    arguments: Arguments,
+    mesh: Mesh | None,
+) -> Training:
+    """Lay the training state of an NNX module out as ``construct_named_sharding`` says.
+
+    The state is the ``nnx.State`` of ``(module, nnx.Optimizer)`` with the values of ``variables``
+    (by Linen path), Variables and their metadata included.
+    """
+    graphdef, state = nnx.split(module)
+    copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
+    pair = (copy, nnx.Optimizer(copy, optimizer_of(case), wrt=nnx.Param))
+    graphdef, state = nnx.split(pair)  # type: ignore[arg-type]
+    if mesh is not None and is_laid_out(case, mesh):
+        shardings = construct_named_sharding(state, mesh, case.axis_rules)
+        state = jax.device_put(state, extract_named_sharding(shardings))
+
+    def layouts(state: Any) -> Layouts:
+        assert mesh is not None
+        return _Reader(case, names, mesh).layouts(state)
+
+    return Training(state, layouts, _step(case, graphdef, arguments))
+
+
+class _Reader:
+    """Reads layouts off a state: by the metadata it has now, not by what it once had."""
+
+    def __init__(self, case: ParityCase, names: LinenNames, mesh: Mesh) -> None:
+        self._rules = tuple(case.axis_rules or ())
+        self._names = names
+        self._mesh = mesh
+
+    def layouts(self, state: Any) -> Layouts:
+        shardings = dict(
+            nnx.to_flat_state(construct_named_sharding(state, self._mesh, self._rules))
+        )
+        flat = nnx.to_flat_state(state)
+        parameters = {path[1:] for path, _ in flat if path[0] == MODEL}
+        found: Layouts = {}
+        for path, variable in flat:
+            prefix = self._path(path, variable, parameters)
+            if prefix is not None:
+                found |= self._leaves(prefix, variable, shardings[path])
+        return found
+
+    def _path(
+        self, path: tuple[Any, ...], variable: Any, parameters: set[tuple[Any, ...]]
+    ) -> str | None:
+        """Linen's name of a variable; None for what has no counterpart there."""
+        if path[0] == MODEL:
+            return self._names.path(path[1:], variable)
+        kind, *rest = path[1:]
+        if kind != "opt_state":
+            return None  # the count of steps, which in Linen is not the optimizer's
+        places = [place for place in range(len(rest)) if tuple(rest[place:]) in parameters]
+        if not places:
+            return path_of_attribute((kind, *rest))
+        attribute = path_of_attribute(tuple(rest[places[0] :]))
+        own = (kind, *rest[: places[0]], self._names.linen_module_path(attribute))
+        return path_of_attribute(own)
+
+    def _leaves(self, prefix: str, variable: Any, wanted: Any) -> Layouts:
+        notes = annotation(variable.get_metadata())
+        arrays, _ = named_leaves(variable.get_value())
+        shardings, _ = named_leaves(wanted.get_value())
+        found: Layouts = {}
+        for name, array in arrays.items():
+            names = notes.names_of(array.ndim)
+            if isinstance(names, NamedSharding):
+                names = names.spec
+            spec = resolve_spec(names, (*notes.rules, *self._rules))  # axes of size 1 included
+            found[f"{prefix}/{name}" if name else prefix] = ArrayLayout(
+                rank=array.ndim,
+                names=logical_names(names),
+                spec=layout_of(spec or ()),
+                sharding=layout_on(shardings[name]),
+                placed=layout_on(array.sharding),
+            )
+        return found
+
+
+def _step(case: ParityCase, graphdef: Any, arguments: Arguments) -> Callable[..., Any]:
+    def step(state: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
+        args, kwargs = arguments.rebuild(arrays)
+        # copy=True: variables must not be shared between trace levels.
+        pair: Any = nnx.merge(graphdef, state, copy=True)
+        model, optimizer = pair
+        parts: Any = nnx.split(model, nnx.Param, ...)
+        graph, params, rest = parts
+        known = {path for path, _ in nnx.to_flat_state(nnx.state(model))}
+
+        def loss(params: Any) -> tuple[Any, Any]:
+            copy = nnx.merge(graph, params, rest, copy=True)
+            call = copy if case.method is None else getattr(copy, case.method)
+            outputs = bare(call(*args, **kwargs))
+            # All of the state, parameters too: a call that spoils their metadata shows.
+            return loss_of(case, outputs, args), _known(nnx.state(copy), known)
+
+        (value, after), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+        model = nnx.merge(graph, after, copy=True)
+        optimizer.update(model, gradients)
+        return value, nnx.state((model, optimizer))
+
+    return step
+
+
+def _known(state: Any, paths: set[tuple[Any, ...]]) -> Any:
+    """The state without what the call has added: sown values are no part of training."""
+    kept = [(path, variable) for path, variable in nnx.to_flat_state(state) if path in paths]
+    return nnx.from_flat_state(kept)
