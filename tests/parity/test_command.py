@@ -14,7 +14,7 @@ from tests.parity.file_case import CASE, NNX, write_trees
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ([], "nothing to compare: pass case=FILE.py"),
+        ([], "nothing to compare: pass case=FILE.py or model=NAME"),
         (["cse=x.py"], "unknown key 'cse'; did you mean case?"),
         (["colour=red"], ("unknown key 'colour' (known: case, model, before, after, map, report, "
          "seed, steps, devices, mesh, shard_mode)")),
@@ -22,9 +22,6 @@ from tests.parity.file_case import CASE, NNX, write_trees
         (["case="], "case: expected case=VALUE"),
         (["case=a.py", "case=b.py"], "case= is given twice"),
         (["case=missing.py"], "case=missing.py: no such file"),
-        (["model=llama2-7b"],
-         "model=llama2-7b: built-in models arrive in a later version; pass case=FILE.py"),
-        (["model=lama2-7b"], "model=lama2-7b: unknown model; did you mean llama2-7b?"),
         (["case=a.py", "seed=x"], "seed=x: expected a whole number of at least 0"),
         (["case=a.py", "steps=-1"], "steps=-1: expected a whole number of at least 0"),
         (["case=a.py", "devices=0"], "devices=0: expected a whole number of at least 1"),

@@ -1,0 +1,134 @@
+"""The words of ``parity model=NAME``, read and checked against the model and its rules."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nnx_migrate.parity.case_file import nearest
+from nnx_migrate.parity.models.load import load
+from nnx_migrate.parity.models.registry import ALIASES, LATER, MODELS, NAMES, BuiltInModel
+from nnx_migrate.parity.words import BadWord, choice, mesh_sizes, number, require_known
+from nnx_migrate.sharding import AxisRules, AxisRulesError, load_axis_rules
+
+KEYS = (
+    "model",
+    "size",
+    "rules",
+    "mesh",
+    "shard_mode",
+    "seed",
+    "steps",
+    "optimizer",
+    "devices",
+    "report",
+)
+DEFAULT_MESH = "fsdp:4,expert:2"
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """One run of a built-in model. ``mesh`` has every axis of the rules, in their order."""
+
+    model: BuiltInModel
+    size: str
+    config: Any
+    rules: AxisRules
+    mesh: Mapping[str, int]
+    devices: int
+    seed: int
+    steps: int
+
+    def describe(self) -> str:
+        """What was compared, in a few words."""
+        used = ",".join(f"{axis}:{size}" for axis, size in self.mesh.items() if size > 1)
+        return f"{self.model.name} size={self.size} rules={self.rules.name} mesh={used or 'one device'}"
+
+
+def model_options(given: Mapping[str, str]) -> ModelOptions:
+    """Read the words. Raises BadWord for the first one that cannot be used."""
+    model = _model(given["model"])
+    family = load(model.family)
+    hints = typing.get_type_hints(family.Config)
+    fields = {one.name: hints[one.name] for one in dataclasses.fields(family.Config)}
+    require_known(tuple(given), (*KEYS, *fields))
+    size = _available(given, "size", "tiny", later=("full",))
+    _available(given, "shard_mode", "auto", later=("explicit",))
+    _available(given, "optimizer", "adamw", later=("muon",))
+    rules = _rules(given.get("rules", "default"))
+    mesh = _mesh(given.get("mesh", DEFAULT_MESH), rules)
+    changes = {key: _value(key, given[key], kind) for key, kind in fields.items() if key in given}
+    try:
+        config = family.Config(**{**family.read(model.figures[size]), **changes})
+    except ValueError as error:
+        raise BadWord(str(error)) from error
+    return ModelOptions(
+        model=model,
+        size=size,
+        config=config,
+        rules=rules,
+        mesh=mesh,
+        devices=_devices(given, mesh),
+        seed=number(given, "seed", 0) or 0,
+        steps=number(given, "steps", 0) or 0,
+    )
+
+
+def _model(name: str) -> BuiltInModel:
+    if name in LATER:
+        raise BadWord(f"model={name}: not available yet; available: {', '.join(MODELS)}")
+    if name not in NAMES:
+        raise BadWord(f"model={name}: unknown model{nearest(name, NAMES)}")
+    return MODELS[ALIASES.get(name, name)]
+
+
+def _available(given: Mapping[str, str], key: str, default: str, later: tuple[str, ...]) -> str:
+    found = choice(given, key, (default, *later)) or default
+    if found in later:
+        raise BadWord(f"{key}={found}: not available yet; pass {key}={default}")
+    return found
+
+
+def _rules(name: str) -> AxisRules:
+    try:
+        return load_axis_rules(name)
+    except AxisRulesError as error:
+        raise BadWord(f"rules={name}: {'; '.join(str(error).splitlines())}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadWord(f"rules={name}: {error}") from error
+
+
+def _mesh(text: str, rules: AxisRules) -> dict[str, int]:
+    sizes = mesh_sizes(text)
+    for axis in sizes:
+        if axis not in rules.mesh_axes:
+            raise BadWord(
+                f"mesh={text}: rules={rules.name} have no mesh axis {axis!r}"
+                f"{nearest(axis, rules.mesh_axes)}"
+            )
+    return {axis: sizes.get(axis, 1) for axis in rules.mesh_axes}
+
+
+def _devices(given: Mapping[str, str], mesh: Mapping[str, int]) -> int:
+    needed = math.prod(mesh.values())
+    devices = number(given, "devices", 1) or needed
+    if needed > devices:
+        text = given.get("mesh", DEFAULT_MESH)
+        raise BadWord(f"mesh={text} needs {needed} devices, devices={devices} are given")
+    return devices
+
+
+def _value(key: str, text: str, kind: Any) -> Any:
+    """The value of a config field, read as its annotation says."""
+    if kind is bool:
+        return {"true": True, "false": False}[choice({key: text}, key, ("true", "false")) or ""]
+    if typing.get_origin(kind) is tuple:
+        return tuple(text.split(","))
+    try:
+        return kind(text)
+    except ValueError as error:
+        raise BadWord(f"{key}={text}: expected a value of type {kind.__name__}") from error

@@ -1,0 +1,76 @@
+"""Both sides of a built-in model as parity cases."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from flax.core import meta
+
+from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.models.load import load
+from nnx_migrate.parity.models.options import ModelOptions
+from nnx_migrate.parity.values import named_leaves
+from nnx_migrate.parity.words import BadWord
+from nnx_migrate.sharding import resolve_spec
+from nnx_migrate.sharding.resolve import mesh_axes
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The same model twice: each side has the loss of its own code."""
+
+    linen: ParityCase
+    nnx: ParityCase
+
+
+def build(options: ModelOptions) -> Pair:
+    """Build both cases. Raises BadWord when the mesh does not divide the model."""
+    family, config = options.model.family, options.config
+    inputs = load(family).inputs(config, options.seed)
+    ours, theirs = (load(f"{family}.{stack}.model").Transformer for stack in ("linen", "nnx"))
+
+    def case(stack: str, **sides: Any) -> ParityCase:
+        loss = load(f"{family}.{stack}.objective").loss
+        return ParityCase(
+            inputs=inputs,
+            loss=functools.partial(loss, config=config),
+            mesh=options.mesh,
+            axis_rules=options.rules.logical_axis_rules,
+            steps=options.steps,
+            seed=options.seed,
+            **sides,
+        )
+
+    module = ours(config)
+    _require_divisible(options, module, inputs)
+    return Pair(
+        linen=case("linen", linen=module),
+        nnx=case("nnx", nnx=lambda rngs: theirs(config, rngs=rngs)),
+    )
+
+
+def _require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...]) -> None:
+    """Refuse a mesh that splits an axis of a parameter, or the batch, unevenly."""
+    boxed = jax.eval_shape(module.init, jax.random.key(0), *inputs)
+    shapes, _ = named_leaves(meta.unbox(boxed))
+    boxes = jax.tree.leaves(boxed, is_leaf=lambda leaf: isinstance(leaf, meta.Partitioned))
+    for (path, array), box in zip(shapes.items(), boxes, strict=True):
+        names = box.names if isinstance(box, meta.Partitioned) else None
+        spec = resolve_spec(names, options.rules.logical_axis_rules, options.mesh) or ()
+        _require_even(options.mesh, path, array.shape, spec)
+    _require_even(options.mesh, "the batch", inputs[0].shape, options.rules.data_spec or ())
+
+
+def _require_even(mesh: Mapping[str, int], name: str, shape: tuple[int, ...], spec: Any) -> None:
+    for axis, (size, entry) in enumerate(zip(shape, spec, strict=False)):
+        used = [one for one in mesh_axes(entry) if mesh.get(one, 1) > 1]
+        if size % math.prod(mesh[one] for one in used):
+            shown = " * ".join(f"{one}:{mesh[one]}" for one in used)
+            raise BadWord(
+                f"mesh: axis {axis} of {name} has size {size}, which {shown} do not divide"
+            )

@@ -1,0 +1,39 @@
+"""The built-in models by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class BuiltInModel:
+    """A model of a family below the fixtures: one figure file per size.
+
+    A family is a package with ``Config``, ``read(figures)`` and ``inputs(config, seed)``, and with
+    the packages ``linen`` and ``nnx`` of the same modules: ``model.Transformer(config)`` and
+    ``objective.loss(outputs, *inputs, config=config)``.
+    """
+
+    name: str
+    family: str
+    figures: Mapping[str, str]
+
+
+MODELS: Mapping[str, BuiltInModel] = {
+    model.name: model
+    for model in (
+        BuiltInModel(
+            "deepseek2-16b", "deepseek", {"tiny": "deepseek2-16b-tiny", "full": "deepseek2-16b"}
+        ),
+    )
+}
+ALIASES = {"deepseek": "deepseek2-16b"}
+LATER = (
+    "deepseek3-671b",
+    "deepseek3-671b-batchsplit",
+    "gemma3-12b",
+    "llama2-7b",
+    "qwen3-0.6b",
+)
+NAMES = (*ALIASES, *MODELS, *LATER)

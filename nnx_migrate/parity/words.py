@@ -1,0 +1,82 @@
+"""Words of the command line, ``key=value`` each, and what their values mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from nnx_migrate.parity.case_file import nearest
+
+
+class BadWord(ValueError):
+    """A word of the command line that cannot be used; the message is one line."""
+
+
+def read(words: Sequence[str]) -> dict[str, str]:
+    """Split the words; refuse what has no value and what is given twice. Any key is let through."""
+    given: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not value:
+            raise BadWord(f"{key}: expected {key}=VALUE")
+        if key in given:
+            raise BadWord(f"{key}= is given twice")
+        given[key] = value
+    return given
+
+
+def require_known(words: Sequence[str], known: Sequence[str]) -> None:
+    """Refuse the first word whose key is unknown, with the nearest known one."""
+    for word in words:
+        key = word.partition("=")[0]
+        if key not in known:
+            raise BadWord(f"unknown key {key!r}{nearest(key, known)}")
+
+
+def number(given: Mapping[str, str], key: str, least: int) -> int | None:
+    """A whole number, or None where the key is not given."""
+    if key not in given:
+        return None
+    text = given[key]
+    if not text.isascii() or not text.isdigit() or int(text) < least:
+        raise BadWord(f"{key}={text}: expected a whole number of at least {least}")
+    return int(text)
+
+
+def mesh_sizes(text: str) -> dict[str, int]:
+    """Read ``fsdp:4,expert:2``."""
+    mesh: dict[str, int] = {}
+    for part in text.split(","):
+        axis, _, size = part.partition(":")
+        digits = size.isascii() and size.isdigit()
+        if not axis.isidentifier() or not digits or int(size) < 1 or axis in mesh:
+            raise BadWord(f"mesh={text}: expected axis:size[,axis:size...], found {part!r}")
+        mesh[axis] = int(size)
+    return mesh
+
+
+def choice(given: Mapping[str, str], key: str, choices: Sequence[str]) -> str | None:
+    """One of a few words, or None where the key is not given."""
+    if key in given and given[key] not in choices:
+        raise BadWord(f"{key}={given[key]}: expected {' or '.join(choices)}")
+    return given.get(key)
+
+
+def writable(name: str | None) -> Path | None:
+    """The report's place, checked before anything runs."""
+    if name is None:
+        return None
+    path = Path(name)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise BadWord(f"report={name}: expected a file in an existing directory")
+    return path
+
+
+def write(path: Path, text: str) -> None:
+    """Write the report in one step: a reader never sees half of it."""
+    partial = path.with_name(path.name + ".partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        raise BadWord(f"report={path}: {error.strerror}") from error

@@ -1,0 +1,112 @@
+"""The words of ``parity model=``: what they mean, and one clear line for what cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nnx_migrate.parity.command import run
+from nnx_migrate.parity.models.options import model_options
+from nnx_migrate.parity.words import read
+
+
+def test_defaults_are_the_tiny_model_on_eight_devices() -> None:
+    options = model_options({"model": "deepseek"})
+    assert (options.model.name, options.size, options.rules.name) == (
+        "deepseek2-16b",
+        "tiny",
+        "default",
+    )
+    assert {axis: size for axis, size in options.mesh.items() if size > 1} == {
+        "fsdp": 4,
+        "expert": 2,
+    }
+    assert (options.devices, options.seed, options.steps) == (8, 0, 0)
+    assert tuple(options.mesh) == options.rules.mesh_axes
+    assert options.describe() == "deepseek2-16b size=tiny rules=default mesh=fsdp:4,expert:2"
+
+
+def test_every_word_is_read() -> None:
+    words = read(
+        [
+            "model=deepseek2-16b",
+            "size=tiny",
+            "rules=shard-exp-on-fsdp",
+            "mesh=fsdp:2,context:2",
+            "shard_mode=auto",
+            "optimizer=adamw",
+            "seed=3",
+            "steps=2",
+            "devices=8",
+            "num_decoder_layers=2",
+            "rope_factor=8",
+            "rope_interleave=false",
+            "mlp_activations=gelu,linear",
+            "dtype=bfloat16",
+        ]
+    )
+    options = model_options(words)
+    assert (options.devices, options.seed, options.steps) == (8, 3, 2)
+    assert options.mesh == {
+        "data": 1,
+        "stage": 1,
+        "fsdp": 2,
+        "fsdp_transpose": 1,
+        "context": 2,
+        "expert": 1,
+    }
+    config = options.config
+    assert (config.num_decoder_layers, config.rope_factor, config.rope_interleave) == (2, 8, False)
+    assert (config.mlp_activations, config.dtype) == (("gelu", "linear"), "bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["model=deepsek"], "model=deepsek: unknown model; did you mean deepseek?"),
+        (["model=llama2-7b"], "model=llama2-7b: not available yet; available: deepseek2-16b"),
+        (["model=deepseek", "mseh=fsdp:8"], "unknown key 'mseh'; did you mean mesh?"),
+        (["model=deepseek", "num_expert=8"], "unknown key 'num_expert'; did you mean num_experts?"),
+        (["model=deepseek", "case=a.py"], "unknown key 'case'"),
+        (["model=deepseek", "size=full"], "size=full: not available yet; pass size=tiny"),
+        (["model=deepseek", "size=huge"], "size=huge: expected tiny or full"),
+        (["model=deepseek", "shard_mode=explicit"],
+         "shard_mode=explicit: not available yet; pass shard_mode=auto"),
+        (["model=deepseek", "optimizer=muon"],
+         "optimizer=muon: not available yet; pass optimizer=adamw"),
+        (["model=deepseek", "optimizer=sgd"], "optimizer=sgd: expected adamw or muon"),
+        (["model=deepseek", "rules=pure-fspd"], "rules=pure-fspd: "),
+        (["model=deepseek", "rules=no/such.yml"], "rules=no/such.yml: "),
+        (["model=deepseek", "mesh=fdsp:8"],
+         "mesh=fdsp:8: rules=default have no mesh axis 'fdsp'; did you mean fsdp?"),
+        (["model=deepseek", "mesh=fsdp"], "mesh=fsdp: expected axis:size[,axis:size...]"),
+        (["model=deepseek", "devices=4"],
+         "mesh=fsdp:4,expert:2 needs 8 devices, devices=4 are given"),
+        (["model=deepseek", "seed=-1"], "seed=-1: expected a whole number of at least 0"),
+        (["model=deepseek", "emb_dim=wide"], "emb_dim=wide: expected a value of type int"),
+        (["model=deepseek", "rope_truncate=yes"], "rope_truncate=yes: expected true or false"),
+        (["model=deepseek", "num_experts_per_tok=17"],
+         "num_experts_per_tok: expected at most num_experts = 16, found 17"),
+        (["model=deepseek", "report=no/dir/r.json"],
+         "report=no/dir/r.json: expected a file in an existing directory"),
+        (["model=deepseek", "model=deepseek"], "model= is given twice"),
+        (["model=deepseek", "steps"], "steps: expected steps=VALUE"),
+    ],
+)  # fmt: skip
+def test_a_bad_word_is_one_line_and_exit_code_2(words: list[str], line: str) -> None:
+    outcome = run(words)
+    assert outcome.exit_code == 2
+    (found,) = outcome.lines
+    assert found.startswith(f"parity: {line}")
+    assert "\n" not in found
+
+
+def test_rules_of_a_file_that_name_an_absent_axis_are_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yml"
+    file.write_text("mesh_axes: [fsdp]\nlogical_axis_rules: [[embed, fsdpp]]\n")
+    outcome = run(["model=deepseek", f"rules={file}", "mesh=fsdp:8"])
+    assert outcome.exit_code == 2
+    (found,) = outcome.lines
+    assert "fsdpp" in found
+    assert "\n" not in found

@@ -1,0 +1,77 @@
+"""``nnx-migrate parity model=deepseek`` as a person runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SIMULATED = "--xla_force_host_platform_device_count"
+REQUIRED = {
+    "stacks",
+    "control",
+    "paths",
+    "shapes",
+    "specs",
+    "specs_after_step",
+    "init_values",
+    "forward",
+    "loss",
+    "gradients",
+    "program",
+}
+
+
+def parity(*words: str) -> subprocess.CompletedProcess[str]:
+    environment = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
+    return subprocess.run(
+        [sys.executable, "-m", "nnx_migrate", "parity", *words],
+        env={**environment, "JAX_PLATFORMS": "cpu"},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_deepseek_is_the_same_model_on_eight_devices(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    words = ["model=deepseek", "mesh=fsdp:4,expert:2", "steps=2", f"report={report}"]
+    done = parity(*words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    document = json.loads(report.read_text())
+    checks = {check["name"]: check for check in document["checks"]}
+    passed = {name for name, check in checks.items() if check["status"] == "pass"}
+    assert passed == REQUIRED | {"losses_over_steps"}
+    assert (document["verdict"], document["ok"]) == ("equal_by_rules", True)
+    assert document["rules_used"] == ["unit_mesh_axes"]
+    assert (document["model"], document["versions"]["python"]) == (
+        "deepseek2-16b (size=tiny)",
+        sys.version.split()[0],
+    )
+    # 41 parameters, two moments of each, and the optimizer's count
+    assert checks["specs"]["leaves"] == checks["specs_after_step"]["leaves"] == 124
+    assert not any("without logical" in line for line in checks["specs"]["details"])
+    first, second, *_ = done.stdout.splitlines()
+    assert first.startswith("deepseek2-16b size=tiny rules=default mesh=fsdp:4,expert:2: equal_by")
+    assert second.split() == ["stacks", "pass", "2", "compared"]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("mesh=fsdp:3",), ("mesh: axis 0 of params/decoder/dense_layers_0/mlp/wi_0/kernel has size "
+         "64, which fsdp:3 do not divide")),
+        (("mesh=fsdp:8", "batch_size=4"),
+         "mesh: axis 0 of the batch has size 4, which fsdp:8 do not divide"),
+    ],
+)  # fmt: skip
+def test_a_mesh_that_does_not_divide_is_one_line(words: tuple[str, ...], line: str) -> None:
+    done = parity("model=deepseek", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"parity: {line}\n"
