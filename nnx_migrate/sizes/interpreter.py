@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.sizes import construction
 from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.callables import changes_size
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
@@ -228,7 +229,9 @@ class Interpreter:
         self._check_no_module(target, node, frame)
         is_callable = isinstance(target, Static | Argument)
         if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
-            return array
+            if not changes_size(self, target, array, node, frame):
+                return array
+            return Unknown(f"{ast.unparse(node.func)} changes the size of what it is given")
         return Unknown("the called value is unknown", made_by=ast.unparse(node.func))
 
     def _check_no_module(self, target: Value, node: ast.Call, frame: Frame) -> None:
