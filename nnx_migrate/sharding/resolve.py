@@ -7,9 +7,10 @@ conflicts are not seen, and names without a rule stay in the spec.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, overload
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, NamedTuple, overload
 
 from flax.core.spmd import get_logical_axis_rules
 from jax.sharding import AbstractMesh, Mesh, PartitionSpec
@@ -94,13 +95,13 @@ def resolve_spec(
     """
     if names is None:
         return None
-    rules = _checked(rules)
-    entries, blank = _entries(names)
-    result, lost, waiting = _assign(entries, rules, array)
-    if strict and (lost or waiting):
-        raise SilentResolutionError(tuple(_silent(result, lost, waiting, array)))
-    spec: PartitionSpec = blank.update(result if mesh is None else _kept(result, axis_sizes(mesh)))
-    return spec
+    entries = _entries(names)
+    walk = _walk(entries, _checked(rules))
+    if walk.twice:
+        raise ValueError(_twice(walk.twice, entries, array))
+    if strict and (walk.lost or walk.unmatched):
+        raise SilentResolutionError(tuple(_silent(walk, array)))
+    return _spec(walk.entries if mesh is None else _kept(walk.entries, axis_sizes(mesh)), names)
 
 
 def explain_spec(
@@ -114,16 +115,18 @@ def explain_spec(
 
     Axes dropped for the mesh are listed here too, though ``strict`` does not object to them.
     """
-    rules = _checked(rules)
-    entries, blank = _entries(names)
-    result, lost, waiting = _assign(entries, rules, array)
-    silent: list[Silent] = [*_silent(result, lost, waiting, array)]
+    entries = _entries(names)
+    walk = _walk(entries, _checked(rules))
+    if walk.twice:
+        raise ValueError(_twice(walk.twice, entries, array))
+    result: Sequence[Entry] = walk.entries
+    silent = _silent(walk, array)
     if mesh is not None:
         sizes = axis_sizes(mesh)
         silent += _dropped(entries, result, sizes, array)
         result = _kept(result, sizes)
     silent.sort(key=lambda one: one.dimension)
-    return Resolution(blank.update(result), tuple(silent))
+    return Resolution(_spec(result, names), tuple(silent))
 
 
 def axis_sizes(mesh: MeshLike) -> Mapping[str, int]:
@@ -131,13 +134,16 @@ def axis_sizes(mesh: MeshLike) -> Mapping[str, int]:
     return mesh if isinstance(mesh, Mapping) else mesh.shape
 
 
-def mesh_axes(entry: Entry) -> Iterator[str]:
+def mesh_axes(entry: Entry) -> tuple[str, ...]:
     """The mesh axes of one entry of a spec, or of one rule; UNCONSTRAINED and None have none."""
     if isinstance(entry, str):
-        yield entry
-    elif isinstance(entry, tuple | list):
-        for part in entry:
-            yield from mesh_axes(part)
+        return (entry,)
+    if not isinstance(entry, (tuple, list)):
+        return ()
+    for part in entry:
+        if not isinstance(part, str):
+            return tuple(axis for part in entry for axis in mesh_axes(part))
+    return tuple(entry)
 
 
 def _checked(rules: Rules | None) -> Rules:
@@ -151,59 +157,104 @@ def _checked(rules: Rules | None) -> Rules:
     return rules
 
 
-def _entries(names: Names) -> tuple[tuple[Any, ...], PartitionSpec]:
-    """The names as a tuple, and the spec to fill: it keeps what a spec says besides its entries."""
+def _entries(names: Names) -> tuple[Any, ...]:
     if isinstance(names, PartitionSpec):
-        return names.partitions, names
-    return ((names,) if isinstance(names, str) else tuple(names)), PartitionSpec()
+        partitions: tuple[Any, ...] = names.partitions
+        return partitions
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _assign(
-    names: tuple[Any, ...], rules: Rules, array: str
-) -> tuple[list[Entry], list[RuleLost], dict[str, int]]:
-    """Walk the rules: the entries, the rules that lost, and the names left with their dimensions."""
-    waiting = {name: dim for dim, name in enumerate(names) if isinstance(name, str)}
-    result: list[Entry] = [None if isinstance(name, str) else name for name in names]
-    if len(waiting) < len(names):
-        _refuse_duplicates(names, array)
-    owners = {axis: "" for entry in result for axis in mesh_axes(entry)}
-    lost: list[RuleLost] = []
-    for index, rule in enumerate(rules):
+def _spec(entries: Sequence[Entry], names: Names) -> PartitionSpec:
+    """The spec of the entries; what a PartitionSpec says besides its entries stays."""
+    if isinstance(names, PartitionSpec):
+        spec: PartitionSpec = names.update(partitions=entries)
+        return spec
+    return PartitionSpec(*entries)
+
+
+class _Walk(NamedTuple):
+    """What walking the rules gave.
+
+    ``lost`` has the dimension, name, position, axes and the taken axes with their owners of each
+    rule that was passed over; ``unmatched`` the dimensions and names that no rule mentions;
+    ``twice`` the names at several dimensions, with which there was no walk.
+    """
+
+    entries: tuple[Entry, ...] = ()
+    lost: tuple[tuple[int, str, int, Entry, tuple[tuple[str, str], ...]], ...] = ()
+    unmatched: tuple[tuple[int, str], ...] = ()
+    twice: tuple[str, ...] = ()
+
+
+def _walk(names: tuple[Any, ...], rules: Rules) -> _Walk:
+    """The walk, remembered where names and rules cannot change: a model has few different ones."""
+    if isinstance(rules, tuple):
         try:
-            name, axes = rule
-            dim = waiting.get(name)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"logical axis rules: expected a pair (name, mesh axes) at position {index}, "
-                f"found {rule!r}"
-            ) from None
-        if dim is None:
-            continue
-        taken = tuple((axis, owners[axis]) for axis in mesh_axes(axes) if axis in owners)
-        if taken:
-            lost.append(RuleLost(array, dim, name, index, axes, taken, None))
-            continue
-        result[dim] = axes
-        owners.update((axis, name) for axis in mesh_axes(axes))
-        del waiting[name]
-        if not waiting:
-            break
-    return result, lost, waiting
+            return _remembered_walk(names, rules)
+        except TypeError:  # a list somewhere inside
+            pass
+    return _new_walk(names, rules)
 
 
-def _refuse_duplicates(names: tuple[Any, ...], array: str) -> None:
-    # Only strings: None, UNCONSTRAINED and tuples of mesh axes may stand at several dimensions.
-    logical = [name for name in names if isinstance(name, str)]
-    twice = sorted({name for name in logical if logical.count(name) > 1})
-    if twice:
+def _new_walk(names: tuple[Any, ...], rules: Rules) -> _Walk:
+    waiting = {name: dim for dim, name in enumerate(names) if isinstance(name, str)}
+    entries: list[Entry] = [None if isinstance(name, str) else name for name in names]
+    owners: dict[str, str] = {}
+    if len(waiting) < len(names):
+        # Only strings: None, UNCONSTRAINED and tuples of mesh axes may stand at several dimensions.
+        logical = [name for name in names if isinstance(name, str)]
+        if len(waiting) < len(logical):
+            return _Walk(twice=tuple(name for name in sorted(waiting) if logical.count(name) > 1))
+        owners = {axis: "" for entry in entries for axis in mesh_axes(entry)}
+    lost = []
+    for index, name, axes in _rules_of(waiting, rules):
+        if name not in waiting:
+            continue
+        wanted = mesh_axes(axes)
+        if owners.keys().isdisjoint(wanted):
+            entries[waiting.pop(name)] = axes
+            owners.update(dict.fromkeys(wanted, name))
+        else:
+            taken = tuple((axis, owners[axis]) for axis in wanted if axis in owners)
+            lost.append((waiting[name], name, index, axes, taken))
+    losers = {name for _, name, *_ in lost}
+    unmatched = tuple((dim, name) for name, dim in waiting.items() if name not in losers)
+    return _Walk(tuple(entries), tuple(lost), unmatched)
+
+
+_remembered_walk = lru_cache(maxsize=4096)(_new_walk)
+
+
+def _rules_of(names: Collection[str], rules: Rules) -> list[tuple[int, str, Entry]]:
+    """Position, name and axes of the rules that mention one of the names."""
+    try:
+        return [(index, name, axes) for index, (name, axes) in enumerate(rules) if name in names]
+    except (TypeError, ValueError):
+        index, rule = next((at, rule) for at, rule in enumerate(rules) if not _is_rule(rule))
         raise ValueError(
-            f"{array or 'array'}: expected each logical axis name at one dimension, found "
-            f"{', '.join(map(repr, twice))} more than once in {names!r}. Give the dimensions "
-            "different names, or None where a dimension is not to be sharded."
-        )
+            f"logical axis rules: expected a pair (name, mesh axes) at position {index}, "
+            f"found {rule!r}"
+        ) from None
 
 
-def _kept(entries: list[Entry], sizes: Mapping[str, int]) -> list[Entry]:
+def _is_rule(rule: Any) -> bool:
+    try:
+        name, _ = rule
+        hash(name)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _twice(twice: tuple[str, ...], names: tuple[Any, ...], array: str) -> str:
+    return (
+        f"{array or 'array'}: expected each logical axis name at one dimension, found "
+        f"{', '.join(map(repr, twice))} more than once in {names!r}. Give the dimensions "
+        "different names, or None where a dimension is not to be sharded."
+    )
+
+
+def _kept(entries: Sequence[Entry], sizes: Mapping[str, int]) -> list[Entry]:
     """The entries without axes that the mesh lacks or has one device along."""
     kept: list[Entry] = []
     for entry in entries:
@@ -216,22 +267,18 @@ def _kept(entries: list[Entry], sizes: Mapping[str, int]) -> list[Entry]:
     return kept
 
 
-def _silent(
-    result: list[Entry], lost: list[RuleLost], waiting: dict[str, int], array: str
-) -> list[RuleLost | NameUnmatched]:
-    """The rules that lost, now with what came instead, and the names no rule mentions."""
-    losers = {one.dimension for one in lost}
-    silent: list[RuleLost | NameUnmatched] = [
-        replace(one, instead=result[one.dimension]) for one in lost
+def _silent(walk: _Walk, array: str) -> list[Silent]:
+    """The rules that lost, with what came instead, and the names no rule mentions."""
+    silent: list[Silent] = [
+        RuleLost(array, dim, name, index, axes, taken, walk.entries[dim])
+        for dim, name, index, axes, taken in walk.lost
     ]
-    silent += [
-        NameUnmatched(array, dim, name) for name, dim in waiting.items() if dim not in losers
-    ]
+    silent += [NameUnmatched(array, dim, name) for dim, name in walk.unmatched]
     return sorted(silent, key=lambda one: one.dimension)
 
 
 def _dropped(
-    names: tuple[Any, ...], result: list[Entry], sizes: Mapping[str, int], array: str
+    names: tuple[Any, ...], result: Sequence[Entry], sizes: Mapping[str, int], array: str
 ) -> list[AxesDropped]:
     dropped: list[AxesDropped] = []
     for dim, entry in enumerate(result):

@@ -79,7 +79,7 @@ class SilentResolutionError(ValueError):
       silent: all of them, in order of the dimensions.
     """
 
-    def __init__(self, silent: tuple[RuleLost | NameUnmatched, ...]) -> None:
+    def __init__(self, silent: tuple[Silent, ...]) -> None:
         self.silent = silent
         lines = "\n".join(f"  {one}" for one in silent)
         super().__init__(

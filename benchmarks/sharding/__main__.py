@@ -1,0 +1,110 @@
+"""``python -m benchmarks.sharding``: resolution against flax's own, in one run.
+
+Exit code 0: not slower than flax anywhere, and linear in the number of leaves; 1: one of them fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import flax
+import jax
+from flax import linen, nnx
+from flax.core.spmd import logical_axis_rules
+
+from benchmarks.sharding import states
+from benchmarks.sharding.timing import Ratio, against, growth
+from nnx_migrate.sharding import construct_named_sharding, resolve_spec
+
+# Beyond this factor, time per leaf is taken to grow with the number of leaves.
+LINEAR = 1.5
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure, print, and judge."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sharding", description=__doc__)
+    parser.add_argument("--leaves", type=int, default=10_000)
+    parser.add_argument("--turns", type=int, default=5, help="runs of each; the best counts")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
+    options = parser.parse_args(arguments)
+    small = measure(max(options.leaves // 8, 1), options.turns)
+    large = measure(options.leaves, options.turns)
+    growths = [growth(one, other) for one, other in zip(small, large, strict=True)]
+    sys.stdout.write(table(large, growths))
+    if options.json:
+        content = {
+            "versions": {"jax": jax.__version__, "flax": flax.__version__},
+            "ratios": [{**asdict(one), "ratio": one.ratio} for one in (*small, *large)],
+            "growth": dict(zip([one.what for one in large], growths, strict=True)),
+        }
+        options.json.write_text(json.dumps(content, indent=1) + "\n")
+    bad = faults(large, growths)
+    sys.stderr.write("".join(f"error: {line}\n" for line in bad))
+    return 1 if bad else 0
+
+
+def measure(leaves: int, turns: int) -> list[Ratio]:
+    """Each comparison, at one number of leaves."""
+    names = [states.names_of(number) for number in range(leaves)]
+    state = states.state(leaves)
+
+    def stock() -> object:
+        with logical_axis_rules(states.PLAIN_RULES):
+            return nnx.get_named_sharding(state, states.MESH)
+
+    return [
+        against(
+            "resolve_spec",
+            leaves,
+            lambda: [resolve_spec(one, states.RULES) for one in names],
+            lambda: [linen.logical_to_mesh_axes(one, states.RULES) for one in names],
+            turns,
+        ),
+        against(
+            "resolve_spec with a mesh",
+            leaves,
+            lambda: [resolve_spec(one, states.RULES, states.MESH) for one in names],
+            lambda: [linen.logical_to_mesh_axes(one, states.RULES) for one in names],
+            turns,
+        ),
+        against(
+            "construct_named_sharding",
+            leaves,
+            lambda: construct_named_sharding(state, states.MESH, states.PLAIN_RULES),
+            stock,
+            turns,
+        ),
+    ]
+
+
+def table(ratios: list[Ratio], growths: list[float]) -> str:
+    """One line per comparison."""
+    lines = ["what                       leaves    ours ms   flax ms   ratio   growth per leaf"]
+    lines += [
+        f"{one.what:26} {one.leaves:6d} {one.ours * 1e3:10.1f} {one.flax * 1e3:9.1f} "
+        f"{one.ratio:7.2f} {grown:9.2f}"
+        for one, grown in zip(ratios, growths, strict=True)
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def faults(ratios: list[Ratio], growths: list[float]) -> list[str]:
+    """What is slower than flax, or grows faster than the number of leaves."""
+    slower = [
+        f"{one.what}: expected not slower than flax, found {one.ratio:.2f} times its time"
+        for one in ratios
+        if one.ratio > 1
+    ]
+    return slower + [
+        f"{one.what}: expected time linear in leaves, found {grown:.2f} times per leaf"
+        for one, grown in zip(ratios, growths, strict=True)
+        if grown > LINEAR
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
