@@ -65,6 +65,13 @@ def measure(leaves: int, turns: int) -> list[Ratio]:
             turns,
         ),
         against(
+            "resolve_spec, rules in lists",
+            leaves,
+            lambda: [resolve_spec(one, states.LISTS) for one in names],
+            lambda: [linen.logical_to_mesh_axes(one, states.LISTS) for one in names],
+            turns,
+        ),
+        against(
             "resolve_spec with a mesh",
             leaves,
             lambda: [resolve_spec(one, states.RULES, states.MESH) for one in names],
@@ -83,9 +90,9 @@ def measure(leaves: int, turns: int) -> list[Ratio]:
 
 def table(ratios: list[Ratio], growths: list[float]) -> str:
     """One line per comparison."""
-    lines = ["what                       leaves    ours ms   flax ms   ratio   growth per leaf"]
+    lines = ["what                         leaves    ours ms   flax ms   ratio   growth per leaf"]
     lines += [
-        f"{one.what:26} {one.leaves:6d} {one.ours * 1e3:10.1f} {one.flax * 1e3:9.1f} "
+        f"{one.what:28} {one.leaves:6d} {one.ours * 1e3:10.1f} {one.flax * 1e3:9.1f} "
         f"{one.ratio:7.2f} {grown:9.2f}"
         for one, grown in zip(ratios, growths, strict=True)
     ]

@@ -25,6 +25,8 @@ LAYER: dict[str, tuple[str | None, ...]] = {
     "experts": ("exp", "embed_moe", "mlp_moe"),
 }
 RULES = load_axis_rules("default").logical_axis_rules
+# As JSON and YAML give them.
+LISTS = [[name, list(axes) if isinstance(axes, tuple) else axes] for name, axes in RULES]
 # No axis of size 1: both sides have the same axes to name.
 MESH = AbstractMesh(
     (2,) * 12, load_axis_rules("default").mesh_axes, axis_types=(AxisType.Auto,) * 12
