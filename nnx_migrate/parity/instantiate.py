@@ -16,6 +16,7 @@ from flax import linen, nnx
 from nnx_migrate.model import ClassMap, MigrationMap
 from nnx_migrate.parity import fields
 from nnx_migrate.parity.fields import CannotCross, Description
+from nnx_migrate.parity.migration_map import class_map_of
 from nnx_migrate.parity.sizing import parameters_of, sizes_for
 
 
@@ -78,7 +79,7 @@ class _Builder(pickle.Unpickler):
             return self._build_module if name == "build_module" else getattr(fields, name)
         if module == "flax.linen" or module.startswith("flax.linen."):
             return counterpart(module, name)
-        entry = self._maps.get(f"{module}.{name}")
+        entry = class_map_of(self._maps, f"{module}.{name}")
         if self._root is not None and f"{module}.{name}" == self._description.class_name:
             return self._root
         return find(*entry.nnx.rsplit(".", 1)) if entry else find(module, name)
@@ -91,7 +92,7 @@ class _Builder(pickle.Unpickler):
         path: tuple[str, ...] | None,
     ) -> Any:
         linen_class = f"{module}.{name}"
-        entry = self._maps.get(linen_class)
+        entry = class_map_of(self._maps, linen_class)
         cls = self.find_class(module, name)
         if isinstance(cls, type) and issubclass(cls, linen.Module):
             raise CannotCross(

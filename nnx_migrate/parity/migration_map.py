@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -43,17 +43,32 @@ def _class_map(entry: dict[str, Any]) -> ClassMap:
     )
 
 
+def class_map_of(maps: Mapping[str, ClassMap], linen_class: str) -> ClassMap | None:
+    """Return the entry of a class, also of one whose package presents it as its own.
+
+    Such a class says that its module is ``package`` while the map knows ``package.module``: it is
+    the only class of its name below that package.
+    """
+    if linen_class in maps:
+        return maps[linen_class]
+    package, _, name = linen_class.rpartition(".")
+    inside = [one for key, one in maps.items() if key.startswith(f"{package}.")]
+    same = [one for one in inside if one.linen.rpartition(".")[2] == name]
+    return same[0] if len(same) == 1 else None
+
+
 def path_map_of(migration_map: MigrationMap, calls: Sequence[Call]) -> dict[str, str]:
     """Return Linen scope path -> NNX attribute path wherever the map says that they differ.
 
     ``calls`` tells which class stands at which scope path; both paths are slash-separated and a
     path stands for everything below it.
     """
-    attributes = {entry.linen: entry.attributes for entry in migration_map.classes}
+    maps = {entry.linen: entry for entry in migration_map.classes}
     moved: dict[str, str] = {}
     for path, class_name in sorted({(call.path, call.class_name) for call in calls}):
         here = "/".join(path)
-        for scope, attribute in attributes.get(class_name, {}).items():
+        entry = class_map_of(maps, class_name)
+        for scope, attribute in entry.attributes.items() if entry else ():
             if scope.replace(".", "/") == attribute.replace(".", "/"):
                 continue
             old = _joined(here, scope.replace(".", "/"))

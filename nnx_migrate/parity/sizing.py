@@ -9,6 +9,7 @@ from typing import Any
 
 from nnx_migrate.model import ClassMap, SizeArgument
 from nnx_migrate.parity.calls import Call, Shape
+from nnx_migrate.parity.migration_map import class_map_of
 
 Size = int | tuple[int, ...] | dict[str, "Size"]
 Maps = Mapping[str, ClassMap]  # by Linen class
@@ -119,7 +120,8 @@ def _value(
     if size.each is not None:
         paths = {call.path for call in calls if call.class_name == linen_class}
         answers = [_by_scope(size, calls, one, maps) for one in ([path] if path else paths or [()])]
-        return answers[0] if all(one == answers[0] for one in answers) else None
+        same = all(one == answers[0] for one in answers)
+        return answers[0] if same and (answers[0] or not size.optional) else None
     if size.submodule is not None:
         target = (path or ()) + tuple(size.submodule.replace("/", ".").split("."))
         own, exact = [call for call in calls if call.path == target], True
@@ -157,7 +159,7 @@ def _by_scope(
 
 
 def _size_of_child(name: str, linen_class: str, maps: Maps) -> SizeArgument | None:
-    entry = maps.get(linen_class)
+    entry = class_map_of(maps, linen_class)
     if entry is not None:
         return next((one for one in entry.size_arguments if one.name == name), None)
     return _CONVENTIONS.get(name) if linen_class.startswith("flax.linen.") else None

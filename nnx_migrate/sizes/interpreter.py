@@ -42,7 +42,7 @@ from nnx_migrate.source.project import Project, Scope
 
 OUT_VARIABLE = "out_features_"
 _DEPTH = 60
-_STEPS = 150_000
+_STEPS = 1_500_000
 
 
 class TooDeep(Exception):
@@ -277,7 +277,9 @@ class Interpreter:
             result = join(None, result, other)
         joined = as_array(result)
         if joined is not None and joined.axis(-1) is None:
-            return joined.with_last(ex.name(out_variable(layer.call)))
+            own = layer.owner is self.root
+            variable = out_variable(layer.call)
+            return joined.with_last(ex.name(variable if own else f"{ex.FOREIGN}{variable}"))
         return result
 
     def call_instance(

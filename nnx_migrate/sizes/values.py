@@ -244,6 +244,17 @@ def is_none(value: Value) -> bool | None:
     return None if isinstance(value, Unknown | Argument | Choice) else False
 
 
+def is_instance(value: Value, symbol: str | None) -> bool | None:
+    """Whether a submodule is an instance of the class ``symbol``; None when nobody knows."""
+    if symbol is None:
+        return None
+    if isinstance(value, Instance):
+        return symbol in {one.name for one in value.info.mro}
+    if isinstance(value, Submodule) and value.symbol and symbol != "flax.linen.Module":
+        return value.symbol == symbol
+    return None
+
+
 def without_none(value: Value) -> Value:
     """The value where it is known not to be None."""
     if isinstance(value, Argument):

@@ -7,12 +7,14 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.attributes import ShapeOf
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     Array,
+    Choice,
     Class,
     Function,
     Instance,
@@ -20,6 +22,7 @@ from nnx_migrate.sizes.values import (
     Static,
     Submodule,
     Value,
+    is_instance,
     is_none,
 )
 
@@ -46,12 +49,27 @@ def _truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Exp
             return Expr(ast.UnaryOp(ast.Not(), inner.node)) if inner else None
         case ast.Compare():
             return _compare(interpreter, node, frame)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[value, cls]):
+            return _is_instance(interpreter, value, cls, frame)
     value = interpreter.evaluate(node, frame)
     if isinstance(value, Static):
         return bool(value.expr.constant) if value.expr.is_constant else value.expr
     if isinstance(value, Sequence):
         return bool(value.items)
     return True if isinstance(value, Function | Instance | Submodule | Class) else None
+
+
+def _is_instance(
+    interpreter: Interpreter, value: ast.expr, cls: ast.expr, frame: Frame
+) -> bool | Expr | None:
+    """``isinstance`` of submodules: which one it is hangs on no call argument."""
+    held = interpreter.evaluate(value, frame)
+    options = held.options if isinstance(held, Choice) else (held,)
+    symbol = interpreter.project.resolve(cls, frame.scope)
+    answers = {is_instance(one, symbol) for one in options}
+    if None in answers:
+        return None
+    return answers.pop() if len(answers) == 1 else ex.name(f"{ex.FOREIGN}isinstance")
 
 
 def _junction(

@@ -65,7 +65,7 @@ def _run_one(
         case ast.Raise():
             return RAISE, NOTHING
         case ast.Assert(test=test):
-            assume(frame, test, holds=True)
+            assume(interpreter.project, frame, test, holds=True)
         case ast.Break() | ast.Continue():
             frame.jumps.append(dict(frame.env))
             return JUMP, NOTHING

@@ -26,25 +26,28 @@ def run_branch(
     start = dict(frame.env)
     attributes = dict(frame.instance.attributes) if frame.instance else {}
     negated = Expr(ast.UnaryOp(ast.Not(), test.node)) if test else None
-    with interpreter.under(test), narrowed(frame, statement.test, holds=True):
+    with interpreter.under(test), narrowed(interpreter.project, frame, statement.test, holds=True):
         first = interpreter.run(statement.body, frame)
     yes, yes_attributes = frame.env, dict(frame.instance.attributes) if frame.instance else {}
     frame.env = dict(start)
     if frame.instance:
         frame.instance.attributes.clear()
         frame.instance.attributes.update(attributes)
-    with interpreter.under(negated), narrowed(frame, statement.test, holds=False):
+    with (
+        interpreter.under(negated),
+        narrowed(interpreter.project, frame, statement.test, holds=False),
+    ):
         second = interpreter.run(statement.orelse, frame)
     no_attributes = dict(frame.instance.attributes) if frame.instance else {}
     if first is not None and second is not None:
         return first, NOTHING
     if first is not None:  # the rest runs only when the test is false
-        assume(frame, statement.test, holds=False)
+        assume(interpreter.project, frame, statement.test, holds=False)
         return None, NOTHING if first == RAISE else negated
     if second is not None:
         frame.env = yes
         _restore(frame, yes_attributes)
-        assume(frame, statement.test, holds=True)
+        assume(interpreter.project, frame, statement.test, holds=True)
         return None, NOTHING if second == RAISE else test
     frame.env = _merged(test, yes, frame.env)
     _restore(frame, _merged(test, yes_attributes, no_attributes))

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Argument, Array, Value, without_none
+from nnx_migrate.sizes.values import Argument, Array, Choice, Value, is_instance, without_none
+from nnx_migrate.source.project import Project
 
 
 @dataclass(frozen=True)
@@ -20,10 +21,10 @@ class Fact:
 
 
 @contextmanager
-def narrowed(frame: Frame, test: ast.expr, *, holds: bool) -> Iterator[None]:
+def narrowed(project: Project, frame: Frame, test: ast.expr, *, holds: bool) -> Iterator[None]:
     """Run a block in which ``test`` holds, or does not; what it leaves alone is as before after."""
     before = dict(frame.env)
-    inside = assume(frame, test, holds=holds)
+    inside = assume(project, frame, test, holds=holds)
     try:
         yield
     finally:
@@ -32,10 +33,11 @@ def narrowed(frame: Frame, test: ast.expr, *, holds: bool) -> Iterator[None]:
                 frame.env[name] = before[name]
 
 
-def assume(frame: Frame, test: ast.expr, *, holds: bool) -> dict[str, Value]:
+def assume(project: Project, frame: Frame, test: ast.expr, *, holds: bool) -> dict[str, Value]:
     """Narrow the locals from here on; the narrowed ones are returned."""
     inside: dict[str, Value] = {}
-    for fact in _facts(test, holds, frame.tests):
+    kinds = [_of_class(project, frame, one, holds) for one in _instance_tests(test, holds)]
+    for fact in [*_facts(test, holds, frame.tests), *kinds]:
         if fact.name in frame.env:
             inside[fact.name] = frame.env[fact.name] = fact.narrow(frame.env[fact.name])
     return inside
@@ -74,6 +76,31 @@ def _facts(test: ast.expr, holds: bool, tests: dict[str, ast.expr]) -> list[Fact
             return [Fact(ranked, lambda value: _of_rank(value, rank))]
         case _:
             return []
+
+
+def _instance_tests(test: ast.expr, holds: bool) -> list[ast.Call]:
+    """Calls ``isinstance(name, cls)`` in a test, negated ones left out."""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(), _]):
+            return [test]
+        case ast.BoolOp(op=ast.And(), values=values) if holds:
+            return [call for one in values for call in _instance_tests(one, holds)]
+    return []
+
+
+def _of_class(project: Project, frame: Frame, call: ast.Call, holds: bool) -> Fact:
+    """``isinstance(name, cls)`` leaves the options that are such instances, or those that are not."""
+    value, cls = call.args
+    assert isinstance(value, ast.Name)
+    symbol = project.resolve(cls, frame.scope)
+
+    def narrow(value: Value) -> Value:
+        if not isinstance(value, Choice):
+            return value
+        left = tuple(one for one in value.options if is_instance(one, symbol) in (holds, None))
+        return Choice(left) if len(left) > 1 else left[0] if left else value
+
+    return Fact(value.id, narrow)
 
 
 def _ranked(node: ast.expr) -> str | None:

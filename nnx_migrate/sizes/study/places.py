@@ -96,6 +96,8 @@ def _counted_with(study: Study, call: ast.Call) -> list[ast.Call]:
     if module is None:
         return []
     kind = class_name(module)
+    if not kind:  # a class that is only known at run time
+        return []
     same = [one for one in study.interpreter.built.values() if class_name(one) == kind]
     return [one.call for one in same if one.call is not None and _named(one.call) is None]
 

@@ -10,7 +10,7 @@ from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import out_variable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
-from nnx_migrate.sizes.study.places import class_name, place_of
+from nnx_migrate.sizes.study.places import place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.study.witnesses import agreed_size, witness_of
@@ -146,10 +146,8 @@ def _text(
         (study.optional if conditional else study.required).update(inputs)
         return size.text
     where = place_of(study, module.call, counted=not conditional)
-    if where is None and conditional:
-        where = class_name(module)
     if where is None:
-        return _size_by_name(study, key, argument)
+        return _size_by_name(study, key, argument, conditional)
     name = f"{where}_{key}" if key != "in_features" else f"{where}_in_features"
     study.opaque[name] = SizeArgument(
         name,
@@ -164,11 +162,13 @@ def _text(
     return name
 
 
-def _size_by_name(study: Study, key: str, argument: SizeArgument | None) -> str:
+def _size_by_name(study: Study, key: str, argument: SizeArgument | None, conditional: bool) -> str:
     """An argument that holds this size of every submodule whose name only ``__init__`` knows."""
     name = f"{key}_of"
     while name in {one.name for one in study.root.info.fields}:
         name = f"input_{name}"
     axis = argument.axis if argument else -1
-    study.opaque[name] = SizeArgument(name, axis=axis, each=key)
+    known = study.opaque.get(name)
+    optional = conditional and (known is None or known.optional)
+    study.opaque[name] = SizeArgument(name, axis=axis, each=key, optional=optional)
     return f"{name}[{SCOPE_NAME}]"
