@@ -181,14 +181,26 @@ def _spread(call: LayerCall, field: str, count: int) -> tuple[Expr | None, ...]:
     if value is None:
         return (_ONE,) * count
     sizes = shapes.shape_of(value)
-    if sizes is None and isinstance(value, Static):  # a field: an int or a tuple, indexable or not
-        indices = [ast.Constant(i) for i in range(count)]
-        return tuple(Expr(ast.Subscript(value.expr.node, i, ast.Load())) for i in indices)
+    if sizes is None and isinstance(value, Static):
+        return _spread_field(call, value.expr, count)
     if sizes is None:
         return (None,) * count
     if len(sizes) == 1 and sizes[0] is not None and sizes[0].text == "None":
         return (_ONE,) * count
     return sizes if len(sizes) == count else sizes * count if len(sizes) == 1 else (None,) * count
+
+
+def _spread_field(call: LayerCall, value: Expr, count: int) -> tuple[Expr | None, ...]:
+    """An expression over fields: a number and a tuple look alike, the annotation tells them apart."""
+    fields = {f"self.{one.name}": one for one in call.interpreter.root.info.fields}
+    found = fields.get(value.text)
+    kind = ast.unparse(found.annotation) if found and found.annotation else ""
+    if kind == "int":
+        return (value,) * count
+    if kind.rpartition(".")[2].partition("[")[0] in ("tuple", "Tuple", "Sequence", "list", "List"):
+        indices = [ast.Constant(i) for i in range(count)]
+        return tuple(Expr(ast.Subscript(value.node, i, ast.Load())) for i in indices)
+    return (None,) * count
 
 
 def _conv_local(call: LayerCall) -> Outcome:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import BY_NAME, carried, compact, in_features, sizes_of
+from tests.sizes.inference import BY_NAME, carried, compact, in_features, sites, sizes_of
 
 
 def test_spatial_sizes_that_a_loop_shrinks_are_unknown_afterwards() -> None:
@@ -115,3 +115,41 @@ class Model(nn.Module):
     result = sizes_of(source)
     assert carried(result) == [("x_features", "in_features", "4")]
     assert in_features(result) == ["x_features"]
+
+
+def test_submodules_of_two_classes_in_one_list_are_told_apart_by_isinstance() -> None:
+    source = """
+class Wide(nn.Module):
+    @nn.compact
+    def __call__(self, x, y):
+        return nn.Dense(4)(x) + nn.Dense(4)(y)
+
+class Narrow(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(x)
+
+class Model(nn.Module):
+    wide: bool
+    def setup(self):
+        layers = []
+        for i in range(3):
+            if self.wide:
+                layers.append(Wide())
+            else:
+                layers.append(Narrow())
+        self.layers = layers
+
+    def __call__(self, x, y):
+        for layer in self.layers:
+            if isinstance(layer, Wide):
+                x = layer(x, y)
+            else:
+                x = layer(x)
+        return x
+"""
+    result = sizes_of(source)
+    assert sites(result) == {
+        "Wide()": {"x_features": "x_features", "y_features": "y_features"},
+        "Narrow()": {"in_features": "x_features"},
+    }

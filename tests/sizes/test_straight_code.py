@@ -286,3 +286,51 @@ def test_a_recurrent_layer_passes_the_features_of_its_cell() -> None:
 def test_a_field_that_shares_an_argument_name_is_not_overwritten() -> None:
     result = sizes_of(compact("return nn.Dense(2)(x)", "in_features: int = 3"))
     assert arguments(result) == ["input_in_features"]
+
+
+@pytest.mark.parametrize(
+    ("field", "size"),
+    [
+        ("step: int = 2", "(8 + self.step - 1) // self.step * 5"),
+        ("step: Sequence[int] = (2,)", "(8 + self.step[0] - 1) // self.step[0] * 5"),
+        ("step: Any = 2", "Dense_0_in_features"),
+    ],
+)
+def test_a_stride_that_is_a_field_is_read_as_its_annotation_says(field: str, size: str) -> None:
+    body = (
+        "x = nn.Conv(5, (3,), strides=self.step)(jnp.zeros((2, 8, 3)))\n"
+        "return nn.Dense(3)(x.reshape((2, -1)))"
+    )
+    assert in_features(sizes_of(compact(body, field)))[-1] == size
+
+
+@pytest.mark.parametrize(
+    ("axis", "size"),
+    [
+        ("-1", "x_features"),
+        ("(-2, -1)", "(input_shape_of[scope_name][-2], input_shape_of[scope_name][-1])"),
+    ],
+)
+def test_a_layer_over_several_axes_asks_for_the_whole_shape(axis: str, size: str) -> None:
+    body = f"for i in range(2):\n    y = nn.DenseGeneral(3, axis={axis})(mystery(x))\nreturn y"
+    expected = size if axis != "-1" else BY_NAME
+    assert in_features(sizes_of(compact(body)))[-1] == expected
+
+
+def test_a_layer_over_unknown_axes_of_an_unknown_input_is_a_problem() -> None:
+    body = "return nn.DenseGeneral(3, axis=self.axes)(mystery(x))"
+    assert problems(sizes_of(compact(body, "axes: Any = -1"))) == [
+        "the axes of this layer are not known here"
+    ]
+
+
+def test_sizes_behind_locals_of_a_parameter_are_arguments() -> None:
+    body = "shape = (3, x.shape[3], 4)\nw = jnp.zeros(shape)\nreturn self.param('w', lambda *_: w)"
+    result = sizes_of(compact(body))
+    assert arguments(result) == ["x_shape"]
+    assert "x_shape[3]" in dims(result)
+
+
+def test_sizes_behind_locals_that_need_the_input_itself_are_none() -> None:
+    body = "w = jnp.ones_like(x) * x.shape[3]\nreturn self.param('w', lambda *_: w)"
+    assert arguments(sizes_of(compact(body))) == []

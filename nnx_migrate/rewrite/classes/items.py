@@ -102,8 +102,17 @@ def explicit_name(call: ast.Call) -> ast.expr | None:
     for keyword in call.keywords:
         if keyword.arg == "name":
             absent = isinstance(keyword.value, ast.Constant) and keyword.value.value is None
-            return None if absent else keyword.value
+            return None if absent else _plain(keyword.value)
     return None
+
+
+def _plain(name: ast.expr) -> ast.expr:
+    """``f"head"`` as ``"head"``."""
+    parts = name.values if isinstance(name, ast.JoinedStr) else []
+    texts = [one.value for one in parts if isinstance(one, ast.Constant)]
+    if not parts or len(texts) != len(parts):
+        return name
+    return ast.copy_location(ast.Constant("".join(map(str, texts))), name)
 
 
 def _built_here(kind: ItemKind, call: ast.Call) -> Item:

@@ -74,19 +74,20 @@ def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int,
         if one.kind is Kind.STRUCTURE and isinstance(one.value, ast.Name)
     }
     names: dict[int, str] = {}
-    held: dict[str, ast.expr] = {}
+    held: dict[str, list[ast.expr]] = {}  # by local, whichever branch bound it
     for statement in statements(method.body):
         match statement:
             case ast.Assign(targets=[ast.Name(id=local)], value=value):
-                held[local] = value
+                held.setdefault(local, []).append(value)
             case ast.Expr(
                 value=ast.Call(
                     func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value]
                 )
             ):
-                value = held.get(value.id, value) if isinstance(value, ast.Name) else value
+                values = held.get(value.id, []) if isinstance(value, ast.Name) else [value]
                 if name in lists:
-                    names[id(value)] = f'f"{lists[name]}_{{len({name})}}"'
+                    text = f'f"{lists[name]}_{{len({name})}}"'
+                    names |= {id(one): text for one in values}
                 held = {}
     return names
 

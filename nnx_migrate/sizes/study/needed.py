@@ -18,6 +18,9 @@ def needed_inputs(
     calls = {id(site.call) for site in sites.values()}
     for node in study.nodes:
         texts.extend(_construction_texts(study, node, calls))
+    for cls in study.root.info.mro:
+        for method in cls.methods.values():
+            texts.extend(_texts_behind(study, method, calls))
     return {name for text in texts for name in INPUT.findall(text)}
 
 
@@ -31,6 +34,51 @@ def _construction_texts(study: Study, node: ast.ClassDef, calls: set[int]) -> It
             header = [statement.iter if isinstance(statement, ast.For) else statement.test]
         for one in header:
             yield from _outermost(study, one)
+
+
+def _texts_behind(study: Study, method: ast.FunctionDef, calls: set[int]) -> Iterator[str]:
+    """Static texts in the statements that locals which constructor calls read come from.
+
+    ``shape = (k, x.shape[3]); w = make(shape); self.param("w", lambda *_: w)``: what such a
+    statement reads besides sizes decides whether ``__init__`` can run it.
+    """
+    parameters = {one.arg for one in ast.walk(method.args) if isinstance(one, ast.arg)}
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(method):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                for one in ast.walk(target):
+                    if isinstance(one, ast.Name):
+                        values.setdefault(one.id, []).append(node.value)
+    made = [one for one in ast.walk(method) if id(one) in calls or _is_param(one)]
+    pending = [
+        name
+        for call in made
+        if isinstance(call, ast.Call)
+        for part in (*call.args, *(one.value for one in call.keywords))
+        for name in _open_names(study, part)
+    ]
+    seen: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name in seen or name in parameters:
+            continue
+        seen.add(name)
+        for value in values.get(name, ()):
+            read = set(_open_names(study, value))
+            if not read & parameters:
+                yield from _outermost(study, value)
+                pending += read
+
+
+def _open_names(study: Study, node: ast.AST) -> Iterator[str]:
+    """Names that are read outside of static expressions."""
+    if study.interpreter.statics.get(id(node)) is not None:
+        return
+    if isinstance(node, ast.Name):
+        yield node.id
+    for child in ast.iter_child_nodes(node):
+        yield from _open_names(study, child)
 
 
 def _outermost(study: Study, node: ast.AST) -> Iterator[str]:

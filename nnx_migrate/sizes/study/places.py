@@ -77,9 +77,12 @@ def _target_name(statement: ast.Assign, call: ast.Call) -> str | None:
 
 def _named(call: ast.Call) -> str | None:
     for keyword in call.keywords:
-        if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
-            text = str(keyword.value.value)
-            return text if text.isidentifier() else None
+        if keyword.arg == "name":
+            value = keyword.value
+            parts = value.values if isinstance(value, ast.JoinedStr) else [value]
+            texts = [str(one.value) for one in parts if isinstance(one, ast.Constant)]
+            text = "".join(texts)
+            return text if len(texts) == len(parts) and text.isidentifier() else None
     return None
 
 

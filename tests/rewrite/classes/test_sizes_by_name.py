@@ -1,0 +1,118 @@
+"""Sizes of submodules that a loop builds, looked up under the submodule's scope name."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnx_migrate.model import Outcome
+from nnx_migrate.rewrite.single import rewrite_source
+
+HEADER = """import flax.linen as nn
+
+
+class Model(nn.Module):
+    widths: tuple
+
+"""
+COMPACT = """    @nn.compact
+    def __call__(self, x):
+        for i, w in enumerate(self.widths):
+            x = nn.Dense(w{name})(mystery(x))
+        return x
+"""
+SETUP = """    def setup(self):
+{body}
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = mystery(layer(x))
+        return x
+"""
+
+
+def built(source: str) -> str:
+    """The constructor of the class, whose sizes are looked up in ``in_features_of``."""
+    result = rewrite_source(HEADER + source)
+    (found,) = result.classes
+    assert (found.outcome, found.reason) == (Outcome.REWRITTEN, None)
+    assert found.new_arguments == ("in_features_of",)
+    assert "in_features_of: dict[str, int]," in result.code
+    return result.code.split("self.widths = widths\\n")[-1].split("def __call__")[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("", 'f"Dense_{i}"'), (", name=f'layer_{i}'", "f'layer_{i}'")]
+)
+def test_a_compact_loop_binds_the_name_first(name: str, text: str) -> None:
+    code = built(COMPACT.format(name=name))
+    assert f"scope_name = {text}" in code
+    assert "setattr(self, scope_name, nnx.Linear(in_features_of[scope_name], w, rngs=rngs))" in code
+
+
+def test_a_counted_comprehension_of_setup_binds_the_name_first() -> None:
+    code = built(
+        SETUP.format(body="        self.layers = [nn.Dense(4) for i in range(len(self.widths))]")
+    )
+    assert 'scope_name = f"layers_{i}"' in code
+    assert "setattr(self, scope_name, nnx.Linear(in_features_of[scope_name], 4, rngs=rngs))" in code
+
+
+def test_a_comprehension_over_items_names_them_by_their_index() -> None:
+    code = built(SETUP.format(body="        self.layers = [nn.Dense(w) for w in self.widths]"))
+    assert 'scope_name = f"layers_{len(layers_list)}"' in code
+    assert "in_features_of[scope_name], w" in code
+
+
+@pytest.mark.parametrize(
+    "append",
+    [
+        "layers.append(nn.Dense(w))",
+        "layer = nn.Dense(w)\n            layers.append(layer)",
+        "if w > 3:\n                layer = nn.Dense(w)\n            else:\n"
+        "                layer = nn.Dense(3)\n            layers.append(layer)",
+    ],
+)
+def test_a_list_that_becomes_an_attribute_names_items_by_its_length(append: str) -> None:
+    body = (
+        "        layers = []\n        for w in self.widths:\n"
+        f"            {append}\n        self.layers = layers"
+    )
+    assert 'in_features_of[f"layers_{len(layers)}"]' in built(SETUP.format(body=body))
+
+
+def test_an_item_with_a_name_of_its_own_is_looked_up_under_it() -> None:
+    body = (
+        "        layers = []\n        for i in range(3):\n"
+        "            layers.append(nn.Dense(4, name=f'd{i}'))\n        self.layers = layers"
+    )
+    assert "in_features_of[f'd{i}']" in built(SETUP.format(body=body))
+
+
+def test_an_item_without_a_name_that_is_known_is_refused() -> None:
+    body = "        self.layers = {w: nn.Dense(w) for w in self.widths}"
+    source = SETUP.format(body=body).replace("self.layers:", "self.layers.values():")
+    (found,) = rewrite_source(HEADER + source).classes
+    assert found.outcome is Outcome.REFUSED
+    assert found.reason
+
+
+def test_a_caller_asks_for_the_sizes_of_each_of_its_submodules() -> None:
+    source = (
+        HEADER
+        + COMPACT.format(name="")
+        + """
+
+class Outer(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        for i in range(2):
+            x = Model((3, 4))(mystery(x))
+        return Model((5,), name="last")(x)
+"""
+    )
+    result = rewrite_source(source)
+    assert {one.outcome for one in result.classes} == {Outcome.REWRITTEN}
+    assert "in_features_of_of: dict[str, dict[str, int]]," in result.code
+    assert "in_features_of=in_features_of_of[scope_name]" in result.code
+    assert "last_in_features_of: dict[str, int]," in result.code
+    assert "in_features_of=last_in_features_of" in result.code
