@@ -49,8 +49,8 @@ def _truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Exp
             return Expr(ast.UnaryOp(ast.Not(), inner.node)) if inner else None
         case ast.Compare():
             return _compare(interpreter, node, frame)
-        case ast.Call(func=ast.Name(id="isinstance"), args=[value, cls]):
-            return _is_instance(interpreter, value, cls, frame)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[tested, cls]):
+            return _is_instance(interpreter, tested, cls, frame)
     value = interpreter.evaluate(node, frame)
     if isinstance(value, Static):
         return bool(value.expr.constant) if value.expr.is_constant else value.expr

@@ -68,8 +68,10 @@ def test_a_comprehension_over_items_names_them_by_their_index() -> None:
     [
         "layers.append(nn.Dense(w))",
         "layer = nn.Dense(w)\n            layers.append(layer)",
-        "if w > 3:\n                layer = nn.Dense(w)\n            else:\n"
-        "                layer = nn.Dense(3)\n            layers.append(layer)",
+        (
+            "if w > 3:\n                layer = nn.Dense(w)\n            else:\n"
+            "                layer = nn.Dense(3)\n            layers.append(layer)"
+        ),
     ],
 )
 def test_a_list_that_becomes_an_attribute_names_items_by_its_length(append: str) -> None:
