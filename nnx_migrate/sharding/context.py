@@ -60,8 +60,21 @@ def mesh_context(mesh: AnyMesh) -> Any:
     return jax.set_mesh(mesh)
 
 
-def _shard_value(misfit: Misfit, value: Any, names: Any, own_rules: Any, mesh: Any) -> Any:
+@contextmanager
+def unsharded_creation(rules: Rules | None, mesh: AnyMesh) -> Iterator[None]:
+    """A context of ``mesh`` and ``rules`` in which variables keep the sharding of their value."""
+    with ExitStack() as stack:
+        stack.enter_context(mesh_context(mesh))
+        if rules is not None:
+            stack.enter_context(flax.core.spmd.logical_axis_rules(rules))
+        stack.enter_context(_active(None))
+        yield
+
+
+def _shard_value(misfit: Misfit | None, value: Any, names: Any, own_rules: Any, mesh: Any) -> Any:
     """``flax.core.spmd.shard_value``: the value of a new variable, sharded."""
+    if misfit is None:
+        return value
     notes = annotation({"out_sharding": names, "sharding_rules": own_rules})
     mesh = _mesh_of(notes, mesh)
     if notes.names is None or mesh is None:
@@ -70,7 +83,7 @@ def _shard_value(misfit: Misfit, value: Any, names: Any, own_rules: Any, mesh: A
     return jax.tree.map(lambda x, s: placed(x, s.mesh, s.spec), value, shardings)
 
 
-def _get_var_pspec(misfit: Misfit, variable: Any) -> PartitionSpec | None:
+def _get_var_pspec(misfit: Misfit | None, variable: Any) -> PartitionSpec | None:
     """``flax.nnx.spmd.get_var_pspec``: the spec of a variable, None for one without a shape."""
     metadata = variable.get_metadata()
     notes = annotation(metadata)
@@ -79,7 +92,7 @@ def _get_var_pspec(misfit: Misfit, variable: Any) -> PartitionSpec | None:
         return None
     mesh = _mesh_of(notes, metadata.get("mesh"))
     if mesh is not None:
-        spec: PartitionSpec = shardings_of_value(value, notes, mesh, misfit).spec
+        spec: PartitionSpec = shardings_of_value(value, notes, mesh, misfit or "raise").spec
         return spec
     names = notes.names_of(len(value.shape))
     assert not isinstance(names, NamedSharding)  # it would have brought its mesh
@@ -98,9 +111,12 @@ def _mesh_of(notes: Annotation, mesh: AnyMesh | None) -> AnyMesh | None:
 
 
 class _Settings(threading.local):
-    """The ``misfit`` of each context that this thread is in, the innermost last."""
+    """The ``misfit`` of each context that this thread is in, the innermost last.
 
-    misfits: tuple[Misfit, ...] = ()
+    None stands for a context in which nothing is sharded.
+    """
+
+    misfits: tuple[Misfit | None, ...] = ()
 
 
 class _Replaced:
@@ -136,7 +152,7 @@ _REPLACED = (
 
 
 @contextmanager
-def _active(misfit: Misfit) -> Iterator[None]:
+def _active(misfit: Misfit | None) -> Iterator[None]:
     """Resolve as Linen in this thread until the context ends."""
     before = _SETTINGS.misfits
     user = object()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 import jax
 from flax import nnx
 from jax.sharding import AbstractMesh, AxisType, Mesh
 
-from nnx_migrate.sharding.context import linen_sharding
+from nnx_migrate.sharding.context import unsharded_creation
 from nnx_migrate.sharding.fitting import Misfit
 from nnx_migrate.sharding.named import construct_named_sharding
 from nnx_migrate.sharding.placing import AnyMesh
@@ -42,30 +42,29 @@ def create_sharded(
             f"expected a mesh with devices, found {type(mesh).__name__}: abstract_sharded gives "
             "shapes and shardings without devices"
         )
-    graphdef, initialise = sharded_initialiser(ctor, mesh, rules, misfit=misfit)
-    with jax.set_mesh(_with_auto_axes(mesh)):
-        state = initialise()
-    shardings = construct_named_sharding(state, mesh, rules, misfit=misfit)
-    model: M = nnx.merge(graphdef, jax.device_put(state, shardings))
+    graphdef, initialise, shardings = sharded_initialiser(ctor, mesh, rules, misfit=misfit)
+    model: M = nnx.merge(graphdef, jax.device_put(initialise(), shardings))
     return model
 
 
 def sharded_initialiser(
     ctor: Callable[[], Any], mesh: AnyMesh, rules: Rules | None = None, *, misfit: Misfit = "raise"
-) -> tuple[Any, Any]:
-    """The graphdef of ``ctor``'s module, and a jitted function without arguments for its state.
+) -> tuple[Any, Any, Any]:
+    """What :func:`create_sharded` runs.
 
-    What :func:`create_sharded` calls; to be called, or lowered and compiled, under the mesh with
-    Auto axes.
+    Returns:
+      The graphdef of ``ctor``'s module, a jitted function without arguments for its state in
+      shards, and the state's shardings on ``mesh``.
     """
-    graphdef, abstract = abstract_sharded(ctor, _with_auto_axes(mesh), rules, misfit=misfit)
+    graphdef, abstract = abstract_sharded(ctor, mesh, rules, misfit=misfit)
     shardings = jax.tree.map(lambda leaf: leaf.sharding, abstract)
 
     def state() -> Any:
-        with linen_sharding(rules, misfit=misfit):
+        with unsharded_creation(rules, _with_auto_axes(mesh).abstract_mesh):
             return nnx.split(ctor())[1]
 
-    return graphdef, jax.jit(state, out_shardings=shardings)
+    auto = jax.tree.map(lambda one: one.update(mesh=_with_auto_axes(one.mesh)), shardings)
+    return graphdef, jax.jit(state, out_shardings=auto), shardings
 
 
 def abstract_sharded(
@@ -82,7 +81,7 @@ def abstract_sharded(
         graphdefs.append(graphdef)
         return state
 
-    with linen_sharding(rules, _with_auto_axes(mesh), misfit=misfit):
+    with unsharded_creation(rules, _with_auto_axes(mesh).abstract_mesh):
         abstract = jax.eval_shape(state)
     shardings = construct_named_sharding(abstract, mesh, rules, misfit=misfit)
     return graphdefs[0], jax.tree.map(
@@ -92,10 +91,6 @@ def abstract_sharded(
     )
 
 
-@overload
-def _with_auto_axes(mesh: Mesh) -> Mesh: ...
-@overload
-def _with_auto_axes(mesh: AbstractMesh) -> AbstractMesh: ...
 def _with_auto_axes(mesh: AnyMesh) -> AnyMesh:
     kinds = (AxisType.Auto,) * len(mesh.axis_names)
     if isinstance(mesh, AbstractMesh):

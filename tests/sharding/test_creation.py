@@ -253,9 +253,8 @@ def test_no_device_ever_holds_the_unsharded_model(kind: AxisType) -> None:
         return nnx.Linear(1024, 1024, kernel_metadata=metadata, rngs=nnx.Rngs(0))
 
     whole, devices = 4 * 1024 * 1024, mesh(kind, **MESH)
-    _, initialise = sharded_initialiser(large, devices, RULES)
-    with jax.set_mesh(mesh(**MESH)):
-        memory = initialise.lower().compile().memory_analysis()
+    _, initialise, _ = sharded_initialiser(large, devices, RULES)
+    memory = initialise.lower().compile().memory_analysis()
     assert whole / 8 <= memory.output_size_in_bytes < whole / 8 + 2**14
     # The bits that are drawn and the floats made of them: a few shards, never the whole.
     assert memory.output_size_in_bytes + memory.temp_size_in_bytes < 0.6 * whole
@@ -288,6 +287,29 @@ def test_abstract_models_know_their_shardings_on_any_mesh() -> None:
     assert isinstance(nnx.merge(graphdef, state), Model)
     with pytest.raises(TypeError, match="expected a mesh with devices, found AbstractMesh"):
         create_sharded(build, large, RULES)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sizes_that_do_not_divide_are_refused_with_their_path(kind: AxisType) -> None:
+    def odd() -> nnx.Linear:
+        metadata = {"out_sharding": ("embed", "mlp")}
+        return nnx.Linear(6, 3, kernel_metadata=metadata, rngs=nnx.Rngs(0))
+
+    with pytest.raises(ValueError, match=r"^kernel: expected a size divisible by 4"):
+        create_sharded(odd, mesh(kind, **MESH), RULES)
+    kernel = create_sharded(odd, mesh(kind, **MESH), RULES, misfit="drop").kernel
+    assert kernel.sharding.is_fully_replicated
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_resolved_shardings_are_used_as_they_are(kind: AxisType) -> None:
+    devices = mesh(kind, **MESH)
+    given = NamedSharding(devices, P("expert", "fsdp"))
+
+    def resolved() -> nnx.Linear:
+        return nnx.Linear(8, 8, kernel_metadata={"out_sharding": given}, rngs=nnx.Rngs(0))
+
+    assert create_sharded(resolved, devices, RULES).kernel.sharding == given
 
 
 def test_one_device_will_do() -> None:
