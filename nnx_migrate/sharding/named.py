@@ -47,7 +47,8 @@ def construct_named_sharding(
     4. The memory kind of an array is kept when it is not the devices' default.
 
     Missing is not replicated: arrays without names get ``P()`` because jit needs something, and
-    parameters among them are logged; :func:`unannotated` lists all of them.
+    parameters among them (and arrays without a Variable, unless scalar) are logged;
+    :func:`unannotated` lists all of them.
 
     Args:
       state: concrete or abstract: nnx.State, a module, an ``nnx.Optimizer``, or any tree of
@@ -62,7 +63,7 @@ def construct_named_sharding(
     Raises:
       ValueError: names that do not fit, a stacking axis that is not where it is recorded, a name
         given twice; or parameters without names when ``missing`` is "raise".
-      TypeError: a leaf that is no array.
+      TypeError: a leaf that is no array, or a variable with ``hijax=True``.
     """
     resolver = _resolver(mesh, rules, misfit)
     leaves, treedef = jax.tree.flatten(state, is_leaf=_is_variable)
@@ -74,7 +75,7 @@ def construct_named_sharding(
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{_paths(state)[position]}: {error}") from error
         shardings.append(sharding)
-        if not has_names and isinstance(leaf, nnx.Param):
+        if not has_names and _should_have_names(leaf):
             bare.append(position)
     if bare:
         _report_missing([_paths(state)[position] for position in bare], missing)
@@ -146,6 +147,8 @@ class _Resolver:
         if not isinstance(leaf, nnx.Variable):
             return self.array(leaf, None), False
         value, metadata = leaf.get_raw_value(), leaf.get_metadata()
+        if metadata["hijax"]:
+            raise TypeError("expected a plain Variable, found one with hijax=True")
         notes = annotation(metadata)
         shardings = self.value(value, notes)
         named = notes.names is not None or not jax.tree.leaves(shardings)
@@ -219,6 +222,13 @@ def _shape(array: Any) -> tuple[int, ...]:
     raise TypeError(f"expected an array or a ShapeDtypeStruct, found {type(array).__name__}")
 
 
+def _should_have_names(leaf: Any) -> bool:
+    """Parameters, and arrays that lost their Variable; not counters, keys and statistics."""
+    if isinstance(leaf, nnx.Variable):
+        return isinstance(leaf, nnx.Param)
+    return _shape(leaf) != ()
+
+
 def _report_missing(paths: list[str], missing: str) -> None:
     listed = f"{', '.join(paths[:10])}{', ...' if len(paths) > 10 else ''}"
     if missing == "raise":
@@ -226,7 +236,7 @@ def _report_missing(paths: list[str], missing: str) -> None:
             f"expected logical axis names on every parameter, found {len(paths)} without: {listed}. "
             "Annotate them (out_sharding=), or pass missing='replicate'."
         )
-    log.warning("%d parameters without logical axis names are replicated: %s", len(paths), listed)
+    log.warning("parameters without logical axis names, replicated (%d): %s", len(paths), listed)
 
 
 def _paths(tree: Any) -> list[str]:

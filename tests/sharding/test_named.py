@@ -319,7 +319,17 @@ def test_arrays_without_names_are_listed_and_parameters_logged(
         construct_named_sharding(state, mesh(**MESH), RULES)
     (record,) = caplog.records
     assert record.getMessage() == (
-        "3 parameters without logical axis names are replicated: norm/bias, norm/scale, wi/bias"
+        "parameters without logical axis names, replicated (3): norm/bias, norm/scale, wi/bias"
+    )
+
+
+def test_arrays_that_lost_their_variables_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    state = nnx.to_pure_dict(nnx.state(states()["state"], nnx.Param))
+    with caplog.at_level(logging.WARNING):
+        construct_named_sharding({**state, "step": jnp.zeros(())}, mesh(**MESH), RULES)
+    (record,) = caplog.records
+    assert record.getMessage().endswith(
+        "replicated (5): norm/bias, norm/scale, wi/bias, wi/kernel, wo/kernel"
     )
 
 
@@ -329,6 +339,12 @@ def test_parameters_without_names_are_refused_on_request() -> None:
     named = {"a": param((8,), out_sharding=("embed",)), "b": nnx.BatchStat(jnp.ones(3))}
     found = construct_named_sharding(named, mesh(**MESH), RULES, missing="raise")
     assert found["b"].get_raw_value().spec == P()
+
+
+def test_a_variable_that_is_a_reference_will_do_and_a_hijax_one_is_refused() -> None:
+    assert spec_of(nnx.Param(jnp.ones(8), ref=True, out_sharding=("embed",))) == P("fsdp")
+    with pytest.raises(TypeError, match="x: expected a plain Variable, found one with hijax"):
+        spec_of(nnx.Param(jnp.ones(8), hijax=True, out_sharding=("embed",)))
 
 
 @pytest.mark.parametrize("leaf", ["text", object()])
