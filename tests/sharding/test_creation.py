@@ -128,6 +128,8 @@ def test_the_specs_nnx_gives_are_linens_too() -> None:
 
 
 def test_without_a_mesh_names_are_only_kept() -> None:
+    with pytest.raises(ValueError, match="mesh context or metadata is required"):  # stock NNX
+        nnx.Param(jnp.ones((8, 8)), out_sharding=("embed", "mlp"))
     with linen_sharding(RULES):
         parameter = nnx.Param(jnp.ones((8, 8)), out_sharding=("embed", "mlp"))
     assert parameter.out_sharding == ("embed", "mlp")

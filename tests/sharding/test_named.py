@@ -216,6 +216,15 @@ def test_the_parts_of_a_composite_value_get_their_own_shardings() -> None:
     assert isinstance(extract_named_sharding({"x": nnx.Param(found)})["x"], Quantised)
 
 
+def test_a_composite_value_keeps_its_containers_where_stock_nnx_loses_them() -> None:
+    pair = nnx.Param((jnp.zeros((8, 4)), jnp.ones((1, 4))), out_sharding=("fsdp", "expert"))
+    state = {"x": pair}
+    stock = nnx.get_named_sharding(state, mesh(**MESH))
+    assert jax.tree.structure(stock) != jax.tree.structure(state)
+    found = construct_named_sharding(state, mesh(**MESH))
+    assert jax.tree.structure(found) == jax.tree.structure(state)
+
+
 def test_prng_keys_and_counts_are_replicated() -> None:
     found = construct_named_sharding(nnx.state(nnx.Rngs(0)), mesh(**MESH), RULES)
     leaves = jax.tree.leaves(found)
@@ -256,6 +265,19 @@ def test_memory_kinds_are_kept() -> None:
 )
 def test_recorded_scan_axes_are_inserted(metadata: Any, shape: Any, expected: Any) -> None:
     assert spec_of(param(shape, out_sharding=("embed", "mlp"), **metadata)) == expected
+
+
+def test_a_stack_whose_names_lack_its_axis() -> None:
+    """Stock NNX shifts the names by one dimension; Linen's box has the axis in its names."""
+    box = linen.LogicallyPartitioned(jnp.zeros((2, 8, 8)), ("embed", "mlp"))
+    names = box.add_axis(0, {linen.PARTITION_NAME: "layers"}).names
+    stacked = param(
+        (2, 8, 8), out_sharding=("embed", "mlp"), partition_name="layers", param_scan_axis=0
+    )
+    with nnx.logical_axis_rules((("embed", "fsdp"), ("mlp", "expert"))):
+        stock = nnx.get_partition_spec({"x": stacked})["x"].get_raw_value()
+    assert stock == P("fsdp", "expert")
+    assert spec_of(stacked) == linen.logical_to_mesh_axes(names, RULES) == P(None, "fsdp", "expert")
 
 
 def test_a_scan_axis_that_the_names_have_is_not_inserted_again() -> None:
