@@ -55,6 +55,7 @@ def make_attempt(
     context = OutsideContext(
         converted=frozenset(decisions.converted),
         new_arguments={name: sizes[name].new_arguments for name in decisions.converted},
+        factories=decisions.factories,
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
     )
     for path, module in loaded.targets.items():

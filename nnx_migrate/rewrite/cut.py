@@ -81,6 +81,8 @@ def _forced(links: Links, name: str) -> Iterator[tuple[str, str]]:
         yield base, f"{name}, which inherits from it, stays Linen"
     for built in links.builds.get(name, ()):
         yield built, f"{name}, which builds it, stays Linen"
+    for other in links.shares.get(name, ()):
+        yield other, f"{name}, which calls the same factory function, stays Linen"
     for other, held in links.holds.items():
         if name in held:
             yield other, f"it has {name}, which stays Linen, as a value"

@@ -15,9 +15,11 @@ from nnx_migrate.rewrite.classes import (
     convert_class,
 )
 from nnx_migrate.rewrite.cut import Cut, behind_bridges, bridged, cut
+from nnx_migrate.rewrite.factories import stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.sizes import ClassSizes
+from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -32,6 +34,7 @@ class Decisions:
     kept: frozenset[str] = frozenset()
     outside: frozenset[str] = frozenset()  # classes of files that are only read
     bridged: frozenset[str] = frozenset()  # classes that stay Linen and run behind ToNNX
+    factories: tuple[FactoryFunction, ...] = ()  # functions that build for converted classes only
 
 
 def decide(
@@ -54,9 +57,11 @@ def decide(
         for name, cls in project.linen.items()
         if name not in outside and (_is_kept(cls) or not _is_selected(name, select, exclude))
     )
-    decisions = Decisions(kept=kept, outside=outside, refused=dict(barred))
-    links = links_of(project)
-    pending = frozenset(project.linen) - kept - outside - barred.keys()
+    functions = factory_functions(project)
+    stuck = dict(stuck_users(project, functions, sizes, targets))
+    decisions = Decisions(kept=kept, outside=outside, refused={**stuck, **barred})
+    links = links_of(project, functions)
+    pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
     pending -= _join_cuts(decisions, links, pending)
     while True:
         context = _context(sizes, pending)
@@ -65,6 +70,7 @@ def decide(
         if not gone:
             converted = frozenset(decisions.converted)
             decisions.bridged = bridged(links, converted, behind_bridges(project)) - kept
+            decisions.factories = tuple(f for f in functions.values() if f.users <= converted)
             return decisions
         pending -= gone
 

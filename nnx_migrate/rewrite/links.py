@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
 from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
 
@@ -19,16 +20,19 @@ class Links:
     """Links between the Linen classes of a project, by qualified name.
 
     ``builds`` are all classes that one may build; ``holds`` those of them that it has as a value
-    (``nn.remat(Block)``, ``block_cls=Block``), so that it does not build them by their own name.
+    (``nn.remat(Block)``, ``block_cls=Block``), so that it does not build them by their own name;
+    ``shares`` the classes that call the same factory functions.
     """
 
     bases: Mapping[str, tuple[str, ...]]
     builds: Mapping[str, tuple[str, ...]]
     holds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def links_of(project: Project) -> Links:
-    """Read the links off the whole project."""
+def links_of(project: Project, functions: Mapping[int, FactoryFunction] | None = None) -> Links:
+    """Read the links off the whole project; ``functions`` are its factory functions."""
+    functions = factory_functions(project) if functions is None else functions
     bases = {
         name: tuple(parent.name for parent in cls.parents if parent.linen)
         for name, cls in project.linen.items()
@@ -36,12 +40,17 @@ def links_of(project: Project) -> Links:
     reader = _Reader(project)
     builds: dict[str, tuple[str, ...]] = {}
     holds: dict[str, tuple[str, ...]] = {}
+    shares: dict[str, tuple[str, ...]] = {}
     handed = reader.handed()
     for name, cls in project.linen.items():
         seen = reader.classes(_loads(cls.node.body, cls.scope)) | handed.get(name, set())
         builds[name] = tuple(sorted({one for one, _ in seen} - {name}))
-        holds[name] = tuple(sorted({one for one, as_value in seen if as_value} - {name}))
-    return Links(bases, builds, holds)
+        through = [one for one in functions.values() if name in one.users]
+        values = {one for one, as_value in seen if as_value}
+        values |= {symbol for one in through for _, symbol in one.calls} & project.linen.keys()
+        holds[name] = tuple(sorted(values - {name}))
+        shares[name] = tuple(sorted({user for one in through for user in one.users} - {name}))
+    return Links(bases, builds, holds, shares)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from functools import cached_property
 
 from nnx_migrate.sizes.candidates import Candidates
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.statements import call_function, set_up
@@ -54,8 +55,9 @@ class Analysis:
     running: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Index the constructor calls once."""
+        """Index the constructor calls and factory functions once."""
         self.candidates = Candidates(self.project)
+        self.factories = factory_functions(self.project)
 
     def study(self, names: Iterable[str]) -> Mapping[str, ClassSizes]:
         """Study the named classes."""
@@ -91,7 +93,9 @@ class Analysis:
     def _once(self, info: ClassInfo, *, names_entries: bool) -> tuple[Study, ClassSizes]:
         """One run; ``names_entries`` gives unknown sizes at a loop's start an argument each."""
         root = Instance(info, {}, None, None)
-        interpreter = Interpreter(self.project, root, names_entries=names_entries)
+        interpreter = Interpreter(
+            self.project, root, factories=self.factories, names_entries=names_entries
+        )
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
         output = _run_methods(interpreter, info, root)
         study = Study(interpreter, root, output, self.sizes_of, info.name in self._exported)
@@ -99,13 +103,15 @@ class Analysis:
 
     @cached_property
     def _exported(self) -> frozenset[str]:
-        """Classes that some class-valued field may hold."""
-        return frozenset(
+        """Classes that some class-valued field may hold, or that a factory function builds."""
+        fields = (
             symbol
             for cls in self.project.linen.values()
             for one in cls.fields
             for symbol in self.candidates.factories(cls, one.name)
         )
+        functions = (symbol for one in self.factories.values() for _, symbol in one.calls)
+        return frozenset((*fields, *functions))
 
     def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))

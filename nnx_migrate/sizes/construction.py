@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.layers import FIELDS
 from nnx_migrate.sizes.values import (
+    Choice,
     Class,
     DataClass,
     Factories,
+    Function,
     Instance,
     Record,
     Submodule,
     Unknown,
     Value,
+    class_name,
     is_none,
 )
 from nnx_migrate.source.classes import ClassInfo
@@ -97,6 +101,30 @@ def construct_any(
     if len(modules) != len(options) or not modules:
         return Unknown("a candidate of the class-valued field is no module")
     layer = Submodule("", {}, node, _owner(interpreter, frame), factory=True, options=modules)
+    return _built(interpreter, layer, frame)
+
+
+def construct_through(
+    interpreter: Interpreter,
+    function: Function,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    """Construct through a factory function: all that it may return, seen as one submodule."""
+    from nnx_migrate.sizes.statements import call_function
+
+    silent = Instance(interpreter.root.info, {}, None, None)
+    inside = replace(function, env={**function.env, "__instance__": silent})
+    result = call_function(interpreter, inside, args, kwargs)
+    options = result.options if isinstance(result, Choice) else (result,)
+    modules = tuple(one for one in options if isinstance(one, Submodule | Instance))
+    names = {class_name(one) for one in modules}
+    if len(modules) != len(options) or len(names) != 1:
+        return Unknown("the function builds several classes", made_by=ast.unparse(node.func))
+    owner, name = _owner(interpreter, frame), names.pop()
+    layer = Submodule("", {}, node, owner, factory=True, options=modules, class_name=name)
     return _built(interpreter, layer, frame)
 
 

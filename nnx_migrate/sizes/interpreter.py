@@ -8,7 +8,7 @@ every size comes out as an expression over the root's own fields and inputs.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -16,6 +16,7 @@ from nnx_migrate.sizes import construction
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.callables import changes_size
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
 from nnx_migrate.sizes.statics import static_of
@@ -56,6 +57,7 @@ class Interpreter:
     project: Project
     root: Instance
     candidates: dict[tuple[str, str], tuple[Value, ...]] = field(default_factory=dict)
+    factories: Mapping[int, FactoryFunction] = field(default_factory=dict)
     conditions: list[Expr | None] = field(default_factory=list)
     facts: dict[str, Expr] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
@@ -183,6 +185,8 @@ class Interpreter:
                 return construction.construct_any(self, target, args, kwargs, node, frame)
             case DataClass():
                 return construction.construct_record(self, target, args, kwargs)
+            case Function(node=body) if id(body) in self.factories:
+                return construction.construct_through(self, target, args, kwargs, node, frame)
             case Function():
                 return call_function(self, target, args, kwargs)
             case Library(symbol=symbol) if self.is_layer(symbol):

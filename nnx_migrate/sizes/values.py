@@ -193,6 +193,7 @@ class Submodule(Value):
     owner: Instance | None
     factory: bool = False
     options: tuple[Submodule | Instance, ...] = ()  # for a class only known at run time
+    class_name: str = ""  # the Linen class of all options, where they have one in common
     condition: tuple[Expr | None, ...] = ()
 
 
@@ -210,6 +211,13 @@ class Instance(Value):
     records: dict[int, list[Use]] = field(default_factory=dict)
     is_set_up: bool = False
     variables: dict[str, Value] = field(default_factory=dict)
+
+
+def class_name(module: Submodule | Instance) -> str:
+    """Class name under which Linen counts a submodule; "" when only known at run time."""
+    if isinstance(module, Instance):
+        return f"{module.lifted}{module.info.node.name}"
+    return module.class_name or module.symbol.rpartition(".")[2]
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from nnx_migrate.source.project import Project
 
 def convert_calls(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
     """Rewrite or refuse every constructor call and call site of a converted class."""
-    done: set[int] = set()
+    done = set(draft.edits)  # factory functions build what they are told to
     for model in named_models(project, places, context, draft):
         model.convert()
         done.add(id(model.call))

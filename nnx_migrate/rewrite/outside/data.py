@@ -9,6 +9,7 @@ from typing import Literal
 
 from nnx_migrate.model import Outcome, SizeArgument
 from nnx_migrate.rewrite.classes.data import Replacement
+from nnx_migrate.sizes.factories import FactoryFunction
 
 Kind = Literal["reference", "call_site", "constructor"]
 
@@ -20,12 +21,14 @@ class OutsideContext:
     Attributes:
       converted: qualified names of the Linen classes that become NNX classes.
       new_arguments: the size arguments that each converted class gains.
+      factories: functions that build submodules for converted classes only.
       skip: ids of class statements that are not looked into: converted ones, and those that stay.
       memo: what was worked out about the project, shared by its modules.
     """
 
     converted: frozenset[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
+    factories: tuple[FactoryFunction, ...] = ()
     skip: frozenset[int] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 

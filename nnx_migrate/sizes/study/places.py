@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.study.study import INPUT, Study
-from nnx_migrate.sizes.values import Instance, Submodule
+from nnx_migrate.sizes.values import class_name
 
 
 def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | None:
@@ -103,13 +103,6 @@ def _counted_with(study: Study, call: ast.Call) -> list[ast.Call]:
         return []
     same = [one for one in study.interpreter.built.values() if class_name(one) == kind]
     return [one.call for one in same if one.call is not None and _named(one.call) is None]
-
-
-def class_name(module: Submodule | Instance) -> str:
-    """Class name under which Linen counts a submodule."""
-    if isinstance(module, Instance):
-        return f"{module.lifted}{module.info.node.name}"
-    return module.symbol.rpartition(".")[2]
 
 
 def entered_at(

@@ -14,7 +14,7 @@ from nnx_migrate.sizes.study.places import place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.study.witnesses import agreed_size, witness_of
-from nnx_migrate.sizes.values import Instance, Submodule, Use
+from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
 
 
 def site_of(study: Study, module: Submodule | Instance) -> Site:
@@ -29,24 +29,27 @@ def site_of(study: Study, module: Submodule | Instance) -> Site:
             module.info.name,
             _instance_sizes(study, module, uses),
             reached=reached(uses),
-            class_name=f"{module.lifted}{module.info.node.name}",
+            class_name=class_name(module),
         )
     kind = _kind(study, module)
-    sizes = {} if not uses else _layer_sizes(study, module, uses)
+    options = module.options
+    sizeless = bool(options) and not any(_takes_size(study, one) for one in options)
+    sizes = {} if not uses or sizeless else _layer_sizes(study, module, uses)
     if not uses and kind is not SiteKind.FACTORY:
         sizes = _unseen(study, module)
-    options = module.options
-    if options and not any(_takes_size(study, one) for one in options):
-        sizes = {}
-    symbol = module.symbol or None
-    name = symbol.removeprefix("flax.linen.") if symbol else None
     variable = out_variable(module.call) if options else None
-    return Site(module.call, kind, symbol, sizes, variable, reached(uses), name)
+    name = class_name(module) or None
+    return Site(module.call, kind, module.symbol or None, sizes, variable, reached(uses), name)
 
 
 def _takes_size(study: Study, option: Submodule | Instance) -> bool:
     """Whether a class that a local name may hold has a size argument; factories accept one."""
-    return not isinstance(option, Instance) or bool(study.sizes_of(option.info.name).new_arguments)
+    if isinstance(option, Instance):
+        return bool(study.sizes_of(option.info.name).new_arguments)
+    return option.symbol not in _SIZELESS
+
+
+_SIZELESS = frozenset({"flax.linen.Embed", "flax.linen.Dropout"})
 
 
 def _kind(study: Study, module: Submodule | Instance) -> SiteKind:

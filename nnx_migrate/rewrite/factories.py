@@ -1,0 +1,50 @@
+"""Which factory functions can be converted, and which classes hang on one another through them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from nnx_migrate.rewrite.classes import ClassRefusal
+from nnx_migrate.rewrite.keep import kept_lines
+from nnx_migrate.rewrite.rules import is_linen, name_rule
+from nnx_migrate.rewrite.rules.base import Refusal
+from nnx_migrate.sizes import ClassSizes
+from nnx_migrate.sizes.factories import IN_FEATURES, FactoryFunction
+from nnx_migrate.source.project import Project
+
+RULE = "factory_function"
+
+
+def stuck_users(
+    project: Project,
+    functions: Mapping[int, FactoryFunction],
+    sizes: Mapping[str, ClassSizes],
+    targets: frozenset[int],
+) -> Iterator[tuple[str, ClassRefusal]]:
+    """Classes that call a factory function which must stay as it is."""
+    for function in functions.values():
+        reason = _why_not(function, sizes, targets)
+        for name in sorted(function.users if reason else ()):
+            text = f"{function.symbol}, which builds submodules for it, {reason}"
+            recipe = f"build the submodule in {project.linen[name].node.name} itself"
+            yield name, ClassRefusal(project.linen[name].node, text, recipe, RULE)
+
+
+def _why_not(
+    function: FactoryFunction, sizes: Mapping[str, ClassSizes], targets: frozenset[int]
+) -> str | None:
+    if id(function.module) not in targets:
+        return "is not in a file to rewrite"
+    lines = range(function.node.lineno, (function.node.end_lineno or function.node.lineno) + 1)
+    if kept_lines(function.module) & {*lines}:
+        return "is kept as it is"
+    for _, symbol in function.calls:
+        if is_linen(symbol):
+            name = name_rule(symbol)
+            if isinstance(name, Refusal):
+                return f"builds {symbol}: {name.message}"
+            continue
+        arguments = sizes[symbol].new_arguments if symbol in sizes else ()
+        if any(one.name != IN_FEATURES for one in arguments):
+            return f"builds {symbol}, which needs more than the width of its input"
+    return None
