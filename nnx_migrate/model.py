@@ -46,6 +46,22 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class SizeResult:
+    """One size that a submodule needs: what is passed for it, and where that comes from.
+
+    ``source`` is static (read from the code), recorded (from the evidence file), both, or argument
+    (neither: passed by whoever constructs the class).
+    """
+
+    line: int
+    column: int
+    argument: str
+    value: str
+    source: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class ClassResult:
     """What became of one Linen module class."""
 
@@ -57,6 +73,7 @@ class ClassResult:
     reason: str | None = None
     new_arguments: tuple[str, ...] = ()
     cut_by: str | None = None  # the class that kept this one Linen
+    sizes: tuple[SizeResult, ...] = ()  # with an evidence file
 
 
 @dataclass(frozen=True)

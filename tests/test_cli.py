@@ -35,7 +35,7 @@ class Model(nn.Module):
         (["rewrite", ".", "-j", "0"], "expected a whole number of at least 1"),
         (["rewrite", ".", "-j", "x"], "expected a whole number of at least 1"),
         (["rewrite", ".", "--diff", "--check"], "not allowed with"),
-        (["rewrite", ".", "--evidence", "e.db"], "--evidence: not available yet"),
+        (["rewrite", ".", "--evidence", "e.db"], "--evidence e.db: no such file"),
         (["rewrite", ".", "--root", "nowhere"], "--root nowhere: expected a directory"),
         (["rewrite", ".", "--report", "no/r.json"], "expected a file in an existing directory"),
         (["rewrite", ".", "--map", "."], "expected a file in an existing directory"),

@@ -189,7 +189,7 @@ def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
     )
     parser.add_argument("--map", type=Path, metavar="FILE", help="write the migration map (JSON)")
     parser.add_argument("--report", type=Path, metavar="FILE", help="write the report (JSON)")
-    parser.add_argument("--evidence", type=Path, metavar="FILE", help="not available yet")
+    parser.add_argument("--evidence", type=Path, metavar="FILE", help="sizes that `record` saw")
     for option, text in (("--select", "only these"), ("--exclude", "not these")):
         parser.add_argument(
             option,

@@ -13,6 +13,7 @@ from nnx_migrate import __version__
 from nnx_migrate.cli import printing
 from nnx_migrate.cli.arguments import RewriteOptions, UsageError
 from nnx_migrate.cli.git import uncommitted
+from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import FileStatus, RewriteResult
 from nnx_migrate.rewrite import journal as journals
 from nnx_migrate.rewrite import reports, writer
@@ -51,6 +52,7 @@ class _Run:
             *(str(path.resolve()) for path in options.paths),
             *(f"--select={glob}" for glob in options.select),
             *(f"--exclude={glob}" for glob in options.exclude),
+            *([f"--evidence={options.evidence.resolve()}"] if options.evidence else []),
         )
 
 
@@ -69,7 +71,10 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
     if not run.texts:
         return _nothing_to_read(run)
     with printing.working(f"Rewriting {len(run.texts)} files..."):
-        result = (engine or _engine())(_request(run))
+        try:
+            result = (engine or _engine())(_request(run))
+        except EvidenceError as error:
+            raise UsageError(f"--evidence {error}") from error
     after = _encoded(run, result)
     _write(run, after)
     result = reports.with_failures(result, run.failures)
@@ -87,8 +92,8 @@ def _engine() -> Engine:
 
 def _check(options: RewriteOptions) -> None:
     """Refuse what cannot work before anything is read."""
-    if options.evidence is not None:
-        raise UsageError("--evidence: not available yet")
+    if options.evidence is not None and not options.evidence.is_file():
+        raise UsageError(f"--evidence {options.evidence}: no such file; `record` makes one")
     if options.root is not None and not options.root.is_dir():
         raise UsageError(f"--root {options.root}: expected a directory")
     for name, file in (("--map", options.map), ("--report", options.report)):
@@ -165,6 +170,7 @@ def _request(run: _Run) -> RewriteRequest:
         exclude=run.found.class_exclude,
         jobs=run.options.jobs,
         base=run.found.base,
+        evidence=run.options.evidence,
     )
 
 

@@ -88,6 +88,33 @@ def arrays(value: Encoded, path: str) -> Iterator[tuple[str, Shape]]:
             yield from arrays(item, f"{path}.{name}")
 
 
+def replaced(value: Encoded, path: str, changes: Mapping[str, int | float]) -> Encoded:
+    """The value with the numbers and array axes that ``changes`` names replaced."""
+    if isinstance(value, bool | int | float):
+        return changes.get(path, value)
+    kind = kind_of(value)
+    if kind == "array":
+        rank = len(value["shape"])
+        sizes = enumerate(value["shape"])
+        shape = [changes.get(dimension(path, axis - rank), size) for axis, size in sizes]
+        return {**value, "shape": shape}
+    if kind in HAS_ITEMS:
+        items = enumerate(value["items"])
+        return {**value, "items": [replaced(one, f"{path}[{i}]", changes) for i, one in items]}
+    if kind == "dict":
+        pairs = [
+            [name, replaced(one, f"{path}[{name!r}]", changes)] for name, one in value["items"]
+        ]
+        return {**value, "items": pairs}
+    if kind in HAS_FIELDS:
+        parts = value["fields"].items()
+        return {
+            **value,
+            "fields": {name: replaced(one, f"{path}.{name}", changes) for name, one in parts},
+        }
+    return value
+
+
 def dimension(path: str, axis: int) -> str:
     """The text that reads one axis of an array."""
     return f"{path}.shape[{axis}]"

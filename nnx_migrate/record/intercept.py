@@ -102,7 +102,8 @@ def install(listener: Listener) -> None:
 
     def called(self: linen.Module, fun: Any, args: Any, kwargs: Any) -> Any:
         stack = _thread.stack
-        if getattr(fun, "__name__", "") == "setup":
+        name = getattr(fun, "__name__", "")
+        if name == "setup" or not hasattr(type(self), name):  # a function that a transform made
             return call_method(self, fun, args, kwargs)
         call = Call(fun, args, kwargs, stack[-1] if stack else None)
         _listener().called(self, fun, call)

@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import io
 import logging
+import multiprocessing.util
 import os
 import sys
 import threading
@@ -22,7 +23,7 @@ from flax import linen
 from nnx_migrate.evidence import seen, store
 from nnx_migrate.evidence.values import dimensions, numbers
 from nnx_migrate.record import intercept
-from nnx_migrate.record.encode import PLACEMENT, Encoder, is_array, module_fields
+from nnx_migrate.record.encode import Encoder, is_array, module_fields
 from nnx_migrate.record.intercept import Call, listening
 from nnx_migrate.record.probe import Probing, probe
 from nnx_migrate.record.source_files import SourceFiles, file_of
@@ -141,8 +142,9 @@ class Session:
             limit = min(deadline, time.monotonic() + _PER_INSTANCE)
             probing = Probing(subject, self.files, _sources(instance), limit)
             depends: frozenset[str] = frozenset()
+            collections = instance.collections
             try:
-                _, depends = code_run(lambda: trace(subject, self.files), self.files)  # noqa: B023
+                (_, collections), depends = code_run(subject, self.files)
                 probe(probing) if probed < _PROBED else _only_once(probing)
                 probed += 1
             except Exception as error:  # noqa: BLE001 - the class cannot run alone
@@ -153,6 +155,7 @@ class Session:
                 instance,
                 traces=tuple(probing.traces),
                 roles=tuple(probing.roles.values()),
+                collections=collections,
                 depends=tuple(sorted(depends)),
             )
 
@@ -218,13 +221,10 @@ def _unseen() -> Iterator[None]:
 
 
 def begin(output: Path, seconds: float) -> None:
-    """Record this process from now on, and write when it ends."""
+    """Record this process from now on, and write when it ends; so for each that it forks."""
     session = Session(output, seconds)
-    owner = os.getpid()
 
     def end() -> None:
-        if os.getpid() != owner:
-            return
         try:
             session.finish()
         except KeyboardInterrupt:
@@ -233,8 +233,11 @@ def begin(output: Path, seconds: float) -> None:
             if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
                 sys.excepthook(type(error), error, error.__traceback__)
 
+    def forked(session: Session) -> None:
+        session.classes.clear()
+        multiprocessing.util.Finalize(None, end, exitpriority=0)
+
     intercept.install(session)
     atexit.register(end)
-
-
-__all__ = ["PLACEMENT", "Session", "begin"]
+    # A forked worker ends without atexit, but runs what multiprocessing itself finalizes.
+    multiprocessing.util.register_after_fork(session, forked)

@@ -22,6 +22,10 @@ _SITE = "_nnx_migrate_site"
 _Path = tuple[str, ...]
 
 
+class NotAlone(Exception):
+    """The class cannot be called alone as it was called where it was recorded."""
+
+
 @dataclass(frozen=True)
 class Subject:
     """What is traced: a class with its fields, and the call to initialise it with."""
@@ -42,6 +46,7 @@ class _Collector:
     sites: dict[_Path, tuple[seen.Place, int]] = field(default_factory=dict)
     calls: dict[tuple[Any, ...], None] = field(default_factory=dict)
     count: int = 0
+    own: list[tuple[str, dict[str, Shape]]] = field(default_factory=list)
 
     def built(self, module: linen.Module) -> None:
         """Remember the place, on the module until its path is known.
@@ -67,6 +72,9 @@ class _Collector:
             return
         self._locate(module)
         path = tuple(module.scope.path)
+        if not path:
+            shapes = dict(self.shapes_of(call.bound()))
+            self.own.append((getattr(function, "__name__", ""), shapes))
         if not path or len(path) > 2:
             return
         where = caller(self.files)
@@ -103,7 +111,17 @@ class _Collector:
 def trace(subject: Subject, files: SourceFiles) -> tuple[seen.Call, ...]:
     """Initialise the subject abstractly and return its submodules' calls.
 
-    Raises what the class's own code raises.
+    Raises what the class's own code raises, and NotAlone.
+    """
+    return initialised(subject, files)[0]
+
+
+def initialised(
+    subject: Subject, files: SourceFiles
+) -> tuple[tuple[seen.Call, ...], tuple[str, ...]]:
+    """The calls of a subject's submodules, and the collections that its initialisation makes.
+
+    Raises what the class's own code raises, and NotAlone.
     """
     encoder = Encoder(lambda text: True, lambda word: False)
 
@@ -129,8 +147,10 @@ def trace(subject: Subject, files: SourceFiles) -> tuple[seen.Call, ...]:
             return module.init(streams, *args, method=subject.method, **kwargs)
 
     key = jax.eval_shape(lambda: jax.random.key(0))
-    jax.eval_shape(initialise, key, [leaves[index] for index in dynamic])
-    return collector.seen()
+    variables = jax.eval_shape(initialise, key, [leaves[index] for index in dynamic])
+    if (subject.method, dict(shapes_of(subject.arguments))) not in collector.own:
+        raise NotAlone(f"a decorator stands between {subject.method} and its callers")
+    return collector.seen(), tuple(sorted(variables))
 
 
 def positional(
@@ -144,8 +164,10 @@ def positional(
     return bound.args[1:], dict(bound.kwargs)
 
 
-def code_run(action: Callable[[], Any], files: SourceFiles) -> tuple[Any, frozenset[str]]:
-    """Run something and tell the hashes of the user's files whose code ran."""
+def code_run(
+    subject: Subject, files: SourceFiles
+) -> tuple[tuple[tuple[seen.Call, ...], tuple[str, ...]], frozenset[str]]:
+    """Initialise a subject and tell the hashes of the user's files whose code ran."""
     codes: set[CodeType] = set()
 
     def profile(frame: FrameType, event: str, argument: Any) -> None:
@@ -155,7 +177,7 @@ def code_run(action: Callable[[], Any], files: SourceFiles) -> tuple[Any, frozen
     before = sys.getprofile()
     sys.setprofile(profile)
     try:
-        result = action()
+        result = initialised(subject, files)
     finally:
         sys.setprofile(before)
     found = (files.file(name) for name in {code.co_filename for code in codes})

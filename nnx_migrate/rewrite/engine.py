@@ -12,6 +12,7 @@ from nnx_migrate import ledger
 from nnx_migrate.model import Outcome, RewriteResult
 from nnx_migrate.rewrite.attempt import Attempt, make_attempt
 from nnx_migrate.rewrite.classes import ClassRefusal
+from nnx_migrate.rewrite.evidence import evidence_of, with_evidence
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.results import class_outcome, position, result_of
@@ -30,11 +31,14 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
 
     Raises:
         EngineError: the ledger does not balance whatever is refused.
+        EvidenceError: the evidence file cannot be used.
     """
     loaded = load(request)
+    evidence = evidence_of(request, loaded)
     changing = {id(module) for module in loaded.targets.values()}
     linen = loaded.project.linen.items()
-    sizes = analyse(loaded.project, [name for name, c in linen if id(c.module) in changing])
+    names = [name for name, c in linen if id(c.module) in changing]
+    sizes = analyse(loaded.project, names, evidence)
     sources = _sources(loaded.project, {})
     paths = frozenset(loaded.targets)
     before = ledger.count(sources, paths)
@@ -46,7 +50,8 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
         books = ledger.settle(before, after, *_claims(loaded, attempt, before))
         unfinished = _unfinished(loaded, attempt, books)
         if not unfinished and not books.violations:
-            return result_of(loaded, attempt, sizes, books)
+            result = result_of(loaded, attempt, sizes, books)
+            return with_evidence(result, evidence, loaded, sizes)
         if not unfinished:
             broken = _broken_files(attempt, books) - untouched
             if not broken:

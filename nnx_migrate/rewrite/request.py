@@ -15,7 +15,8 @@ class RewriteRequest:
     """Files to rewrite and the project around them.
 
     ``files`` are rewritten, ``context`` only read. Paths in results are relative to ``base``.
-    ``select`` and ``exclude`` are globs over qualified class names.
+    ``select`` and ``exclude`` are globs over qualified class names. ``evidence`` is a file that
+    ``record`` wrote.
     """
 
     root: Path
@@ -25,3 +26,4 @@ class RewriteRequest:
     exclude: tuple[str, ...] = ()
     jobs: int = 1
     base: Path | None = None
+    evidence: Path | None = None

@@ -1,6 +1,6 @@
 """Static size inference: which sizes NNX constructors need, as expressions."""
 
 from nnx_migrate.sizes.analyse import analyse
-from nnx_migrate.sizes.result import Carried, ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.result import Carried, ClassSizes, Origin, Site, SiteKind, SizeSource
 
-__all__ = ["Carried", "ClassSizes", "Site", "SiteKind", "analyse"]
+__all__ = ["Carried", "ClassSizes", "Origin", "Site", "SiteKind", "SizeSource", "analyse"]

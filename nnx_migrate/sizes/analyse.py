@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from nnx_migrate.sizes.candidates import Candidates
+from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
@@ -37,13 +38,18 @@ from nnx_migrate.source.project import Project
 _NOT_RUN = frozenset({"setup", "__post_init__", "__hash__", "__eq__", "__repr__", "__getattr__"})
 
 
-def analyse(project: Project, names: Iterable[str] | None = None) -> Mapping[str, ClassSizes]:
+def analyse(
+    project: Project,
+    names: Iterable[str] | None = None,
+    evidence: ProjectEvidence | None = None,
+) -> Mapping[str, ClassSizes]:
     """Sizes of Linen classes of the project by qualified name.
 
     Args:
         names: the classes to study (and those they build); None studies all.
+        evidence: recorded calls, for sizes that the code leaves open and to check the others.
     """
-    return Analysis(project).study(project.linen if names is None else names)
+    return Analysis(project, evidence).study(project.linen if names is None else names)
 
 
 @dataclass
@@ -51,6 +57,7 @@ class Analysis:
     """Studies of one project, each made once."""
 
     project: Project
+    evidence: ProjectEvidence | None = None
     done: dict[str, ClassSizes] = field(default_factory=dict)
     running: list[str] = field(default_factory=list)
 
@@ -98,7 +105,9 @@ class Analysis:
         )
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
         output = _run_methods(interpreter, info, root)
-        study = Study(interpreter, root, output, self.sizes_of, info.name in self._exported)
+        exported = info.name in self._exported
+        recorded = self.evidence.of(info) if self.evidence else None
+        study = Study(interpreter, root, output, self.sizes_of, exported, recorded)
         return study, finish(study)
 
     @cached_property

@@ -45,6 +45,23 @@ class Site:
     class_name: str | None = None
 
 
+class SizeSource(StrEnum):
+    """Where a size comes from."""
+
+    STATIC = "static"  # the source code
+    RECORDED = "recorded"  # an evidence file
+    BOTH = "both"  # the source code, and recorded calls agree
+    ARGUMENT = "argument"  # neither: whoever constructs the class passes it
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where one size of one site comes from, and how sure that is."""
+
+    source: SizeSource
+    note: str = ""
+
+
 @dataclass(frozen=True)
 class Carried:
     """A size that a loop of a compact method changes: bound before it, updated at its body's end."""
@@ -74,3 +91,5 @@ class ClassSizes:
     # places that could not be understood and make the class unconvertible: (node, reason)
     problems: tuple[tuple[ast.AST, str], ...] = ()
     review: tuple[tuple[ast.AST, str], ...] = ()  # assumptions worth a person's look
+    # by id of the site's call and name of the size argument; empty without an evidence file
+    origins: Mapping[tuple[int, str], Origin] = field(default_factory=dict)

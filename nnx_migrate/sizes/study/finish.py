@@ -57,6 +57,7 @@ def finish(study: Study) -> ClassSizes:
         exports_out_features=study.exported,
         problems=(*study.problems, *study.interpreter.problems),
         review=(*study.interpreter.review, *only_elsewhere(study)),
+        origins=study.origins,
     )
 
 

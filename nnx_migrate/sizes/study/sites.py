@@ -12,6 +12,7 @@ from nnx_migrate.sizes.interpreter import out_variable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
 from nnx_migrate.sizes.study.places import place_of
 from nnx_migrate.sizes.study.reached import reached
+from nnx_migrate.sizes.study.recorded import with_evidence
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.study.witnesses import agreed_size, witness_of
 from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
@@ -144,6 +145,7 @@ def _text(
 ) -> str:
     """Text of a size; an unknown one becomes an argument of the class under study."""
     assert module.call is not None
+    size = with_evidence(study, module.call, key, size, argument)
     if size is not None:
         inputs = {name for name in size.names if ex.is_input(name)}
         (study.optional if conditional else study.required).update(inputs)

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.evidence import ClassEvidence
 from nnx_migrate.sizes.interpreter import Interpreter
-from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.sizes.result import ClassSizes, Origin
 from nnx_migrate.sizes.values import Instance, Value
 
 INPUT = re.compile(r"\bsize__\w+")
@@ -24,11 +25,13 @@ class Study:
     output: Value
     sizes_of: Callable[[str], ClassSizes]
     exported: bool
+    evidence: ClassEvidence | None = None
     opaque: dict[str, SizeArgument] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     optional: set[str] = field(default_factory=set)
     required: set[str] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)  # sizes at a loop's start that no place shows
+    origins: dict[tuple[int, str], Origin] = field(default_factory=dict)
 
     @property
     def nodes(self) -> list[ast.ClassDef]:

@@ -1,0 +1,103 @@
+"""The evidence file of a run: joined to the files as read, and what the report says of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from nnx_migrate.evidence.read import load
+from nnx_migrate.evidence.schema import EvidenceError
+from nnx_migrate.model import Finding, Outcome, RewriteResult, SizeResult
+from nnx_migrate.rewrite.loading import Loaded
+from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.sizes import ClassSizes, Origin, SizeSource
+from nnx_migrate.sizes.evidence import ProjectEvidence
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Module
+
+
+def evidence_of(request: RewriteRequest, loaded: Loaded) -> ProjectEvidence | None:
+    """The request's evidence file, with the hashes of the files it is to be joined to.
+
+    Raises:
+        EvidenceError: it cannot be read, or nothing in it is of this project.
+    """
+    if request.evidence is None:
+        return None
+    base = request.base or request.root
+    hashes = {str(source.path): _hash(source.raw) for source in request.context}
+    hashes |= {_relative(source.path, base): _hash(source.raw) for source in request.files}
+    found = ProjectEvidence(load(request.evidence), loaded.project, hashes)
+    known = any(found.of(info) for info in loaded.project.linen.values())
+    if not known and not any(found.stale):
+        names = sorted(one.key.qualname for one in found.evidence.classes)
+        raise EvidenceError(
+            f"{request.evidence}: expected calls of the classes to rewrite, found only"
+            f" {', '.join(names[:3])}{' and others' if len(names) > 3 else ''}; record this code"
+        )
+    return found
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _relative(path: Path, base: Path) -> str:
+    return path.relative_to(base).as_posix() if path.is_relative_to(base) else path.as_posix()
+
+
+def with_evidence(
+    result: RewriteResult,
+    evidence: ProjectEvidence | None,
+    loaded: Loaded,
+    sizes: Mapping[str, ClassSizes],
+) -> RewriteResult:
+    """The result with the source of every size, and the evidence that could not be used."""
+    if evidence is None:
+        return result
+    classes = tuple(
+        replace(one, sizes=tuple(_size_results(sizes[one.name]))) if one.name in sizes else one
+        for one in result.classes
+    )
+    findings = (*result.findings, *_stale_findings(evidence, loaded))
+    ordered = sorted(findings, key=lambda f: (f.path, f.line, f.column, f.rule, f.message))
+    return replace(result, classes=classes, findings=tuple(ordered))
+
+
+def _stale_findings(evidence: ProjectEvidence, loaded: Loaded) -> Iterator[Finding]:
+    """One finding per class whose evidence cannot be used any more."""
+    for info, file in evidence.stale:
+        if info.module.path in loaded.targets:
+            text = (
+                f"stale evidence: {file} is not what it was when {info.node.name} was recorded;"
+                " its sizes are not used: record again"
+            )
+            line, column = _position(info.module, info)
+            yield Finding("evidence", info.module.path, line, column, Outcome.REFUSED, text)
+
+
+def _size_results(sizes: ClassSizes) -> Iterator[SizeResult]:
+    """Every size that the class's submodules need, and where it comes from."""
+    opaque = [one for one in sizes.new_arguments if one.submodule is not None or one.each]
+    arguments = {one.name for one in opaque}
+    for key, site in sizes.sites.items():
+        for name, text in site.sizes.items():
+            origin = sizes.origins.get((key, name))
+            if origin is None:
+                passed = bool(arguments & set(re.findall(r"\w+", text)))
+                origin = Origin(SizeSource.ARGUMENT if passed else SizeSource.STATIC)
+            yield SizeResult(
+                site.call.lineno,
+                site.call.col_offset + 1,
+                name,
+                text,
+                origin.source.value,
+                origin.note,
+            )
+
+
+def _position(module: Module, cls: ClassInfo) -> tuple[int, int]:
+    return module.lines.position(module.lines.span(cls.node).start)

@@ -1,0 +1,229 @@
+"""Recorded calls as a source of sizes, beside the source code.
+
+An evidence file is joined to the project by the hash of each file and the position of each
+constructor call. Where the code does not tell a size, the recorded expression is used; where both
+do, the code's expression has to give every recorded size.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
+from nnx_migrate.evidence.read import Evidence, RecordedClass, RecordedSize, Sighting
+from nnx_migrate.evidence.seen import Place
+from nnx_migrate.evidence.values import replaced
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Module, Project
+
+# The argument whose last axis a built-in layer's ``in_features`` is, as Linen names it.
+_MAIN = ("inputs", "x", "inputs_q", "query")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which recorded axis a size argument is: of the site itself or of a submodule ``below`` it."""
+
+    method: str
+    argument: str | None  # None: the first array argument
+    axis: int | None  # None: the whole shape
+    below: str = ""
+
+
+def wanted(key: str, argument: SizeArgument | None) -> Wanted:
+    """What a size argument of a layer (``argument`` None) or of a project class stands for."""
+    if argument is None:
+        names = {"in_kv_features": "inputs_k"}
+        return Wanted("__call__", names.get(key), None if key == "in_shape" else -1)
+    if argument.submodule is not None:
+        below = argument.submodule.replace(".", "/")
+        return Wanted("__call__", argument.argument, argument.axis, below)
+    return Wanted(argument.method, argument.argument, argument.axis)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A recorded size: its expression, and what else is to be said about it."""
+
+    size: Expr
+    instances: int
+    traces: int
+    alternatives: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """How sure it is, for the report."""
+        text = f"{self.instances} recorded instances, {self.traces} traces"
+        others = ", ".join(self.alternatives)
+        return f"{text}; {others} always moved with it" if others else text
+
+
+@dataclass(frozen=True, eq=False)
+class ClassEvidence:
+    """What was recorded of one class of the project, as the project spells it."""
+
+    info: ClassInfo
+    recorded: RecordedClass
+    hashes: Mapping[str, str]  # module name -> hash of its file
+
+    def place_of(self, call: ast.Call) -> Place | None:
+        """The recorded form of a constructor call's position."""
+        for owner in self.info.mro:
+            if any(node is call for node in ast.walk(owner.node)):
+                digest = self.hashes.get(owner.module.name)
+                end = (call.end_lineno, call.end_col_offset)
+                if digest is None or end[0] is None or end[1] is None:
+                    return None
+                return Place(digest, call.lineno, call.col_offset, end[0], end[1])
+        return None
+
+    def size(self, call: ast.Call, want: Wanted) -> Found | None:
+        """The recorded expression of a size; None when there is none that ``__init__`` can read."""
+        place = self.place_of(call)
+        if place is None:
+            return None
+        argument, rank = self._argument(place, want)
+        if argument is None or rank is None:
+            return None
+        axes = range(-rank, 0) if want.axis is None else (want.axis % rank - rank,)
+        parts = [self._axis(call, place, want, argument, axis) for axis in axes]
+        found = [part for part in parts if part is not None]
+        if len(found) != len(parts) or not found:
+            return None
+        if want.axis is not None:
+            return found[0]
+        nodes: list[ast.expr] = [one.size.node for one in found]
+        instances, traces = min((one.instances, one.traces) for one in found)
+        return Found(Expr(ast.Tuple(nodes, ast.Load())), instances, traces)
+
+    def _axis(
+        self, call: ast.Call, place: Place, want: Wanted, argument: str, axis: int
+    ) -> Found | None:
+        key = (place, want.below, want.method, argument, axis)
+        one: RecordedSize | None = self.recorded.sizes.get(key)
+        if one is None or one.expression is None:
+            return None
+        size = expression_of(one.expression, self.info, call)
+        return Found(size, one.instances, one.traces, one.alternatives) if size else None
+
+    def _argument(self, place: Place, want: Wanted) -> tuple[str | None, int | None]:
+        """Name and rank of the recorded argument; no rank when it was not always the same."""
+        shapes = [dict(one.shapes) for one in self._sightings(place, want)]
+        names = list(dict.fromkeys(name for shape in shapes for name in shape))
+        name = want.argument
+        if name is None and not want.below:
+            name = next((one for one in _MAIN if one in names), None)
+        name = name or next(iter(names), None)
+        ranks = {len(shape[name]) for shape in shapes if name in shape}
+        return name, ranks.pop() if len(ranks) == 1 and all(ranks) else None
+
+    def _sightings(self, place: Place, want: Wanted) -> Iterator[Sighting]:
+        """The first call of each submodule in each trace: parameters take its shapes."""
+        done: set[tuple[object, ...]] = set()
+        for one in self.recorded.sightings:
+            if (one.site, one.below, one.method) != (place, want.below, want.method):
+                continue
+            key = (one.instance, tuple(sorted(one.changes.items())), one.ordinal)
+            if key not in done:
+                done.add(key)
+                yield one
+
+    def compare(self, call: ast.Call, want: Wanted, size: Expr) -> tuple[int, str | None]:
+        """How many recorded sizes an expression gives, and the first one that it does not."""
+        place = self.place_of(call)
+        if place is None:
+            return 0, None
+        argument, rank = self._argument(place, want)
+        if argument is None or rank is None:
+            return 0, None
+        text, compared = recorded_text(size), 0
+        for one in self._sightings(place, want):
+            shape = dict(one.shapes).get(argument)
+            if shape is None:
+                continue
+            seen: object = shape if want.axis is None else shape[want.axis]
+            try:
+                given = evaluate(text, self._surroundings(one))
+            except Unknown:
+                continue
+            if given != seen:
+                return compared, f"{text} is {given}, the recorded call has {seen}"
+            compared += 1
+        return compared, None
+
+    def _surroundings(self, one: Sighting) -> Surroundings:
+        instance = self.recorded.instances[one.instance]
+        inputs = {n: replaced(value, n, one.changes) for n, value in instance.inputs.items()}
+        return Surroundings(replaced(instance.fields, "self", one.changes), inputs, {})
+
+
+@dataclass(frozen=True, eq=False)
+class ProjectEvidence:
+    """An evidence file beside a project. ``hashes`` are those of the project's files by path."""
+
+    evidence: Evidence
+    project: Project
+    hashes: Mapping[str, str]
+
+    @cached_property
+    def by_module(self) -> dict[str, str]:
+        """Hash of the file of each module of the project."""
+        modules = self.project.modules.values()
+        return {m.name: self.hashes[m.path] for m in modules if m.path in self.hashes}
+
+    def of(self, info: ClassInfo) -> ClassEvidence | None:
+        """What is recorded of a class and still true of its files."""
+        digest = self.by_module.get(info.module.name)
+        for one in self.evidence.classes:
+            same = one.key.hash == digest and _is_named(one.key.qualname, info)
+            if same and self._changed(one) is None:
+                return ClassEvidence(info, one, self.by_module)
+        return None
+
+    @property
+    def stale(self) -> Iterator[tuple[ClassInfo, str]]:
+        """Classes that were only recorded when their files, or those they use, read otherwise."""
+        told: dict[str, tuple[ClassInfo, str]] = {}
+        names = {module.name: module for module in self.project.modules.values()}
+        for one in self.evidence.classes:
+            module = self._home(one, names)
+            found = [
+                info
+                for info in self.project.linen.values()
+                if info.module is module and _is_named(one.key.qualname, info)
+            ]
+            changed = self._changed(one)
+            if found and changed is not None and self.of(found[0]) is None:
+                told.setdefault(found[0].name, (found[0], changed))
+        yield from told.values()
+
+    def _home(self, one: RecordedClass, names: Mapping[str, Module]) -> Module | None:
+        """The project's module that a class was recorded in."""
+        for name, digest in self.by_module.items():
+            if digest == one.key.hash:
+                return names[name]
+        if one.key.module in names:
+            return names[one.key.module]
+        file = self.evidence.names.get(one.key.hash)
+        alike = [module for module in names.values() if module.path.rpartition("/")[2] == file]
+        return alike[0] if len(alike) == 1 else None
+
+    def _changed(self, one: RecordedClass) -> str | None:
+        """The file whose recorded text is not the project's any more."""
+        current = set(self.by_module.values())
+        for digest in (one.key.hash, *one.depends):
+            module = self.evidence.modules.get(digest, "")
+            is_own = digest == one.key.hash or module in self.by_module
+            if digest not in current and is_own:
+                return self.evidence.names.get(digest, module)
+        return None
+
+
+def _is_named(qualname: str, info: ClassInfo) -> bool:
+    return info.name == qualname or info.name.endswith(f".{qualname}")

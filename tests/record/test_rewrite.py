@@ -1,0 +1,125 @@
+"""``record``, then ``rewrite --evidence``: what the report says, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nnx_migrate.cli import main
+from tests.record.test_command import ROOT
+
+MODELS = """\
+import jax.numpy as jnp
+import flax.linen as nn
+from helpers import mystery
+
+
+class Model(nn.Module):
+    hidden: int
+    depth: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        y = nn.Dense(self.hidden)(mystery(x))
+        for _ in range(self.depth):
+            y = nn.Dense(self.hidden)(mystery(y))
+        return nn.Dense(3)(y)
+"""
+
+HELPERS = """\
+import importlib
+jnp = importlib.import_module('jax.numpy')
+
+
+def mystery(x):
+    return getattr(jnp, 'concatenate')([x, x], -1)
+"""
+
+PROGRAM = """\
+import jax, jax.numpy as jnp
+from models import Model
+
+Model(8).init(jax.random.key(0), jnp.ones((2, 5)))
+Model(6, depth=3).init(jax.random.key(0), jnp.ones((2, 7)))
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, recorded: bytes) -> Path:
+    write(tmp_path)
+    (tmp_path / "sizes.db").write_bytes(recorded)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    folder = tmp_path_factory.mktemp("recorded")
+    write(folder)
+    command = [sys.executable, "-m", "nnx_migrate", "record", "--", sys.executable, "main.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
+    return (folder / "sizes.db").read_bytes()
+
+
+def write(folder: Path) -> None:
+    (folder / "pyproject.toml").touch()
+    (folder / "models.py").write_text(MODELS)
+    (folder / "helpers.py").write_text(HELPERS)
+    (folder / "main.py").write_text(PROGRAM)
+
+
+def rewrite(project: Path, *more: str) -> tuple[int, dict[str, Any]]:
+    report = project / "report.json"
+    words = ["rewrite", str(project / "models.py"), "--report", str(report), *more]
+    code = main(words)
+    return code, json.loads(report.read_text())
+
+
+def test_with_evidence_a_refused_class_converts_and_the_report_tells_where_sizes_come_from(
+    project: Path,
+) -> None:
+    code, report = rewrite(project, "--evidence", str(project / "sizes.db"))
+    (cls,) = report["classes"]
+    assert (code, cls["outcome"], cls["confidence"]) == (0, "rewritten", "review")
+    assert cls["new_arguments"] == ["in_features"]
+    values = [(one["value"], one["source"]) for one in cls["sizes"]]
+    assert values[0] == ("2 * in_features", "recorded")
+    assert values[1] == ("2 * self.hidden", "recorded")
+    assert values[2] == ("self.hidden", "both")
+    assert cls["sizes"][0]["note"].startswith("2 recorded instances, ")
+    assert "nnx.Linear(2 * in_features, self.hidden" in (project / "models.py").read_text()
+
+
+def test_without_evidence_no_source_of_sizes_is_reported(project: Path) -> None:
+    _, report = rewrite(project, "--check")
+    assert all("sizes" not in cls for cls in report["classes"])
+
+
+def test_evidence_of_a_file_that_was_edited_since_is_rejected(project: Path) -> None:
+    models = project / "models.py"
+    models.write_text(MODELS.replace("nn.Dense(3)", "nn.Dense(4)"))
+    code, report = rewrite(project, "--check", "--evidence", str(project / "sizes.db"))
+    stale = [one for one in report["findings"] if one["rule"] == "evidence"]
+    assert code == 1
+    assert [(one["path"], one["line"], one["outcome"]) for one in stale] == [
+        ("models.py", 6, "refused")
+    ]
+    assert "models.py is not what it was when Model was recorded" in stale[0]["message"]
+    sources = {one["source"] for cls in report["classes"] for one in cls.get("sizes", ())}
+    assert sources <= {"static", "argument"}
+
+
+def test_evidence_of_other_code_only_is_an_error(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = project / "models.py"
+    models.write_text(MODELS.replace("class Model", "class Other"))
+    words = ["rewrite", str(models), "--check", "--evidence", str(project / "sizes.db")]
+    assert main(words) == 2
+    assert "expected calls of the classes to rewrite, found only Model" in capsys.readouterr().err

@@ -1,0 +1,192 @@
+"""Recorded sizes beside inferred ones: used, confirmed, contradicted, stale."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nnx_migrate.evidence import store
+from nnx_migrate.evidence.read import load
+from nnx_migrate.evidence.schema import create
+from nnx_migrate.evidence.seen import Call, ClassKey, Instance, Place, SourceFile, Trace
+from nnx_migrate.sizes import ClassSizes, SizeSource, analyse
+from nnx_migrate.sizes.evidence import ProjectEvidence
+from tests.sizes.inference import arguments, compact, problems, project_of, sites
+
+OPAQUE = "y = mystery(x)\nreturn nn.Dense(3)(y)"
+IN_LOOP = "y = x\nfor i in range(self.n):\n    y = nn.Dense(self.w)(mystery(y))\nreturn y"
+
+
+def recorded(
+    tmp_path: Path,
+    source: str,
+    sizes: dict[str, Any],
+    fields: dict[str, int] | None = None,
+    count: int = 1,
+    text: str | None = None,
+) -> tuple[ClassSizes, ProjectEvidence]:
+    """Analyse ``main.Model`` with evidence of its constructor calls.
+
+    ``sizes``: text of a constructor call -> function from fields, width of the input and round to
+    the width of what the submodule was called with. ``text``: what the file read when recorded.
+    """
+    project = project_of({"main": source})
+    module = project.modules["main"]
+    hashes = {module.path: hashlib.sha256(module.text.encode()).hexdigest()}
+    digest = hashlib.sha256((text or module.text).encode()).hexdigest()
+    calls = {
+        ast.unparse(node): node for node in ast.walk(module.tree) if isinstance(node, ast.Call)
+    }
+
+    def trace(changes: dict[str, int]) -> Trace:
+        values = {**{f"self.{k}": v for k, v in (fields or {}).items()}, "x.shape[-1]": 5}
+        values.update(changes)
+        seen = []
+        for call, size in sizes.items():
+            node = calls[call]
+            assert node.end_lineno is not None
+            assert node.end_col_offset is not None
+            place = Place(
+                digest, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
+            )
+            for index in range(count if "self.w" in call else 1):
+                shapes = (("inputs", (2, size(values, index))),)
+                seen.append(Call(place, index, "Dense", f"Dense_{index}", "", "__call__", shapes))
+        return Trace(changes, tuple(seen))
+
+    names = {"x.shape[-1]": 5, **{f"self.{name}": value for name, value in (fields or {}).items()}}
+    scaled = [trace({name: value * k}) for name, value in names.items() for k in (2, 3)]
+    instance = Instance(
+        ClassKey(digest, "main", "Model"),
+        "__call__",
+        {"$": "module", "module": "main", "name": "Model", "fields": fields or {}},
+        {"x": {"$": "array", "shape": [2, 5], "dtype": "float32"}},
+        traces=(trace({}), *scaled, trace({"x.shape[-2]": 4})),
+    )
+    path = tmp_path / "sizes.db"
+    create(path)
+    store.add(path, [SourceFile(digest, "main", "main.py")], [instance])
+    evidence = ProjectEvidence(load(path), project, hashes)
+    return analyse(project, None, evidence)["main.Model"], evidence
+
+
+def sources(result: ClassSizes) -> list[SizeSource]:
+    return [origin.source for origin in result.origins.values()]
+
+
+def test_a_size_that_the_code_leaves_open_is_the_recorded_expression(tmp_path: Path) -> None:
+    result, _ = recorded(
+        tmp_path, compact(OPAQUE), {"nn.Dense(3)": lambda v, i: 2 * v["x.shape[-1]"]}
+    )
+    assert sites(result) == {"nn.Dense(3)": {"in_features": "2 * in_features"}}
+    assert arguments(result) == ["in_features"]
+    assert sources(result) == [SizeSource.RECORDED]
+    assert "2 * x.shape[-1] is how it was recorded" in result.review[0][1]
+
+
+def test_without_evidence_the_same_size_is_an_argument_of_its_own(tmp_path: Path) -> None:
+    result = analyse(project_of({"main": compact(OPAQUE)}))["main.Model"]
+    assert sites(result) == {"nn.Dense(3)": {"in_features": "Dense_0_in_features"}}
+    assert result.origins == {}
+
+
+def test_a_size_inside_a_loop_may_be_over_fields_and_the_loops_count(tmp_path: Path) -> None:
+    result, _ = recorded(
+        tmp_path,
+        compact(IN_LOOP, "n: int;w: int"),
+        {"nn.Dense(self.w)": lambda v, i: v["x.shape[-1]"] + i * v["self.w"]},
+        {"n": 3, "w": 4},
+        count=3,
+    )
+    expected = {"nn.Dense(self.w)": {"in_features": "in_features + i * self.w"}}
+    assert (problems(result), sites(result)) == ([], expected)
+
+
+def test_the_count_of_a_loop_with_a_branch_is_not_used(tmp_path: Path) -> None:
+    body = IN_LOOP.replace("    y = nn", "    if i > 0:\n        continue\n    y = nn")
+    result, _ = recorded(
+        tmp_path,
+        compact(body, "n: int;w: int"),
+        {"nn.Dense(self.w)": lambda v, i: v["x.shape[-1]"] + i * v["self.w"]},
+        {"n": 3, "w": 4},
+        count=3,
+    )
+    assert SizeSource.RECORDED not in sources(result)
+
+
+def test_an_inferred_size_that_every_recorded_call_has_is_from_both(tmp_path: Path) -> None:
+    source = compact("return nn.Dense(3)(nn.Dense(self.w)(x))", "w: int")
+    result, _ = recorded(
+        tmp_path,
+        source,
+        {
+            "nn.Dense(3)": lambda v, i: v["self.w"],
+            "nn.Dense(self.w)": lambda v, i: v["x.shape[-1]"],
+        },
+        {"w": 4},
+    )
+    assert sources(result) == [SizeSource.BOTH, SizeSource.BOTH]
+    assert sites(result)["nn.Dense(3)"] == {"in_features": "self.w"}
+    assert result.review == ()
+
+
+def test_an_inferred_size_that_a_recorded_call_contradicts_refuses_the_class(
+    tmp_path: Path,
+) -> None:
+    source = compact("return nn.Dense(3)(nn.Dense(self.w)(x))", "w: int")
+    result, _ = recorded(tmp_path, source, {"nn.Dense(3)": lambda v, i: 7}, {"w": 4})
+    (problem,) = problems(result)
+    assert "the code and the recorded calls disagree on in_features" in problem
+    assert "self.w is 4, the recorded call has 7" in problem
+
+
+def test_evidence_of_another_text_of_the_file_is_stale_and_not_used(tmp_path: Path) -> None:
+    result, evidence = recorded(
+        tmp_path,
+        compact(OPAQUE),
+        {"nn.Dense(3)": lambda v, i: 2 * v["x.shape[-1]"]},
+        text=compact(OPAQUE) + "# edited\n",
+    )
+    assert sites(result) == {"nn.Dense(3)": {"in_features": "Dense_0_in_features"}}
+    assert [(info.name, file) for info, file in evidence.stale] == [("main.Model", "main.py")]
+
+
+def test_evidence_that_ran_another_text_of_another_file_is_stale(tmp_path: Path) -> None:
+    _, evidence = recorded(
+        tmp_path, compact(OPAQUE), {"nn.Dense(3)": lambda v, i: 2 * v["x.shape[-1]"]}
+    )
+    (cls,) = evidence.evidence.classes
+    helper = parse_helper(evidence)
+    assert list(evidence.stale) == []
+    object.__setattr__(cls, "depends", (helper,))
+    assert [file for _, file in evidence.stale] == ["helper.py"]
+
+
+def parse_helper(evidence: ProjectEvidence) -> str:
+    """Let the recorded class depend on a file of the project that reads otherwise now."""
+    from nnx_migrate.source.project import parse
+
+    module = parse("helper", "helper.py", "x = 2\n")
+    evidence.project.modules["helper"] = module
+    evidence.__dict__.pop("by_module", None)
+    object.__setattr__(evidence, "hashes", {**evidence.hashes, "helper.py": "now"})
+    old = "then"
+    object.__setattr__(evidence.evidence, "modules", {**evidence.evidence.modules, old: "helper"})
+    object.__setattr__(evidence.evidence, "names", {**evidence.evidence.names, old: "helper.py"})
+    return old
+
+
+@pytest.mark.parametrize("width", [4, 9])
+def test_a_size_that_no_expression_explains_stays_an_argument(tmp_path: Path, width: int) -> None:
+    result, _ = recorded(
+        tmp_path,
+        compact(OPAQUE, "w: int"),
+        {"nn.Dense(3)": lambda v, i: width if v["x.shape[-1]"] == 5 else v["x.shape[-1]"] ** 2},
+        {"w": 4},
+    )
+    assert sites(result) == {"nn.Dense(3)": {"in_features": "Dense_0_in_features"}}
+    assert sources(result) == []
