@@ -73,8 +73,8 @@ class _Collector:
         self._locate(module)
         path = tuple(module.scope.path)
         if not path:
-            shapes = dict(self.shapes_of(call.bound()))
-            self.own.append((getattr(function, "__name__", ""), shapes))
+            own = dict(self.shapes_of(call.bound()))
+            self.own.append((getattr(function, "__name__", ""), own))
         if not path or len(path) > 2:
             return
         where = caller(self.files)
