@@ -26,11 +26,13 @@ MODELS: Mapping[str, BuiltInModel] = {
         BuiltInModel(
             "deepseek2-16b", "deepseek", {"tiny": "deepseek2-16b-tiny", "full": "deepseek2-16b"}
         ),
+        BuiltInModel(
+            "deepseek3-671b", "deepseek", {"tiny": "deepseek3-671b-tiny", "full": "deepseek3-671b"}
+        ),
     )
 }
 ALIASES = {"deepseek": "deepseek2-16b"}
 LATER = (
-    "deepseek3-671b",
     "deepseek3-671b-batchsplit",
     "gemma3-12b",
     "llama2-7b",

@@ -65,7 +65,7 @@ def test_every_word_is_read() -> None:
     ("words", "line"),
     [
         (["model=deepsek"], "model=deepsek: unknown model; did you mean deepseek?"),
-        (["model=llama2-7b"], "model=llama2-7b: not available yet; available: deepseek2-16b"),
+        (["model=llama2-7b"], "model=llama2-7b: not available yet; available: deepseek2-16b, deepseek3-671b"),
         (["model=deepseek", "mseh=fsdp:8"], "unknown key 'mseh'; did you mean mesh?"),
         (["model=deepseek", "num_expert=8"], "unknown key 'num_expert'; did you mean num_experts?"),
         (["model=deepseek", "case=a.py"], "unknown key 'case'"),
@@ -87,7 +87,7 @@ def test_every_word_is_read() -> None:
         (["model=deepseek", "emb_dim=wide"], "emb_dim=wide: expected a value of type int"),
         (["model=deepseek", "rope_truncate=yes"], "rope_truncate=yes: expected true or false"),
         (["model=deepseek", "num_experts_per_tok=17"],
-         "num_experts_per_tok: expected at most num_experts = 16, found 17"),
+         "num_experts_per_tok: expected at most 16, the experts of the chosen groups, found 17"),
         (["model=deepseek", "report=no/dir/r.json"],
          "report=no/dir/r.json: expected a file in an existing directory"),
         (["model=deepseek", "model=deepseek"], "model= is given twice"),

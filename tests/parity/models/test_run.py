@@ -62,6 +62,15 @@ def test_deepseek_is_the_same_model_on_eight_devices(tmp_path: Path) -> None:
     assert second.split() == ["stacks", "pass", "2", "compared"]
 
 
+@pytest.mark.slow
+def test_deepseek3_routes_by_biased_sigmoids_in_groups() -> None:
+    done = parity("model=deepseek3-671b", "rules=shard-exp-on-fsdp")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("deepseek3-671b size=tiny rules=shard-exp-on-fsdp mesh=fsdp:4,")
+    lines = [line.split()[:2] for line in done.stdout.splitlines()[1:-1]]
+    assert {name for name, status in lines if status == "pass"} == REQUIRED == {n for n, _ in lines}
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [
