@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -39,6 +40,8 @@ def run(options: Options) -> int:
 
 
 def _parity(options: ParityOptions) -> int:
+    # Before jax is loaded: how XLA's partitioner fares is no finding about a migration.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     from nnx_migrate.parity.command import run as compare
 
     outcome = compare(options.words)
