@@ -16,6 +16,11 @@ from nnx_migrate.sharding.compare import (
 from nnx_migrate.sharding.constraints import RulesFallback, constrain
 from nnx_migrate.sharding.context import linen_sharding
 from nnx_migrate.sharding.creation import abstract_sharded, create_sharded
+from nnx_migrate.sharding.describe import (
+    DescribedSharding,
+    describe_shardings,
+    silent_losses,
+)
 from nnx_migrate.sharding.edit import (
     add_data_to_sharding,
     remove_axes,
@@ -61,6 +66,7 @@ __all__ = [
     "AxesDropped",
     "AxisRules",
     "AxisRulesError",
+    "DescribedSharding",
     "MemoryReport",
     "NameUnmatched",
     "Resolution",
@@ -80,6 +86,7 @@ __all__ = [
     "constrain",
     "construct_named_sharding",
     "create_sharded",
+    "describe_shardings",
     "explain_spec",
     "extract_named_sharding",
     "first_axes",
@@ -102,6 +109,7 @@ __all__ = [
     "restore_scan_axis",
     "shard_dim_by_stages",
     "shard_over_data",
+    "silent_losses",
     "unannotated",
     "with_logical_constraint",
 ]

@@ -34,15 +34,15 @@ def fitted(
         )
     entries = [
         _fitted_entry(entry, dim, shape, sizes, misfit)
-        for dim, entry in enumerate(tuple(spec)[: len(shape)])
+        for dim, entry in enumerate(spec.partitions[: len(shape)])
     ]
-    return spec if tuple(spec) == tuple(entries) else with_entries(spec, entries)
+    return spec if spec.partitions == tuple(entries) else with_entries(spec, entries)
 
 
 def with_entries(spec: PartitionSpec, entries: Sequence[Any]) -> PartitionSpec:
     """A spec of ``entries`` that keeps what else ``spec`` says (``reduced``, ``unreduced``)."""
-    marks = {"reduced": spec.reduced, "unreduced": spec.unreduced}
-    return PartitionSpec(*entries, **{key: value for key, value in marks.items() if value})
+    changed: PartitionSpec = spec.update(partitions=entries)
+    return changed
 
 
 def _fitted_entry(

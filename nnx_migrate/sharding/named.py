@@ -208,10 +208,10 @@ class _Resolver:
 
 def _without_size_one(spec: PartitionSpec, shape: tuple[int, ...]) -> PartitionSpec:
     """Broadcast dimensions of a composite's part (scales of a quantised tensor) cannot be split."""
-    pairs = zip(spec, shape[: len(spec)], strict=False)
-    return with_entries(
-        spec, [*(None if size == 1 else entry for entry, size in pairs), *spec[len(shape) :]]
-    )
+    entries = spec.partitions
+    pairs = zip(entries, shape[: len(entries)], strict=False)
+    kept = [None if size == 1 else entry for entry, size in pairs]
+    return with_entries(spec, [*kept, *entries[len(shape) :]])
 
 
 def _shape(array: Any) -> tuple[int, ...]:

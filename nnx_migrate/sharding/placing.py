@@ -47,7 +47,7 @@ def placed(x: Any, mesh: AnyMesh, spec: PartitionSpec) -> Any:
         )
     if kinds != {AxisType.Explicit}:
         return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, spec))
-    if PartitionSpec.UNCONSTRAINED in spec:
+    if PartitionSpec.UNCONSTRAINED in spec.partitions:
         raise ValueError(
             f"expected mesh axes or None in every dimension under Explicit axes, found {spec}: "
             "nobody chooses what is UNCONSTRAINED there; name the axes or give None"
