@@ -122,11 +122,13 @@ def _dense_general(call: LayerCall) -> Outcome:
     array, axis = _first(call), call.field("axis")
     features = shapes.shape_of(call.field("features")) or (call.size("features"),)
     axes = (ex.literal(-1),) if isinstance(axis, Unknown) else shapes.shape_of(axis)
-    if array is None or axes is None or any(a is None or not a.is_constant for a in axes):
+    if axes is None or any(a is None or not a.is_constant for a in axes):
         return {"in_features": None}, Unknown("DenseGeneral over unknown axes")
     indices = sorted(int(str(one.constant)) for one in axes if one)
     if indices != list(range(-len(indices), 0)) or "batch_dims" in call.layer.arguments:
         return {"in_features": None}, Unknown("DenseGeneral over inner axes")
+    if array is None:
+        return {"in_features": None}, Array(features, None)
     sizes = [array.axis(index) for index in indices]
     rank = array.rank - len(indices) + len(features) if array.rank is not None else None
     kept = [array.axis(i) for i in range(-len(indices) - 2, -len(indices)) if _has(array, i)]

@@ -153,3 +153,28 @@ class Model(nn.Module):
         "Wide()": {"x_features": "x_features", "y_features": "y_features"},
         "Narrow()": {"in_features": "x_features"},
     }
+
+
+def test_a_tuple_argument_that_rounds_shorten_has_items_nobody_knows() -> None:
+    body = (
+        "for i in range(self.n):\n    x = nn.Dense(4)(jnp.concatenate([x, rest[-1]], axis=-1))\n"
+        "    rest = rest[:-1]\nreturn x"
+    )
+    result = sizes_of(compact(body, "n: int = 2", arguments="x, rest"))
+    assert in_features(result) == [BY_NAME]
+    assert [one.name for one in result.new_arguments] == ["in_features_of"]
+
+
+def test_what_setup_builds_in_locals_has_no_number_of_linens() -> None:
+    source = """
+class Model(nn.Module):
+    def setup(self):
+        layers = []
+        layer = nn.Dense(3)
+        layers.append(layer)
+        self.layers = layers
+
+    def __call__(self, x):
+        return self.layers[0](mystery(x))
+"""
+    assert in_features(sizes_of(source)) == [BY_NAME]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
-from nnx_migrate.sizes.statements.entry import Entry, Rounds, last_of, lose, weakened
-from nnx_migrate.sizes.values import Array, Value, as_array
+from nnx_migrate.sizes.statements.entry import Entry, Rounds, last_of, lose, shortened, weakened
+from nnx_migrate.sizes.values import Argument, Array, Unknown, Value, as_array
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -46,6 +46,9 @@ def settled_entry(rounds: Rounds) -> Entry:
     """Run rounds until their end agrees with their start; the last run is the one that counts."""
     interpreter, before = rounds.interpreter, _snapshot(rounds.interpreter)
     entry, settled = Entry(dict(rounds.frame.env)), set[str]()
+    for name in shortened(rounds.statement):
+        if isinstance(entry.values.get(name), Argument):
+            entry.values[name] = Unknown("what is left of a tuple or an array")
     while True:
         _restore(interpreter, before)
         begun = entry.env()

@@ -55,6 +55,20 @@ class Rounds:
         )
 
 
+def shortened(statement: ast.For) -> set[str]:
+    """Locals that rounds rebind to a part of themselves: ``rest = rest[:-1]``."""
+    return {
+        target.id
+        for one in ast.walk(statement)
+        if isinstance(one, ast.Assign)
+        and isinstance(one.value, ast.Subscript)
+        and isinstance(one.value.slice, ast.Slice)
+        and isinstance(one.value.value, ast.Name)
+        for target in one.targets
+        if isinstance(target, ast.Name) and target.id == one.value.value.id
+    }
+
+
 @dataclass
 class Entry:
     """What holds at the start of every round; ``symbols`` name last sizes that rounds change."""

@@ -32,6 +32,8 @@ def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | Non
             if isinstance(current, ast.FunctionDef):
                 break
         known = _named(call) or found
+        if known is None and not _is_compact(study, current):
+            return None
         if known is None and counted and _is_shifted(study, call, parents):
             return None
         return known or _auto_name(study, call)
@@ -40,6 +42,15 @@ def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | Non
 
 def _parents(node: ast.AST) -> dict[ast.AST, ast.AST]:
     return {child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)}
+
+
+def _is_compact(study: Study, method: ast.AST) -> bool:
+    """Whether Linen counts what a method builds; in ``setup`` attributes give the names."""
+    return isinstance(method, ast.FunctionDef) and any(
+        study.interpreter.project.is_compact(cls, method)
+        for cls in study.root.info.mro
+        if cls.methods.get(method.name) is method
+    )
 
 
 def _is_shifted(study: Study, call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
