@@ -152,7 +152,8 @@ def _checked(rules: Rules | None) -> Rules:
     if not isinstance(rules, tuple | list):
         raise ValueError(  # noqa: TRY004 - as Linen
             f"logical axis rules: expected a list or tuple of pairs (name, mesh axes), found "
-            f"{type(rules).__name__}. Order and repetition matter, so a mapping does not do."
+            f"{type(rules).__name__}. Order and repetition matter, so a mapping does not do; of "
+            "AxisRules pass logical_axis_rules."
         )
     return rules
 
