@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.classes.flow import Branch, Build, Loop, Step, Unclear,
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.layout import Layout, indent_of
 from nnx_migrate.rewrite.classes.moved import Moves, moves_of, with_keywords, without_keywords
-from nnx_migrate.rewrite.classes.naming import COUNTER, Name, names_of
+from nnx_migrate.rewrite.classes.naming import COUNTER, Count, Name, names_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.slicing import Slicer
 from nnx_migrate.rewrite.classes.taint import Taint, taint_of
@@ -52,6 +52,7 @@ class CompactConverter:
 
     Args:
       static: calls with another text in ``__init__`` (``self.is_initializing()``), by id.
+      numbered: by class, what the base class has numbered where this method starts to build.
       common: edits valid in ``__init__`` and in the call (Linen names, parameter reads).
     """
 
@@ -66,6 +67,7 @@ class CompactConverter:
     common: Edits
     static: Mapping[int, str]
     parameters: frozenset[str] = frozenset()
+    numbered: Mapping[str, Count] = field(default_factory=dict)
     replaced: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def convert(self) -> CompactPart:
@@ -88,7 +90,7 @@ class CompactConverter:
         moves = moves_of(self.project, scope, self.method, items, taint, self.replaced)
         self.replaced |= {key: frozenset() for key in moves.values}
         taint = self._taint(steps)
-        names = names_of(steps, frozenset(taint.steps))
+        names = names_of(steps, frozenset(taint.steps), self.numbered)
         operands = {key: operands_of(items[key], moves.values) for key in inside}
         slicer = Slicer(frozenset(_parameters(self.method)), self.replaced, operands, taint)
         kept = slicer.run(steps)

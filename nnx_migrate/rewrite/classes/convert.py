@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.construct import (
     without_applied_only,
 )
 from nnx_migrate.rewrite.classes.constructor import Constructor, insert_header, place
+from nnx_migrate.rewrite.classes.continued import counts_before
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
     ConversionContext,
@@ -239,6 +240,7 @@ class _Conversion:
             reads.static,
             frozenset(one.name for one in parameters if one.value == one.name)
             - self.cls.reassigned,
+            counts_before(self.project, self.cls, self.sizes, self.items),
         )
         return converter.convert()
 

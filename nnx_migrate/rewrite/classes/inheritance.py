@@ -61,7 +61,6 @@ def inherited_by(project: Project, cls: ClassInfo, context: ConversionContext) -
             RULE,
         )
     own_build = _builds(project, cls)
-    _check_counts(project, cls)
     own_fields = any(one.owner is cls for one in cls.fields)
     base = parents[0]
     return Inherited(
@@ -72,24 +71,6 @@ def inherited_by(project: Project, cls: ClassInfo, context: ConversionContext) -
         attributes=_attributes(project, cls, context),
         super_setup=calls,
     )
-
-
-def _check_counts(project: Project, cls: ClassInfo) -> None:
-    """A compact method that goes on from its base's shares the base's automatic names.
-
-    Raises:
-      Refused: the class builds something there itself, so that names would meet.
-    """
-    for name, method in cls.methods.items():
-        if project.is_compact(cls, method) and _calls_super(cls, name):
-            inherited = [one.methods[name] for one in cls.mro[1:] if name in one.methods]
-            if any(project.is_compact(cls, one) for one in inherited):
-                raise Refused(
-                    method,
-                    f"the compact {name} calls super().{name}, and both number their submodules",
-                    "build in setup, or hold an instance of the base class",
-                    RULE,
-                )
 
 
 def _attributes(

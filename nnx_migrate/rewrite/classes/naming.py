@@ -8,9 +8,10 @@ when the count is known (``Dense_0``), an f-string when it grows evenly with a l
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 
@@ -33,34 +34,45 @@ class Name:
 
 
 @dataclass(frozen=True)
-class _Count:
-    """``start`` plus ``factor * variable`` for enclosing loops."""
+class Count:
+    """How many submodules of a class have a number: ``start`` plus ``factor * text`` for every term.
+
+    A term's text is the variable of an enclosing loop, or an expression over fields.
+    """
 
     start: int
     terms: tuple[tuple[int, str], ...] = ()
 
-    def plus(self, number: int) -> _Count:
-        return _Count(self.start + number, self.terms)
+    def plus(self, number: int) -> Count:
+        """``number`` more."""
+        return Count(self.start + number, self.terms)
 
     def text(self) -> str:
+        """The count as an expression."""
         parts = [name if factor == 1 else f"{factor} * {name}" for factor, name in self.terms]
         if self.start or not parts:
             parts.append(str(self.start))
         return " + ".join(parts)
 
 
-_Counts = dict[str, _Count | None]
+_Counts = dict[str, Count | None]
 
 
-def names_of(steps: Sequence[Step], dynamic: frozenset[int]) -> dict[int, Name]:
+def names_of(
+    steps: Sequence[Step], dynamic: frozenset[int], before: Mapping[str, Count] | None = None
+) -> dict[int, Name]:
     """The attribute name of every submodule, parameter and variable in ``steps``, by id of call.
 
     Args:
       steps: the whole compact method.
       dynamic: ids of branches whose condition is only known in the call.
+      before: by class, what a base class has numbered before.
+
+    Raises:
+      Refused: after ``before`` a number is only known at run time.
     """
     found = _Numbering(dynamic)
-    found.run(steps, {})
+    found.run(steps, dict(before or {}))
     unnamed = [item for item in builds(steps) if item.kind is ItemKind.SITE and item.name is None]
     open_classes = any(item.site is not None and item.site.class_name is None for item in unnamed)
     result: dict[int, Name] = {}
@@ -74,6 +86,14 @@ def names_of(steps: Sequence[Step], dynamic: frozenset[int]) -> dict[int, Name]:
         kind = _class(item)
         number = lexical.get(kind, 0)
         lexical[kind] = number + 1
+        uneven = kind in found.conditional or open_classes or kind in uncertain
+        if before and uneven:
+            raise Refused(
+                item.call,
+                f"which number Linen gives this {kind} after those of the base class is not known",
+                "name it",
+                "inheritance",
+            )
         if kind in found.conditional and item.free_of_variables:
             result[id(item.call)] = Name(literal=f"{kind}_{number}")
         elif open_classes or kind in uncertain:
@@ -124,7 +144,7 @@ class _Numbering:
         if item.kind is not ItemKind.SITE or item.name is not None:
             return
         kind = _class(item)
-        count = counts.get(kind, _Count(0))
+        count = counts.get(kind, Count(0))
         if count is None:
             self.names.pop(id(item.call), None)
             return
@@ -152,7 +172,7 @@ class _Numbering:
         start: _Counts = dict(counts)
         after: _Counts = dict(counts)
         for kind in trial:
-            before, end = counts.get(kind, _Count(0)), trial[kind]
+            before, end = counts.get(kind, Count(0)), trial[kind]
             if before == end:
                 continue
             even = before is not None and end is not None and before.terms == end.terms
@@ -162,15 +182,15 @@ class _Numbering:
             assert before is not None
             assert end is not None
             growth = end.start - before.start
-            start[kind] = _Count(before.start, (*before.terms, (growth, index[0])))
+            start[kind] = Count(before.start, (*before.terms, (growth, index[0])))
             rounds = index[1]
             after[kind] = None if rounds is None else before.plus(growth * rounds)
         self.run(step.body, start)
         return after
 
 
-def _join(first: _Counts, second: _Counts, kind: str) -> _Count | None:
-    one, other = first.get(kind, _Count(0)), second.get(kind, _Count(0))
+def _join(first: _Counts, second: _Counts, kind: str) -> Count | None:
+    one, other = first.get(kind, Count(0)), second.get(kind, Count(0))
     return one if one == other else None
 
 
