@@ -290,6 +290,17 @@ class Interpreter:
         self, instance: Instance, method: str, args: tuple[Value, ...], kwargs: dict[str, Value]
     ) -> Value:
         """Call a method of a Linen instance."""
+        from nnx_migrate.sizes.lifted import call_lifted
+
+        if method == "__call__" and instance.lifts:
+            return call_lifted(
+                instance.lifts, args, lambda given: self._run_method(instance, method, given, kwargs)
+            )
+        return self._run_method(instance, method, args, kwargs)
+
+    def _run_method(
+        self, instance: Instance, method: str, args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> Value:
         from nnx_migrate.sizes.statements import call_function, set_up
 
         found = instance.info.find(method)

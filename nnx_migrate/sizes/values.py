@@ -134,11 +134,28 @@ class Library(Value):
 
 
 @dataclass(frozen=True)
+class Lift:
+    """A lifted transformation of a class that changes the axes its call sees (nn.scan, nn.vmap).
+
+    ``in_axes`` and ``out_axes`` are as the user gives them; with ``carries``, the first argument
+    and the first of two results pass through.
+    """
+
+    in_axes: Value
+    out_axes: Value
+    carries: bool
+
+
+@dataclass(frozen=True)
 class Class(Value):
-    """A Linen class of the project as a value; ``lifted`` when it went through nn.remat or so."""
+    """A Linen class of the project as a value; ``lifted`` when it went through nn.remat or so.
+
+    ``lifts`` are the transformations that change axes, outermost first.
+    """
 
     info: ClassInfo
     lifted: str = ""
+    lifts: tuple[Lift, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -207,6 +224,7 @@ class Instance(Value):
     owner: Instance | None
     factory: bool = False
     lifted: str = ""
+    lifts: tuple[Lift, ...] = ()
     attributes: dict[str, Value] = field(default_factory=dict)
     records: dict[int, list[Use]] = field(default_factory=dict)
     is_set_up: bool = False

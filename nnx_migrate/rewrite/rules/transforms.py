@@ -14,10 +14,6 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.rules.base import Example, Refusal, RefusalRule
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
-    "scan": (
-        "lifted scan over a module",
-        "build the stack with nnx.vmap over split rngs, then nnx.scan a function (module, carry)",
-    ),
     "vmap": (
         "lifted vmap over a module",
         "nnx.vmap the constructor over split rngs, then a function of the module (nnx.StateAxes)",
@@ -54,10 +50,6 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "jvp": ("lifted jvp", "nnx.jvp of a function of the module, or jax.jvp after nnx.split"),
     "vjp": ("lifted vjp", "nnx.vjp of a function of the module, or jax.vjp after nnx.split"),
     "custom_vjp": ("lifted custom_vjp", "nnx.custom_vjp: its rules take the module first"),
-    "broadcast": (
-        "nn.broadcast, the marker of lifted scans",
-        "None in in_axes of nnx.scan or nnx.vmap",
-    ),
     "transforms": ("the module flax.linen.transforms", "name the function you need from flax.nnx"),
 }
 
@@ -69,8 +61,8 @@ RULES = (
             for name, (reason, recipe) in _RECIPES.items()
         },
         example=Example(
-            "nn.scan(Layer, variable_axes={'params': 0}, length=4)",
-            "refused: nnx.vmap the constructor, nnx.scan a function (module, carry)",
+            "nn.vmap(Layer, variable_axes={'params': 0})",
+            "refused: nnx.vmap the constructor over split rngs, then a function of the module",
         ),
     ),
 )

@@ -12,6 +12,7 @@ from nnx_migrate.sizes.library import (
     creation,
     elementwise,
     joining,
+    lifts,
     mapped,
     numerics,
     reshaping,

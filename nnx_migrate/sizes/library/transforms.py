@@ -1,31 +1,14 @@
-"""Functions that return what they are given, changed: partial, jit, remat."""
+"""Functions that return what they are given, changed: partial, jit."""
 
 from __future__ import annotations
 
 from nnx_migrate.sizes.library.call import LibraryCall, Summaries
-from nnx_migrate.sizes.values import (
-    Class,
-    Factories,
-    Function,
-    Native,
-    Partial,
-    Unknown,
-    Value,
-    as_array,
-)
+from nnx_migrate.sizes.values import Class, Factories, Function, Native, Partial, Unknown, Value, as_array
 
 
 def _partial(call: LibraryCall) -> Value:
     target = call.args[0] if call.args else Unknown()
     return Partial(target, call.args[1:], call.kwargs)
-
-
-def _lifted(call: LibraryCall) -> Value:
-    """``nn.remat(Cls)`` and the like: the same class, other name."""
-    target = call.args[0] if call.args else Unknown()
-    if isinstance(target, Class):
-        return Class(target.info, "Checkpoint")
-    return target if isinstance(target, Function | Factories) else Unknown("a lifted value")
 
 
 def _merge_param(call: LibraryCall) -> Value:
@@ -60,9 +43,6 @@ SYMBOLS: Summaries = {
     "jax.ad_checkpoint.checkpoint_name": _first_argument,
     "jax.device_put": _first_argument,
     "flax.core.freeze": _first_argument,
-    "flax.linen.remat": _lifted,
-    "flax.linen.checkpoint": _lifted,
     "flax.linen.merge_param": _merge_param,
-    "flax.linen.partitioning.remat": _lifted,
     "flax.linen.partitioning.with_sharding_constraint": _first_argument,
 }

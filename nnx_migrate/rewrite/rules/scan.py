@@ -1,0 +1,127 @@
+"""scan of a module class: layers stacked along an axis of their parameters, or one layer over time.
+
+``nn.scan(Block, variable_axes={"params": 0}, split_rngs={"params": True}, length=n)(fields...)``
+becomes ``nnm.scan(Block, ...)(fields..., in_features=..., rngs=rngs)``: a class ``ScanBlock`` whose
+instances hold one array per parameter for all layers, under Linen's paths and with Linen's shapes,
+and whose call is one ``jax.lax.scan``. The options are Linen's and mean the same; arguments become
+keywords, ``nn.broadcast`` becomes ``nnm.broadcast``. Variables that the body changes come back,
+parameters do not. ``metadata_params={nn.PARTITION_NAME: "layers"}`` names the axis in the metadata.
+
+Refused: functions and lambdas in place of the class, ``methods=``, ``data_transform=``, stacked
+variables without ``length=`` (NNX builds them before it sees the inputs), ``nn.broadcast`` in
+``out_axes``, options the text does not show.
+
+flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py, core/axes_scan.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from nnx_migrate.rewrite.rules.base import (
+    CallRule,
+    Code,
+    Context,
+    Example,
+    LayerCall,
+    NameRule,
+    Refusal,
+    bind,
+    is_literal,
+    linen,
+)
+
+_KEPT = (
+    *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes"),
+    *("length", "reverse", "unroll", "metadata_params", "check_constancy_invariants"),
+    "_split_transpose",
+)
+_FIELDS = (
+    *("target", "variable_axes", "variable_broadcast", "variable_carry", "split_rngs"),
+    *("in_axes", "out_axes", "length", "reverse", "unroll", "data_transform", "metadata_params"),
+    *("methods", "_split_transpose", "check_constancy_invariants"),
+)
+_BY_HAND = "build the stack with nnx.vmap over split rngs, then nnx.scan a function (module, carry)"
+_BROADCAST = "flax.linen.broadcast"
+
+
+def convert(call: LayerCall) -> Code | Refusal:
+    """``nnm.scan(Class, variable_axes=..., ...)``."""
+    arguments = bind(call.call, _FIELDS)
+    if isinstance(arguments, Refusal):
+        return arguments
+    given = arguments.given
+    if arguments.open or "target" not in given:
+        return Refusal(
+            "scan whose arguments the call does not show", "pass the class and options", call.call
+        )
+    refusal = _unsupported(given)
+    if refusal is not None:
+        return refusal
+    texts = [call.render(given["target"])]
+    texts += [f"{name}={call.render(given[name])}" for name in _KEPT if name in given]
+    return Code(f"nnm.scan({', '.join(texts)})", frozenset({"nnm"}))
+
+
+def _unsupported(given: Mapping[str, ast.expr]) -> Refusal | None:
+    for name in ("methods", "data_transform"):
+        if name in given and not is_literal(given[name], None):
+            return Refusal(f"scan with {name}=", _BY_HAND, given[name])
+    target = given["target"]
+    if not isinstance(target, ast.Name | ast.Attribute | ast.Call):
+        return Refusal("scan of something else than a named module class", _BY_HAND, target)
+    length = given.get("length")
+    if _stacks(given.get("variable_axes")) and (length is None or is_literal(length, None)):
+        return Refusal(
+            "scan that stacks variables without length=",
+            "pass the number of layers as length=: NNX builds them before it sees the inputs",
+            given["variable_axes"],
+        )
+    out_axes = given.get("out_axes")
+    if out_axes is not None and any(_named_broadcast(one) for one in ast.walk(out_axes)):
+        return Refusal(
+            "scan with nn.broadcast in out_axes",
+            "return the value in the carry, which is the last step's",
+            out_axes,
+        )
+    return None
+
+
+def _stacks(axes: ast.expr | None) -> bool:
+    return axes is not None and not (isinstance(axes, ast.Dict) and not axes.keys)
+
+
+def _named_broadcast(node: ast.AST) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+    return name == "broadcast"
+
+
+def reference(symbol: str, context: Context) -> Code | Refusal:
+    """A bare ``nn.scan`` is refused: what it will be called with is not known."""
+    return Refusal(f"{symbol} used as a {context.value}", "call it with a module class")
+
+
+def broadcast(symbol: str, context: Context) -> Code | Refusal:
+    """``nnm.broadcast``."""
+    return Code("nnm.broadcast", frozenset({"nnm"}))
+
+
+RULES = (
+    CallRule(
+        name="scan",
+        symbols=linen("scan"),
+        example=Example(
+            "nn.scan(Layer, variable_axes={'params': 0}, length=4)(8)",
+            "nnm.scan(Layer, variable_axes={'params': 0}, length=4)(8, in_features=..., rngs=rngs)",
+        ),
+        convert=convert,
+        reference=reference,
+    ),
+    NameRule(
+        name="broadcast",
+        symbols=frozenset({_BROADCAST}),
+        example=Example("in_axes=(0, nn.broadcast)", "in_axes=(0, nnm.broadcast)"),
+        reference=broadcast,
+    ),
+)

@@ -1,0 +1,114 @@
+"""Calls of lifted modules: the body sees inputs without the lifted axis, results get one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nnx_migrate.sizes.values import (
+    Array,
+    Lift,
+    Record,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    as_array,
+    is_none,
+)
+
+Args = tuple[Value, ...]
+_KNOWN = 6  # axes of an array of unknown rank that are worth following
+
+
+def call_lifted(lifts: tuple[Lift, ...], args: Args, run: Callable[[Args], Value]) -> Value:
+    """Result of a call through ``lifts`` (outermost first); ``run`` is the body's own call."""
+    if not lifts:
+        return run(args)
+    lift, *inner = lifts
+    count = 1 if lift.carries else 0
+    axes = _spread(lift.in_axes, len(args) - count)
+    given = tuple(_sliced(one, axis) for one, axis in zip(args[count:], axes, strict=True))
+    result = call_lifted(tuple(inner), (*args[:count], *given), run)
+    if not lift.carries:
+        return _stacked(result, lift.out_axes)
+    if not isinstance(result, Sequence) or len(result.items) != 2:
+        return Unknown("the body of a scan returns no pair")
+    return Sequence((result.items[0], _stacked(result.items[1], lift.out_axes)))
+
+
+def _spread(axes: Value, count: int) -> list[Value]:
+    """One axis (or tree of them) for each argument."""
+    if isinstance(axes, Sequence) and len(axes.items) == count:
+        return list(axes.items)
+    return [axes if isinstance(axes, Static) else Unknown("axes unknown")] * count
+
+
+def _number(axis: Value) -> int | None:
+    known = isinstance(axis, Static) and axis.expr.is_constant
+    constant = axis.expr.constant if known and isinstance(axis, Static) else None
+    return constant if type(constant) is int else None
+
+
+def _passes(axis: Value) -> bool:
+    """Whether the argument is passed whole: ``nn.broadcast``, and None for ``nn.vmap``."""
+    return getattr(axis, "symbol", "") == "flax.linen.broadcast" or is_none(axis) is True
+
+
+def _sliced(value: Value, axis: Value) -> Value:
+    """What the body sees of an argument."""
+    if _passes(axis) or is_none(value) is True:
+        return value
+    if isinstance(value, Sequence):
+        axes = _spread(axis, len(value.items))
+        parts = (_sliced(one, each) for one, each in zip(value.items, axes, strict=True))
+        return Sequence(tuple(parts), value.is_list)
+    if isinstance(value, Record) and isinstance(axis, Static):
+        return Record({key: _sliced(one, axis) for key, one in value.entries.items()})
+    array, index = as_array(value), _number(axis)
+    if array is None or index is None:
+        return Unknown("an input of a lifted call")
+    return _without(array, index)
+
+
+def _without(array: Array, index: int) -> Array:
+    if array.rank is not None:
+        sizes = list(array.known(array.rank))
+        if not -array.rank <= index < array.rank:
+            return Array()
+        del sizes[index]
+        return Array(tuple(sizes), array.rank - 1)
+    if index < 0:
+        sizes = list(array.known(max(len(array.tail), -index, min(_KNOWN, -index + 1))))
+        del sizes[index]
+        return Array(tuple(sizes), None)
+    # Counted from the front, the axis is no last one: bodies take arrays with features.
+    return Array(array.known(max(1, len(array.tail)) if index == 0 else 1), None)
+
+
+def _stacked(value: Value, axis: Value) -> Value:
+    """A result of all steps or lanes."""
+    if is_none(value) is True or getattr(axis, "symbol", "") == "flax.linen.broadcast":
+        return value
+    if isinstance(value, Sequence):
+        axes = _spread(axis, len(value.items))
+        parts = (_stacked(one, each) for one, each in zip(value.items, axes, strict=True))
+        return Sequence(tuple(parts), value.is_list)
+    if isinstance(value, Record) and isinstance(axis, Static):
+        return Record({key: _stacked(one, axis) for key, one in value.entries.items()})
+    array, index = as_array(value), _number(axis)
+    if array is None or index is None:
+        return Unknown("a result of a lifted call")
+    return _with(array, index)
+
+
+def _with(array: Array, index: int) -> Array:
+    if array.rank is not None:
+        sizes = list(array.known(array.rank))
+        sizes.insert(index if index >= 0 else index + array.rank + 1, None)
+        return Array(tuple(sizes), array.rank + 1)
+    sizes = list(array.known(max(len(array.tail), 1)))
+    if index < 0:
+        sizes = [None] * max(0, -index - len(sizes)) + sizes
+        sizes.insert(len(sizes) + 1 + index, None)
+        return Array(tuple(sizes), None)
+    return Array(tuple(sizes) if index == 0 else tuple(sizes[-1:]), None)
