@@ -65,9 +65,7 @@ def construct(
     """Construct a Linen class of the project."""
     fields = _bind_fields(interpreter, target.info, args, kwargs)
     owner = _owner(interpreter, frame)
-    instance = Instance(
-        target.info, fields, node, owner, lifted=target.lifted, lifts=target.lifts
-    )
+    instance = Instance(target.info, fields, node, owner, lifted=target.lifted, lifts=target.lifts)
     if owner is interpreter.root:
         interpreter.built.setdefault(id(node), instance)
     return instance

@@ -294,7 +294,9 @@ class Interpreter:
 
         if method == "__call__" and instance.lifts:
             return call_lifted(
-                instance.lifts, args, lambda given: self._run_method(instance, method, given, kwargs)
+                instance.lifts,
+                args,
+                lambda given: self._run_method(instance, method, given, kwargs),
             )
         return self._run_method(instance, method, args, kwargs)
 

@@ -67,6 +67,7 @@ _SYMBOLS: Summaries = {
     **mapped.SYMBOLS,
     **numerics.SYMBOLS,
     **transforms.SYMBOLS,
+    **lifts.SYMBOLS,
 }
 _NUMERIC = ("jax.numpy.", "numpy.", "jax.lax.", "jax.nn.", "flax.linen.", "jax.scipy.", "einops.")
 

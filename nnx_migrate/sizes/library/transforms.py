@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnx_migrate.sizes.library.call import LibraryCall, Summaries
-from nnx_migrate.sizes.values import Class, Factories, Function, Native, Partial, Unknown, Value, as_array
+from nnx_migrate.sizes.values import Native, Partial, Unknown, Value, as_array
 
 
 def _partial(call: LibraryCall) -> Value:
