@@ -119,6 +119,7 @@ from .dtypes import (
     linen_promote_dtype,
     promote_dtype,
 )
+from .fields import with_fields
 from .functional import abstract, apply, apply_fn, bind, variables_of
 from .lazy import (
     as_field,
@@ -221,6 +222,7 @@ __all__ = [
     "variable",
     "variable_type",
     "variables_of",
+    "with_fields",
     "with_logical_partitioning",
     "with_params",
     "with_partitioning",

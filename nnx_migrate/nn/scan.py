@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 import jax
 import jax.numpy as jnp
 from flax import nnx
+from flax.core.axes_scan import broadcast  # Linen's object: it may reach a class that stays Linen
 from flax.core.scope import in_filter
 
 from .lifted import CAPTURES, Parts, Values, hide_captures, take_apart
@@ -19,16 +20,6 @@ from .stacking import Stacking, construct_stacked, options_of
 from .variables import collection_of
 
 T = TypeVar("T")
-
-
-class _Broadcast:
-    """Marks an argument of a scan that every step gets whole (``linen.broadcast``)."""
-
-    def __repr__(self) -> str:
-        return "broadcast"
-
-
-broadcast = _Broadcast()
 
 
 def scan(

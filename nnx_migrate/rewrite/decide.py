@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from nnx_migrate.model import SizeArgument
@@ -84,14 +84,38 @@ def _convert(
 ) -> frozenset[str]:
     decisions.converted = {}
     refused = set()
+    conversions = _Conversions(project, sizes, context)
     for name in sorted(pending):
-        result = _converted(project, project.linen[name], sizes[name], context)
+        result = conversions.of(name)
         if isinstance(result, ConvertedClass):
             decisions.converted[name] = result
         else:
             decisions.refused[name] = result
             refused.add(name)
     return frozenset(refused)
+
+
+@dataclass
+class _Conversions:
+    """Conversions under one context, each made once; a class may ask for those it builds."""
+
+    project: Project
+    sizes: Mapping[str, ClassSizes]
+    context: ConversionContext
+    done: dict[str, ConvertedClass | ClassRefusal | None] = field(default_factory=dict)
+
+    def of(self, name: str) -> ConvertedClass | ClassRefusal | None:
+        """The conversion of a class; None while it is being made."""
+        if name not in self.done:
+            self.done[name] = None
+            context = replace(self.context, late_fields=self._late_fields)
+            cls = self.project.linen[name]
+            self.done[name] = _converted(self.project, cls, self.sizes[name], context)
+        return self.done[name]
+
+    def _late_fields(self, name: str) -> frozenset[str]:
+        found = self.of(name) if name in self.context.converted else None
+        return found.late_fields if isinstance(found, ConvertedClass) else frozenset()
 
 
 def _converted(

@@ -95,6 +95,9 @@ def construct_any(
     frame: Frame,
 ) -> Value:
     """Construct through a class-valued field: every candidate, seen as one submodule."""
+    single = _one_class(target)
+    if single is not None:
+        return construct(interpreter, single, args, kwargs, node, frame)
     silent = Frame(frame.scope, {}, Instance(interpreter.root.info, {}, None, None))
     options = tuple(interpreter.call(one, args, kwargs, node, silent) for one in target.options)
     modules = tuple(one for one in options if isinstance(one, Submodule | Instance))
@@ -126,6 +129,18 @@ def construct_through(
     owner, name = _owner(interpreter, frame), names.pop()
     layer = Submodule("", {}, node, owner, factory=True, options=modules, class_name=name)
     return _built(interpreter, layer, frame)
+
+
+def _one_class(target: Factories) -> Class | None:
+    """The class when the candidates differ in their lifted names alone (``nn.remat`` or not)."""
+    first = target.options[0]
+    if target.text or not isinstance(first, Class):
+        return None
+    same = all(
+        isinstance(one, Class) and (one.info, one.lifts) == (first.info, first.lifts)
+        for one in target.options
+    )
+    return replace(first, lifted=None) if same else None
 
 
 def construct_record(

@@ -150,11 +150,11 @@ class Lift:
 class Class(Value):
     """A Linen class of the project as a value; ``lifted`` when it went through nn.remat or so.
 
-    ``lifts`` are the transformations that change axes, outermost first.
+    ``lifted`` is what Linen puts before the class's name, None when a flag decides it; ``lifts`` are the transformations that change axes, outermost first.
     """
 
     info: ClassInfo
-    lifted: str = ""
+    lifted: str | None = ""
     lifts: tuple[Lift, ...] = ()
 
 
@@ -223,7 +223,7 @@ class Instance(Value):
     call: ast.Call | None
     owner: Instance | None
     factory: bool = False
-    lifted: str = ""
+    lifted: str | None = ""
     lifts: tuple[Lift, ...] = ()
     attributes: dict[str, Value] = field(default_factory=dict)
     records: dict[int, list[Use]] = field(default_factory=dict)
@@ -234,7 +234,8 @@ class Instance(Value):
 def class_name(module: Submodule | Instance) -> str:
     """Class name under which Linen counts a submodule; "" when only known at run time."""
     if isinstance(module, Instance):
-        return f"{module.lifted}{module.info.node.name}"
+        lifted = module.lifted
+        return "" if lifted is None else f"{lifted}{module.info.node.name}"
     return module.class_name or module.symbol.rpartition(".")[2]
 
 

@@ -18,6 +18,8 @@ from nnx_migrate.rewrite.classes.naming import COUNTER, Count, Name, names_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.slicing import Slicer
 from nnx_migrate.rewrite.classes.taint import Taint, taint_of
+from nnx_migrate.rewrite.classes.text import GONE
+from nnx_migrate.rewrite.classes.unused import unused_classes
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
@@ -87,7 +89,9 @@ class CompactConverter:
         self.replaced |= {key: frozenset() for key in items}
         taint = self._taint(steps)
         scope = self.cls.scope.enter(self.method)
-        moves = moves_of(self.project, scope, self.method, items, taint, self.replaced)
+        moves = moves_of(
+            self.project, scope, self.method, items, taint, self.replaced, self.context
+        )
         self.replaced |= {key: frozenset() for key in moves.values}
         taint = self._taint(steps)
         names = names_of(steps, frozenset(taint.steps), self.numbered)
@@ -153,6 +157,7 @@ class CompactConverter:
         edits |= self._inline_edits(moves)
         for key, call in moves.partials.items():
             edits[key] = without_keywords(call, moves.values)
+        edits |= dict.fromkeys(moves.late_values, "None")
         temporaries: dict[int, str] = {}
         for key, item in items.items():
             name = names.get(key)
@@ -169,7 +174,7 @@ class CompactConverter:
             scope,
             self.context,
             self.remarks,
-            moves.values,
+            moves.values - moves.late_values,
             optional=optional_sizes(self.sizes),
         )
         emitter = Emitter(
@@ -210,7 +215,10 @@ class CompactConverter:
         edits: Edits = {}
         for key, item in items.items():
             if key in names:
-                edits[key] = self._used(item, names[key], moves.views.get(key), receiver)
+                edits[key] = self._used(item, names[key], moves, receiver)
+        scope = self.cls.scope.enter(self.method)
+        for statement in unused_classes(self.project, scope, self.method, names.keys()):
+            edits[id(statement)] = GONE
         nodes = {id(node): node for node in ast.walk(self.method)}
         for key, keywords in moves.calls.items():
             call = nodes[key]
@@ -219,12 +227,19 @@ class CompactConverter:
         return edits
 
     def _used(  # type: ignore[no-untyped-def]
-        self, item: Item, name: Name, view: list[ast.keyword] | None, receiver: str
+        self, item: Item, name: Name, moves: Moves, receiver: str
     ):
+        view = moves.views.get(id(item.call))
+        late = moves.late.get(id(item.call), {})
+
         def text(renderer: Renderer) -> str:
             found = reference(name, receiver, renderer.render)
             if item.kind is ItemKind.PARAM:
                 return f"{found}[...]"
+            if late:
+                self.remarks.imports.add("nnm")
+                fields = ", ".join(f"{key}={renderer.value(one)}" for key, one in late.items())
+                found = f"nnm.with_fields({found}, {fields})"
             if view is None:
                 return found
             self.remarks.imports.add("nnx")

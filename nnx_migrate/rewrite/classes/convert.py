@@ -30,6 +30,7 @@ from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.functional import functional_calls
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
+from nnx_migrate.rewrite.classes.late import late_fields
 from nnx_migrate.rewrite.classes.layout import Layout, layout_of
 from nnx_migrate.rewrite.classes.optional import optional_attributes
 from nnx_migrate.rewrite.classes.post_init import post_init_edits
@@ -75,6 +76,7 @@ class _Conversion:
     sizes: ClassSizes
     context: ConversionContext
     remarks: Remarks = field(default_factory=Remarks)
+    late_fields: frozenset[str] = frozenset()
 
     def run(self) -> ConvertedClass:
         for node, reason in self.sizes.problems:
@@ -278,6 +280,8 @@ class _Conversion:
         edits |= adapted_decorators(self.project, self.cls, new, self.remarks)
         init = constructor.text(reads, self.own_names, self.remarks)
         check_init(self.cls, self.layout, init)
+        if compact is None or not compact.lazy:
+            self.late_fields = late_fields(init, self.layout.indent, defined_names(self.cls))
         method = self._compact_method()
         if compact is not None and compact.header and method is not None:
             insert_header(edits, method, compact.header, self.layout)
@@ -316,6 +320,7 @@ class _Conversion:
             review=review,
             notes=tuple(self.remarks.notes),
             stale=self.stale,
+            late_fields=self.late_fields,
         )
 
     def _shared(self, setup: SetupPart | None, compact: CompactPart | None) -> dict[str, str]:

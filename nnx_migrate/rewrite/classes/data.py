@@ -22,11 +22,13 @@ class ConversionContext:
       new_arguments: the size arguments that each converted class gains.
       factories: qualified names of classes that are used as values of fields or in partials; their
         width is asked at run time, so they get an ``out_features`` attribute.
+      late_fields: fields of a converted class that may be set anew for every call.
     """
 
     converted: frozenset[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: frozenset[str] = frozenset()
+    late_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class ConvertedClass:
     review: tuple[tuple[ast.AST, str], ...] = ()  # why a person should look, and where
     notes: tuple[tuple[ast.AST, str], ...] = ()  # remarks of rules, and where
     stale: tuple[tuple[ast.AST, str], ...] = ()  # call sites left in it, and what to do
+    late_fields: frozenset[str] = frozenset()  # that the constructor only stores
 
 
 @dataclass(frozen=True)

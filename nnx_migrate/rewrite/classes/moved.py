@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.late import late_arguments
 from nnx_migrate.rewrite.classes.taint import Replaced, Taint, tainted_name
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import SiteKind
@@ -38,12 +39,19 @@ class Moves:
       partials: calls of ``partial`` that lose keywords, by id.
       calls: keywords that a call gains, by id of the call.
       views: keywords under which a built submodule is called, by id of its constructor call.
+      late: fields that a built submodule gets at the call, by id of its constructor call.
     """
 
     values: set[int] = field(default_factory=set)
     partials: dict[int, ast.Call] = field(default_factory=dict)
     calls: dict[int, list[ast.keyword]] = field(default_factory=dict)
     views: dict[int, list[ast.keyword]] = field(default_factory=dict)
+    late: dict[int, Mapping[str, ast.expr]] = field(default_factory=dict)
+
+    @property
+    def late_values(self) -> set[int]:
+        """Ids of the values of late fields, in whose place the constructor gets None."""
+        return {id(value) for fields in self.late.values() for value in fields.values()}
 
 
 def moves_of(
@@ -53,6 +61,7 @@ def moves_of(
     items: Mapping[int, Item],
     taint: Taint,
     replaced: Replaced,
+    context: ConversionContext,
 ) -> Moves:
     """Find the keywords that move, and the calls that take them."""
     moves = Moves()
@@ -66,6 +75,10 @@ def moves_of(
                 moves.values.add(id(keyword.value))
                 for call in uses.calls_of(item.call):
                     moves.calls.setdefault(id(call), []).append(keyword)
+        late = late_arguments(project, item, context, tainted, replaced)
+        if late:
+            moves.late[id(item.call)] = late
+            moves.values |= {id(value) for value in late.values()}
     everything = frozenset(_parameters(method))
     for node in ast.walk(method):
         if isinstance(node, ast.Call) and _is_partial(project, scope, node):

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from nnx_migrate.sizes.library.call import LibraryCall, Summaries
 from nnx_migrate.sizes.values import (
+    Choice,
     Class,
     Factories,
     Function,
@@ -53,14 +54,22 @@ def _target(call: LibraryCall) -> Value:
 
 
 def _renamed(target: Value, prefix: str, lift: Lift | None = None) -> Value | None:
-    """The class, or the partial of one, under its lifted name; None for anything else."""
+    """The class, or the partial of one, under its lifted name; None for anything else.
+
+    Of classes between which a flag chooses, each.
+    """
+    if isinstance(target, Choice | Factories):
+        options = [_renamed(one, prefix, lift) for one in target.options]
+        known = tuple(one for one in options if one is not None)
+        return replace(target, options=known) if len(known) == len(options) else None
     if isinstance(target, Partial):
         inner = _renamed(target.target, prefix, lift)
         return None if inner is None else replace(target, target=inner)
     if not isinstance(target, Class):
         return None
     lifts = target.lifts if lift is None else (lift, *target.lifts)
-    return Class(target.info, prefix + target.lifted, lifts)
+    lifted = None if target.lifted is None else prefix + target.lifted
+    return Class(target.info, lifted, lifts)
 
 
 SYMBOLS: Summaries = {

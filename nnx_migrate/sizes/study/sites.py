@@ -30,7 +30,7 @@ def site_of(study: Study, module: Submodule | Instance) -> Site:
             module.info.name,
             _instance_sizes(study, module, uses),
             reached=reached(uses),
-            class_name=class_name(module),
+            class_name=class_name(module) or None,
         )
     kind = _kind(study, module)
     options = module.options
