@@ -15,6 +15,8 @@ from typing import Any
 import jax
 from flax import nnx
 
+from .variables import collection_of
+
 Path = tuple[Any, ...]
 CAPTURES = "__captures__"  # attribute under which nnx.capture keeps sown values
 Values = dict[int, Any]
@@ -32,7 +34,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Parts:
-    """A module's structure, and its variables in the order of their paths."""
+    """A module's structure, and its variables in Linen's order: by collection, then path."""
 
     graphdef: Any
     paths: tuple[Path, ...]
@@ -47,9 +49,13 @@ class Parts:
             if not isinstance(one, nnx.RngState)
         }
 
-    def everything(self) -> Values:
-        """The value of every variable, keys and counts of streams too, by position."""
-        return {index: one.get_value() for index, one in enumerate(self.variables)}
+    def random_state(self) -> Values:
+        """The keys and counts of all streams, by position."""
+        return {
+            index: one.get_value()
+            for index, one in enumerate(self.variables)
+            if isinstance(one, nnx.RngState)
+        }
 
     def assemble(
         self,
@@ -96,7 +102,7 @@ class Parts:
 def take_apart(module: nnx.Module) -> Parts:
     """Structure and variables of ``module``."""
     graphdef, state = nnx.split(module)
-    flat = sorted(nnx.to_flat_state(state), key=lambda entry: tuple(map(_order, entry[0])))
+    flat = sorted(nnx.to_flat_state(state), key=_linen_order)
     paths = tuple(path for path, _ in flat)
     places = {path: index for index, path in enumerate(paths)}
     streams = []
@@ -121,6 +127,15 @@ def hide_captures(module: nnx.Module, kinds: Collection[type[Any]]) -> None:
         if found is not None:
             kept = tuple(_Hidden(v.get_value()) if type(v) in kinds else v for v in found)
             setattr(one, CAPTURES, nnx.data(kept))
+
+
+def _linen_order(entry: tuple[Path, Any]) -> tuple[Any, ...]:
+    """By collection, then path, random state last: the order of operands in Linen's programs."""
+    path, one = entry
+    names = tuple(map(_order, path))
+    if isinstance(one, nnx.RngState):
+        return True, "", names
+    return False, collection_of(type(one)), names
 
 
 def _order(part: Any) -> tuple[bool, Any]:

@@ -76,13 +76,15 @@ def _rematerialized(
     @functools.wraps(function)
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
         parts = take_apart(module)
+        streams = parts.random_state()  # closed over: those not drawn from leave no trace
 
         def pure(values: Values, *args: Any, **kwargs: Any) -> Any:
-            copy = parts.assemble(values)
+            given = values | streams
+            copy = parts.assemble(given)
             outputs = function(copy, *args, **kwargs)
-            return outputs, parts.changed(copy, values)
+            return outputs, parts.changed(copy, given)
 
-        outputs, changed = checkpoint(pure)(parts.everything(), *args, **kwargs)
+        outputs, changed = checkpoint(pure)(parts.values(), *args, **kwargs)
         parts.put_back(changed)
         return outputs
 

@@ -122,7 +122,8 @@ class Loop:
         parts = take_apart(module)
         groups = self._groups(parts)
         values = parts.values()
-        layers = {i: _moved(axis, values[i]) for i, axis in groups.stacked.items()}
+        order = {i: self.stacking.group(parts.variables[i]) for i in groups.stacked}
+        layers = {(order[i], i): _moved(axis, values[i]) for i, axis in groups.stacked.items()}
         moved = _with_prefix(_moved, self.in_axes, xs)
         length = self._length(layers, moved)
         keys = {
@@ -135,16 +136,17 @@ class Loop:
         def step(state: Any, slices: Any) -> Any:
             handed, carry = state
             layer, drawn, given = slices
+            layer = {i: one for (_, i), one in layer.items()}
             given = _with_prefix(_chosen, self.in_axes, xs, given)
             inner = groups.constants | layer | handed | bases | drawn
-            copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layers else m)
+            copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layer else m)
             hide_captures(copy, groups.hidden)
             carry, ys = method(copy, carry, *given)
             changed = parts.changed(copy, inner)
             groups.check_shared(parts, changed)
             handed = handed | {i: changed[i] for i in handed if i in changed}
             groups.drawn[:] = [i for i in groups.counts if i in changed]
-            return (handed, carry), (ys, {i: changed[i] for i in layers if i in changed})
+            return (handed, carry), (ys, {i: changed[i] for i in layer if i in changed})
 
         start = {i: values[i] for i in groups.carried}
         (handed, carry), (ys, changed) = jax.lax.scan(
@@ -189,7 +191,7 @@ class Loop:
                 "variable_axes nor in variable_broadcast nor in variable_carry: name it in one"
             )
 
-    def _length(self, layers: Values, moved: Any) -> int:
+    def _length(self, layers: Any, moved: Any) -> int:
         if self.stacking.length is not None:
             return self.stacking.length
         found = {leaf.shape[0] for leaf in jax.tree.leaves((layers, moved))}

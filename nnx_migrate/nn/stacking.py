@@ -50,6 +50,11 @@ class Stacking:
         collection = collection_of(type(variable))
         return next((axis for names, axis in self.axes if in_filter(names, collection)), None)
 
+    def group(self, variable: nnx.Variable[Any]) -> int:
+        """The position of the variable's collection among those of ``axes``."""
+        collection = collection_of(type(variable))
+        return [in_filter(names, collection) for names, _ in self.axes].index(True)
+
     def is_split(self, stream: str) -> bool:
         """Whether every layer draws its own keys; a stream that is not named goes with params."""
         for wanted in (stream, "params"):

@@ -40,7 +40,8 @@ def _spread(axes: Value, count: int) -> list[Value]:
     """One axis (or tree of them) for each argument."""
     if isinstance(axes, Sequence) and len(axes.items) == count:
         return list(axes.items)
-    return [axes if isinstance(axes, Static) else Unknown("axes unknown")] * count
+    known = isinstance(axes, Static) or _passes(axes)
+    return [axes if known else Unknown("axes unknown")] * count
 
 
 def _number(axis: Value) -> int | None:

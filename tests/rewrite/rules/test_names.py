@@ -240,7 +240,7 @@ def test_a_name_is_rewritten(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
-        ("nn.scan(Layer, length=3)", "lifted scan"),
+        ("nn.scan(Layer, methods=['f'])", "scan with methods="),
         ("nn.vmap(Layer)", "lifted vmap"),
         ("nn.jit(Layer)", "lifted jit"),
         ("nn.remat_scan(Layer)", "remat_scan"),

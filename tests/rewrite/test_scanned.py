@@ -1,0 +1,201 @@
+"""Whole modules with scanned classes: rewritten, run, and compared with Linen's as programs."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnx_migrate.parity import ParityCase, check
+from tests.rewrite.projects import outcomes, rewrite, texts
+
+HEADER = """\
+import functools
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Block(nn.Module):
+    width: int
+    train: bool = False
+
+    @nn.compact
+    def __call__(self, x, scale):
+        h = nn.Dense(self.width)(nn.LayerNorm()(x))
+        h = nn.BatchNorm()(h, use_running_average=not self.train)
+        h = nn.Dropout(0.3)(nn.relu(h), deterministic=not self.train)
+        return x + nn.Dense(x.shape[-1])(h) * scale, h.mean()
+
+
+class Cell(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, carry, x):
+        h = nn.tanh(nn.Dense(self.width)(jnp.concatenate([carry, x], -1)))
+        return h, nn.Dense(3)(h)
+
+    def start(self, batch):
+        return jnp.zeros((batch, self.width))
+
+
+"""
+STACKED = """variable_axes={"params": 0, "batch_stats": 0},
+        split_rngs={"params": True, "dropout": True}, in_axes=nn.broadcast"""
+X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
+STEPS = np.random.default_rng(1).normal(size=(2, 5, 6)).astype(np.float32)
+SCALE = np.full((2, 1), 0.7, np.float32)
+TRAINING = {"rngs": {"dropout": 1}, "collections": ("batch_stats",)}
+
+CASES: dict[str, tuple[str, str, dict[str, Any], tuple[Any, ...], dict[str, Any]]] = {
+    "over layers, directly, remat inside": (
+        f"""\
+class Model(nn.Module):
+    depth: int
+
+    @nn.compact
+    def __call__(self, x, scale):
+        x = nn.Dense(4)(x)
+        x, means = nn.scan(nn.remat(Block, prevent_cse=False), {STACKED}, length=self.depth)(
+            8, name="layers"
+        )(x, scale)
+        return nn.Dense(2)(x), means
+""",
+        "Model(3)",
+        {"in_features": 6},
+        (X, SCALE),
+        {},
+    ),
+    "over layers, by a local name, in training": (
+        f"""\
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x, scale, train):
+        ScanBlock = nn.scan(Block, {STACKED}, length=3)
+        x, means = ScanBlock(8, train)(x, scale)
+        return x, means
+""",
+        "Model()",
+        {"in_features": 6},
+        (X, SCALE, True),
+        TRAINING,
+    ),
+    "over layers, by a name of the module, another axis": (
+        f"""\
+Layers = nn.scan(Block, {STACKED.replace('"params": 0', '"params": 1')}, length=3)
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x, scale):
+        for i in range(2):
+            x, means = Layers(8, name=f"stage_{{i}}")(x, scale)
+        return x, means
+""",
+        "Model()",
+        {"in_features": 6},
+        (X, SCALE),
+        {},
+    ),
+    "in setup, remat chosen by a flag": (
+        f"""\
+class Model(nn.Module):
+    remat: bool
+
+    def setup(self):
+        block = nn.remat(Block) if self.remat else Block
+        self.dense_layers = nn.scan(block, {STACKED}, length=2)(8)
+        self.moe_layers = nn.scan(block, {STACKED}, length=3)(width=16)
+
+    def __call__(self, x, scale):
+        x, _ = self.dense_layers(x, scale)
+        return self.moe_layers(x, scale)
+""",
+        "Model(True)",
+        {"in_features": 6},
+        (X, SCALE),
+        {},
+    ),
+    "over time": (
+        """\
+class Model(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        cell = nn.scan(Cell, variable_broadcast="params", split_rngs={"params": False},
+                       in_axes=1, out_axes=1, reverse=True)(self.width)
+        carry, ys = cell(cell.start(x.shape[0]), x)
+        return nn.Dense(2)(ys), carry
+""",
+        "Model(4)",
+        {"in_features": 6},
+        (STEPS,),
+        {},
+    ),
+    "a layer for every step, of a partial": (
+        """\
+class Model(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        cells = nn.scan(functools.partial(Cell, width=self.width), variable_axes={"params": 0},
+                        split_rngs={"params": True}, in_axes=1, out_axes=-1, length=5)
+        carry, ys = cells()(jnp.zeros((x.shape[0], self.width)), x)
+        return ys, nn.Dense(2)(carry)
+""",
+        "Model(4)",
+        {"in_features": 6},
+        (STEPS,),
+        {},
+    ),
+}
+
+
+@contextmanager
+def module_of(name: str, text: str) -> Iterator[types.ModuleType]:
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    try:
+        exec(compile(text, f"{name}.py", "exec"), module.__dict__)  # noqa: S102
+        yield module
+    finally:
+        del sys.modules[name]
+
+
+def migrated(source: str) -> str:
+    """The rewritten text; every class is rewritten."""
+    files = {"m.py": HEADER + textwrap.dedent(source)}
+    result = rewrite(files)
+    assert set(outcomes(result).values()) == {"rewritten"}, result.findings
+    return texts(result, files)["m.py"]
+
+
+@pytest.mark.parametrize(
+    ("source", "model", "sizes", "inputs", "options"), CASES.values(), ids=CASES
+)
+def test_the_rewritten_model_is_the_same_program(
+    source: str, model: str, sizes: dict[str, Any], inputs: tuple[Any, ...], options: dict[str, Any]
+) -> None:
+    with (
+        module_of("linen_side", HEADER + source) as old,
+        module_of("nnx_side", migrated(source)) as new,
+    ):
+        build = f"{model[:-1]}, **sizes, rngs=rngs)".replace("(, ", "(")
+        case = ParityCase(
+            linen=eval(model, old.__dict__),  # noqa: S307
+            nnx=lambda rngs: eval(build, new.__dict__, {"sizes": sizes, "rngs": rngs}),  # noqa: S307
+            inputs=inputs,
+            **options,
+        )
+        report = check(case)
+    assert report.verdict in ("identical", "equal_by_rules"), report
+    assert report.check("program").status == "pass"
