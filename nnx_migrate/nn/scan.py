@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from flax.core.axes_scan import broadcast  # Linen's object: it may reach a class that stays Linen
+from flax.core.axes_scan import broadcast as broadcast  # Linen's own: Linen classes may get it
 from flax.core.scope import in_filter
 
 from .lifted import CAPTURES, Parts, Values, hide_captures, take_apart

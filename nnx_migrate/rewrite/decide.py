@@ -89,7 +89,7 @@ def _convert(
         result = conversions.of(name)
         if isinstance(result, ConvertedClass):
             decisions.converted[name] = result
-        else:
+        elif result is not None:
             decisions.refused[name] = result
             refused.add(name)
     return frozenset(refused)

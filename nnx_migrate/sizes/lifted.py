@@ -109,7 +109,7 @@ def _with(array: Array, index: int) -> Array:
         return Array(tuple(sizes), array.rank + 1)
     sizes = list(array.known(max(len(array.tail), 1)))
     if index < 0:
-        sizes = [None] * max(0, -index - len(sizes)) + sizes
+        sizes[:0] = [None] * max(0, -index - len(sizes))
         sizes.insert(len(sizes) + 1 + index, None)
         return Array(tuple(sizes), None)
     return Array(tuple(sizes) if index == 0 else tuple(sizes[-1:]), None)

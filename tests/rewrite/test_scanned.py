@@ -191,8 +191,8 @@ def test_the_rewritten_model_is_the_same_program(
     ):
         build = f"{model[:-1]}, **sizes, rngs=rngs)".replace("(, ", "(")
         case = ParityCase(
-            linen=eval(model, old.__dict__),  # noqa: S307
-            nnx=lambda rngs: eval(build, new.__dict__, {"sizes": sizes, "rngs": rngs}),  # noqa: S307
+            linen=eval(model, old.__dict__),
+            nnx=lambda rngs: eval(build, new.__dict__, {"sizes": sizes, "rngs": rngs}),
             inputs=inputs,
             **options,
         )

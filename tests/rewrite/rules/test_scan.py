@@ -29,9 +29,11 @@ def scan(text: str) -> Code | Refusal:
         ),
         (
             "nn.scan(Block, {'params': 0}, 'cache', False, {'params': True}, 0, 0, 4, True, 2)",
-            "nnm.scan(Block, variable_axes={'params': 0}, variable_broadcast='cache', "
-            "variable_carry=False, split_rngs={'params': True}, in_axes=0, out_axes=0, length=4, "
-            "reverse=True, unroll=2)",
+            (
+                "nnm.scan(Block, variable_axes={'params': 0}, variable_broadcast='cache', "
+                "variable_carry=False, split_rngs={'params': True}, in_axes=0, out_axes=0, "
+                "length=4, reverse=True, unroll=2)"
+            ),
         ),
         (
             "nn.scan(target=m.Block, variable_axes={}, data_transform=None, methods=None)",
