@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from flax.core.axes_scan import broadcast as broadcast  # Linen's own: Linen classes may get it
+from flax.core.axes_scan import broadcast  # Linen's own: Linen classes may get it
 from flax.core.scope import in_filter
 
 from .lifted import CAPTURES, Parts, Values, hide_captures, take_apart
@@ -18,6 +18,8 @@ from .recurrent import _from_front, _to_front
 from .stack_axis import without_axis
 from .stacking import Stacking, construct_stacked, options_of
 from .variables import collection_of
+
+__all__ = ["Loop", "broadcast", "scan"]
 
 T = TypeVar("T")
 

@@ -281,7 +281,8 @@ class _Conversion:
         init = constructor.text(reads, self.own_names, self.remarks)
         check_init(self.cls, self.layout, init)
         if compact is None or not compact.lazy:
-            self.late_fields = late_fields(init, self.layout.indent, defined_names(self.cls))
+            plain = without_gone(init, self.layout.newline)
+            self.late_fields = late_fields(plain, self.layout.indent, defined_names(self.cls))
         method = self._compact_method()
         if compact is not None and compact.header and method is not None:
             insert_header(edits, method, compact.header, self.layout)
