@@ -122,6 +122,8 @@ from .dtypes import (
 from .fields import with_fields
 from .functional import abstract, apply, apply_fn, bind, variables_of
 from .lazy import (
+    abstract_array,
+    abstractly,
     as_field,
     constant,
     freeze,
@@ -176,6 +178,8 @@ __all__ = [
     "SpectralNorm",
     "WeightNorm",
     "abstract",
+    "abstract_array",
+    "abstractly",
     "apply",
     "apply_fn",
     "as_field",

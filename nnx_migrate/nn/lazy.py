@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 from flax.core import FrozenDict
 
@@ -105,6 +106,16 @@ def _load(owner: nnx.Module, value: Any) -> Any:
 def read(value: nnx.Variable[Any] | None) -> Any:
     """The array of a parameter that a module may do without; None when it does."""
     return None if value is None else value[...]
+
+
+def abstract_array(shape: Sequence[int]) -> jax.ShapeDtypeStruct:
+    """A float array of which only the shape is known: an input of Linen's initial call."""
+    return jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
+
+
+def abstractly(function: Callable[..., Any], *arrays: Any) -> Any:
+    """``function(*arrays)`` without values: what a shape in ``__init__`` is the shape of."""
+    return jax.eval_shape(function, *arrays)
 
 
 def has_variable(module: nnx.Module, collection: str, name: str) -> bool:

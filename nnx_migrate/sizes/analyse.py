@@ -42,14 +42,17 @@ def analyse(
     project: Project,
     names: Iterable[str] | None = None,
     evidence: ProjectEvidence | None = None,
+    shapes: Mapping[str, frozenset[str]] | None = None,
 ) -> Mapping[str, ClassSizes]:
     """Sizes of Linen classes of the project by qualified name.
 
     Args:
         names: the classes to study (and those they build); None studies all.
         evidence: recorded calls, for sizes that the code leaves open and to check the others.
+        shapes: by class, parameters of ``__call__`` whose whole shape becomes an argument.
     """
-    return Analysis(project, evidence).study(project.linen if names is None else names)
+    analysis = Analysis(project, evidence, shapes or {})
+    return analysis.study(project.linen if names is None else names)
 
 
 @dataclass
@@ -58,6 +61,7 @@ class Analysis:
 
     project: Project
     evidence: ProjectEvidence | None = None
+    shapes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     done: dict[str, ClassSizes] = field(default_factory=dict)
     running: list[str] = field(default_factory=list)
 
@@ -107,7 +111,8 @@ class Analysis:
         output = _run_methods(interpreter, info, root)
         exported = info.name in self._exported
         recorded = self.evidence.of(info) if self.evidence else None
-        study = Study(interpreter, root, output, self.sizes_of, exported, recorded)
+        shapes = self.shapes.get(info.name, frozenset())
+        study = Study(interpreter, root, output, self.sizes_of, exported, recorded, shapes)
         return study, finish(study)
 
     @cached_property

@@ -81,6 +81,8 @@ class ClassSizes:
     # that only sizes make static) -> their text in __init__
     dims: Mapping[int, str] = field(default_factory=dict)
     carried: Mapping[int, tuple[Carried, ...]] = field(default_factory=dict)  # by id of the loop
+    # parameters of __call__ whose whole shape, every axis, is an argument -> its name
+    full_shapes: Mapping[str, str] = field(default_factory=dict)
     # every other expression whose value is static, also names of locals (``config`` ->
     # ``self.config``): what __init__ may write instead of copying the statements it comes from
     statics: Mapping[int, str] = field(default_factory=dict)

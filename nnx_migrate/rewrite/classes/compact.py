@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nnx_migrate.rewrite.classes.construct import Builder, is_inline, operands_of, optional_sizes
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes.layout import Layout, indent_of
 from nnx_migrate.rewrite.classes.moved import Moves, moves_of, with_keywords, without_keywords
 from nnx_migrate.rewrite.classes.naming import COUNTER, Count, Name, names_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.slicing import Slicer
 from nnx_migrate.rewrite.classes.taint import Taint, taint_of
 from nnx_migrate.rewrite.classes.text import GONE
@@ -23,7 +24,7 @@ from nnx_migrate.rewrite.classes.unused import unused_classes
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Project
+from nnx_migrate.source.project import Project, Scope
 
 RULE = "compact"
 
@@ -78,9 +79,46 @@ class CompactConverter:
         Raises:
           Refused: what is built depends on what only the call knows.
         """
+        granted = frozenset(self.sizes.full_shapes)
+        if granted:
+            return self._split(granted)[0]
+        before = self.remarks.copy()
+        try:
+            return self._split(frozenset())[0]
+        except Refused as refused:
+            self.remarks.restore(before)
+            wants = self._wanted()
+            if not wants:
+                raise
+            found = refused.refusal
+            raise Refused(found.node, found.reason, found.recipe, found.rule, wants) from None
+
+    def _wanted(self) -> frozenset[str]:
+        """Parameters with whose shape ``__init__`` could build everything."""
+        every = Shapes(
+            self.project, self._scope, self.method, frozenset(_parameters(self.method)), frozenset()
+        )
+        arrays = array_parameters(self.method, every) - {one.name for one in self.cls.fields}
+        if self.method.name != "__call__" or not arrays:
+            return frozenset()
+        try:
+            return replace(self, remarks=Remarks(), replaced={})._split(arrays)[1]
+        except Refused:
+            return frozenset()
+
+    @property
+    def _scope(self) -> Scope:
+        return self.cls.scope.enter(self.method)
+
+    def _split(self, arrays: frozenset[str]) -> tuple[CompactPart, frozenset[str]]:
+        """The parts, and which of the parameters ``arrays`` the shape is read of."""
+        self.replaced.clear()
         receiver = receiver_of(self.method)
         for one in self._static_texts().items():
             self.replaced[one[0]] = _names_in(one[1])
+        shapes = Shapes(self.project, self._scope, self.method, arrays, frozenset(self.items))
+        fixed = dict(self.replaced)
+        self.replaced |= shapes.unread(fixed)
         items = {k: item for k, item in self.items.items() if not is_inline(item)}
         lazy = self._lazy(items)
         items = {k: item for k, item in items.items() if k not in lazy}
@@ -96,11 +134,20 @@ class CompactConverter:
         taint = self._taint(steps)
         names = names_of(steps, frozenset(taint.steps), self.numbered)
         operands = {key: operands_of(items[key], moves.values) for key in inside}
-        slicer = Slicer(frozenset(_parameters(self.method)), self.replaced, operands, taint)
+        fixed = {k: v for k, v in self.replaced.items() if k in fixed or k not in shapes.nodes}
+        slicer = Slicer(
+            frozenset(_parameters(self.method)),
+            {**fixed, **shapes.needed(fixed)},
+            operands,
+            taint,
+            shapes=shapes if arrays else None,
+            fixed=fixed,
+        )
         kept = slicer.run(steps)
         lines, reads = self._lines(
-            kept, items, names, moves, slicer.values, slicer.hoisted, receiver
+            kept, items, names, moves, slicer.values, slicer.hoisted, receiver, shapes
         )
+        lines = (*self._entered(slicer.entered), *lines)
         edits = self._call_edits(items, names, moves, receiver)
         edits |= self._inline_edits(moves)
         counted = needs_counter(steps, names)
@@ -108,12 +155,22 @@ class CompactConverter:
         if counted:
             self.remarks.imports.add("nnm")
             lines = (f"{self.layout.body}{COUNTER} = nnm.LinenNames()", *lines)
-        fixed = {
+        attributes = {
             name.literal: items[key].call
             for key, name in names.items()
             if key in inside and name.literal
         }
-        return CompactPart(lines, edits, header, fixed, lazy, reads)
+        part = CompactPart(lines, edits, header, attributes, lazy, reads)
+        return part, frozenset(slicer.entered)
+
+    def _entered(self, names: set[str]) -> list[str]:
+        """Statements that give parameters of the call a shape in ``__init__``."""
+        lines = []
+        for name in sorted(names):
+            self.remarks.imports.add("nnm")
+            argument = self.sizes.full_shapes.get(name, f"{name}_shape")
+            lines.append(f"{self.layout.body}{name} = nnm.abstract_array({argument})")
+        return lines
 
     def _taint(self, steps: tuple[Step, ...]) -> Taint:
         return taint_of(steps, _parameters(self.method), self.replaced)
@@ -151,9 +208,12 @@ class CompactConverter:
         values: set[int],
         hoisted: set[int],
         receiver: str,
+        shapes: Shapes,
     ) -> tuple[tuple[str, ...], frozenset[str]]:
         base = Renderer(self.project, self.cls.module, self.common)
-        edits: Edits = dict(self._static_texts())
+        edits: Edits = {**shapes.edits(), **self._static_texts()}
+        if shapes.abstract:
+            self.remarks.imports.add("nnm")
         edits |= self._inline_edits(moves)
         for key, call in moves.partials.items():
             edits[key] = without_keywords(call, moves.values)

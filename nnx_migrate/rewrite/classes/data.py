@@ -54,12 +54,20 @@ class ClassRefusal:
     reason: str
     recipe: str
     rule: str
+    wants: frozenset[str] = frozenset()  # call arguments whose whole shape would help
 
 
 class Refused(Exception):
     """Raised inside a conversion to leave the whole class untouched."""
 
-    def __init__(self, node: ast.AST, reason: str, recipe: str, rule: str) -> None:
+    def __init__(
+        self,
+        node: ast.AST,
+        reason: str,
+        recipe: str,
+        rule: str,
+        wants: frozenset[str] = frozenset(),
+    ) -> None:
         """Refuse at ``node``."""
         super().__init__(reason)
-        self.refusal = ClassRefusal(node, reason, recipe, rule)
+        self.refusal = ClassRefusal(node, reason, recipe, rule, wants)

@@ -37,6 +37,14 @@ class Remarks:
     notes: list[tuple[ast.AST, str]] = field(default_factory=list)
     review: list[tuple[ast.AST, str]] = field(default_factory=list)
 
+    def copy(self) -> Remarks:
+        """A copy to go back to."""
+        return Remarks(set(self.imports), list(self.notes), list(self.review))
+
+    def restore(self, other: Remarks) -> None:
+        """Forget what came after ``other`` was copied."""
+        self.imports, self.notes, self.review = other.imports, other.notes, other.review
+
     def take(self, code: Code | Refusal, node: ast.AST) -> str:
         """The text of ``code``.
 

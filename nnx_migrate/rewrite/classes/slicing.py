@@ -23,7 +23,8 @@ from nnx_migrate.rewrite.classes.flow import (
     builds,
 )
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.taint import Replaced, Taint
+from nnx_migrate.rewrite.classes.shapes import Shapes
+from nnx_migrate.rewrite.classes.taint import Replaced, Taint, value_of
 
 RULE = "compact"
 Live = dict[str, ast.AST]  # name -> the construction that needs it
@@ -45,6 +46,14 @@ class Slicer:
     taint: Taint
     values: set[int] = field(default_factory=set)  # items whose value __init__ reads again
     hoisted: set[int] = field(default_factory=set)  # items built whatever the call's condition
+    shapes: Shapes | None = None  # of call parameters that __init__ may read
+    fixed: Replaced = field(default_factory=dict)  # ``replaced`` without the shapes
+    entered: set[str] = field(default_factory=set)  # those whose shape it does read
+
+    @property
+    def static(self) -> Replaced:
+        """``fixed`` with shapes, which depend on no value."""
+        return {**self.shapes.unread(self.fixed), **self.fixed} if self.shapes else self.fixed
 
     def run(self, steps: Sequence[Step]) -> tuple[Step, ...]:
         """The kept steps.
@@ -54,13 +63,10 @@ class Slicer:
         """
         live: Live = {}
         kept = self._block(steps, live, later=False)
-        for name in sorted(self.parameters & live.keys()):
-            raise Refused(
-                live[name],
-                f"what is built here depends on {name!r}, which is only known in the call",
-                f"make {name!r} a field, or build from fields only",
-                RULE,
-            )
+        if self.shapes is not None:
+            self.entered = self.shapes.parameters & live.keys()
+        for name in sorted((self.parameters - self.entered) & live.keys()):
+            raise _depends(live[name], name)
         return kept
 
     def _block(self, steps: Sequence[Step], live: Live, *, later: bool) -> tuple[Step, ...]:
@@ -75,6 +81,7 @@ class Slicer:
             case Build(item=item):
                 for one in self.operands[id(item.call)]:
                     self._need(one, item.call, live)
+                    self._check_value(one, item.call)
                 return [step]
             case Bind():
                 return self._bind(step, live)
@@ -102,7 +109,25 @@ class Slicer:
         for name in step.defines - step.mutates:
             live.pop(name, None)
         self._need(step.node, why, live)
+        if self.shapes is not None:
+            before = self.taint.before.get(id(step), frozenset())
+            if free_names(value_of(step.node), self.static) & before:
+                self.shapes.evaluated(step, before)
+            else:
+                self.shapes.check(step.node, before, self.fixed)
         return [step]
+
+    def _check_value(self, node: ast.AST, call: ast.Call) -> None:
+        """With shapes at hand, what a construction reads is a shape and never a value."""
+        tainted = self.taint.at.get(id(call), frozenset())
+        names = free_names(node, self.static) & tainted
+        if self.shapes is not None and names:
+            raise _depends(call, min(names))
+        self._check_shapes(node, tainted)
+
+    def _check_shapes(self, node: ast.AST, tainted: frozenset[str]) -> None:
+        if self.shapes is not None:
+            self.shapes.check(node, tainted, self.fixed)
 
     def _branch(self, step: Branch, live: Live, *, later: bool) -> Sequence[Step]:
         cause = self.taint.steps.get(id(step))
@@ -125,6 +150,7 @@ class Slicer:
         built = builds((*body, *orelse))
         why = built[0].call if built else next(iter(live.values()), step.node)
         self._need(step.test, why, live)
+        self._check_shapes(step.test, self.taint.before.get(id(step), frozenset()))
         return [replace(step, body=body, orelse=orelse)]
 
     def _dynamic(
@@ -176,6 +202,7 @@ class Slicer:
         why = inside[0].call if inside else next(iter(live.values()), step.node)
         for one in (step.iterable, *step.conditions):
             self._need(one, why, live)
+            self._check_shapes(one, self.taint.before.get(id(step), frozenset()))
         return [replace(step, body=body)]
 
 
@@ -193,3 +220,12 @@ def _is_exit(step: Step) -> bool:
     if isinstance(step, Branch):
         return all(_is_exit(one) for one in (*step.body, *step.orelse))
     return isinstance(step, Exit)
+
+
+def _depends(node: ast.AST, name: str) -> Refused:
+    return Refused(
+        node,
+        f"what is built here depends on {name!r}, which is only known in the call",
+        f"make {name!r} a field, or build from fields only",
+        RULE,
+    )

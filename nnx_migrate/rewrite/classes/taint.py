@@ -19,10 +19,12 @@ class Taint:
     Attributes:
       steps: branches and loops (by id of the step) that depend on the call, with the name at fault.
       at: tainted names at each construction, by id of its call.
+      before: tainted names before each other step, by its id.
     """
 
     steps: dict[int, str] = field(default_factory=dict)
     at: dict[int, frozenset[str]] = field(default_factory=dict)
+    before: dict[int, frozenset[str]] = field(default_factory=dict)
 
 
 def taint_of(steps: Sequence[Step], parameters: Sequence[str], replaced: Replaced) -> Taint:
@@ -50,12 +52,14 @@ def _run(steps: Sequence[Step], tainted: set[str], replaced: Replaced, found: Ta
             case Build(item=item):
                 found.at[id(item.call)] = frozenset(tainted)
             case Bind(node=node, defines=defines, mutates=mutates):
-                value = _value(node)
+                value = value_of(node)
+                found.before[id(step)] = frozenset(tainted)
                 if tainted_name(value, tainted, replaced):
                     tainted |= (defines | mutates) - {"self"}  # self.sow(...) leaves the fields
                 else:
                     tainted -= defines
             case Branch(test=test, body=body, orelse=orelse):
+                found.before[id(step)] = frozenset(tainted)
                 cause = tainted_name(test, tainted, replaced)
                 first, second = set(tainted), set(tainted)
                 _run(body, first, replaced, found)
@@ -67,6 +71,7 @@ def _run(steps: Sequence[Step], tainted: set[str], replaced: Replaced, found: Ta
                 tainted |= first | second
                 tainted &= first | second
             case Loop(target=target, iterable=iterable, body=body, conditions=conditions):
+                found.before[id(step)] = frozenset(tainted)
                 cause = tainted_name(iterable, tainted, replaced)
                 if cause:
                     tainted |= set(target_names(target))
@@ -83,7 +88,8 @@ def _run(steps: Sequence[Step], tainted: set[str], replaced: Replaced, found: Ta
                     tainted |= _assigned(body)
 
 
-def _value(node: ast.AST) -> ast.AST:
+def value_of(node: ast.AST) -> ast.AST:
+    """What a statement binds, or the statement itself."""
     match node:
         case ast.Assign(value=value) | ast.NamedExpr(value=value):
             return value

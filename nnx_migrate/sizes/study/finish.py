@@ -30,7 +30,9 @@ def finish(study: Study) -> ClassSizes:
     texts = [text for site in sites.values() for text in site.sizes.values()]
     texts += [text for text in study.interpreter.statics.values() if text is not None]
     carried = used_carries(carried, [*texts, *([last.text] if last else [])])
-    needed = needed_inputs(study, sites, carried)
+    whole = {path: ex.input_shape(path).text for path in study.shapes}
+    study.required.update(whole.values())
+    needed = needed_inputs(study, sites, carried) | set(whole.values())
     arguments = name_arguments(study, needed, entered_at(study, sites, carried))
     rename = renamer(study, arguments)
     statics = {k: v for k, v in study.interpreter.statics.items() if v is not None}
@@ -52,6 +54,7 @@ def finish(study: Study) -> ClassSizes:
             key: tuple(Carried(n, rename(one), rename(two)) for n, one, two in entries)
             for key, entries in carried.items()
         },
+        full_shapes={path: arguments[name].name for path, name in whole.items()},
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
         out_features=rename(last.text) if last and _exportable(last, needed) else None,
         exports_out_features=study.exported,

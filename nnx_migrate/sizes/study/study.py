@@ -26,6 +26,7 @@ class Study:
     sizes_of: Callable[[str], ClassSizes]
     exported: bool
     evidence: ClassEvidence | None = None
+    shapes: frozenset[str] = frozenset()  # call parameters whose whole shape becomes an argument
     opaque: dict[str, SizeArgument] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     optional: set[str] = field(default_factory=set)

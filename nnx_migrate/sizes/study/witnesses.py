@@ -47,11 +47,12 @@ def witness_of(
     study: Study, child: ClassSizes, argument: SizeArgument, uses: list[Use]
 ) -> tuple[Expr | None, bool]:
     """Size of a child's argument: read off the call, else off a site inside that has this size."""
+    full = argument.name in child.full_shapes.values()
     axes = _axes_read(child, argument.name)
     seen = [
         Use(use.module, {"": size}, use.conditions, use.primary)
         for use in uses
-        if (size := _passed(argument, use, axes)) is not None
+        if (size := _passed(argument, use, axes, full)) is not None
     ]
     if seen and {id(use.module) for use in seen} == {id(use.module) for use in uses}:
         return agreed_size(seen, "")
@@ -88,8 +89,13 @@ def _axes_read(child: ClassSizes, name: str) -> frozenset[int] | None:
     return frozenset(int(one) for one in read) if all(read) else None
 
 
-def _passed(argument: SizeArgument, use: Use, axes: frozenset[int] | None) -> Expr | None:
-    """Size of a call argument as the caller passes it; of a shape, ``axes`` must be known."""
+def _passed(
+    argument: SizeArgument, use: Use, axes: frozenset[int] | None, full: bool
+) -> Expr | None:
+    """Size of a call argument as the caller passes it; of a shape, ``axes`` must be known.
+
+    Of a ``full`` shape the rank and every axis must be.
+    """
     if argument.submodule is not None or argument.argument is None:
         return None
     if use.method != argument.method:
@@ -105,6 +111,8 @@ def _passed(argument: SizeArgument, use: Use, axes: frozenset[int] | None) -> Ex
         return array.axis(argument.axis)
     if array.path and array.rank is None and not array.tail:
         return ex.input_shape(array.path)
+    if full and (array.rank is None or None in array.known(array.rank)):
+        return None
     rank = array.rank if array.rank is not None else len(array.tail)
     needed = range(-rank, 0) if axes is None else axes
     if any(array.axis(one) is None for one in needed):

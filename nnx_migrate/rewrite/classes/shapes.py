@@ -1,0 +1,207 @@
+"""What a compact method builds from the shape of its input, where no expression over sizes says it.
+
+The constructor then takes the whole shape as an argument. In ``__init__`` the call's parameter is a
+local that has this shape and no values; statements that compute arrays from it are evaluated
+abstractly, so that ``inputs.shape`` means what it means in Linen's initial call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.evaluation import free_names
+from nnx_migrate.rewrite.classes.flow import Bind
+from nnx_migrate.rewrite.classes.taint import Replaced, value_of
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.project import Project, Scope
+
+RULE = "compact"
+_ATTRIBUTES = frozenset({"shape", "ndim", "size"})
+_FUNCTIONS: Mapping[str, str] = {
+    f"{module}.{name}": name for module in ("jax.numpy", "numpy") for name in ("shape", "ndim")
+}
+_NO_ARRAYS = ("int", "bool", "str", "float", "dict", "list", "tuple", "Dict", "List", "Tuple")
+
+
+@dataclass
+class Shapes:
+    """Shapes of the call's parameters that ``__init__`` may read.
+
+    Args:
+      parameters: names of the parameters that are taken for arrays.
+      items: ids of the calls that build something.
+
+    Attributes:
+      nodes: ids of the expressions that read a shape -> the array expression.
+      abstract: ids of the values that are evaluated abstractly -> the names they read so.
+    """
+
+    project: Project
+    scope: Scope
+    method: ast.FunctionDef
+    parameters: frozenset[str]
+    items: frozenset[int]
+    nodes: dict[int, ast.expr] = field(default_factory=dict)
+    read: dict[int, tuple[ast.AST, str]] = field(default_factory=dict)
+    abstract: dict[int, tuple[ast.expr, frozenset[str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Find the expressions that read a shape."""
+        for node in ast.walk(self.method) if self.parameters else ():
+            found = self._read(node)
+            if found is not None and free_names(found[0]):
+                self.nodes[id(node)], name = found
+                self.read[id(node)] = node, name
+
+    def _read(self, node: ast.AST) -> tuple[ast.expr, str] | None:
+        match node:
+            case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if attr in _ATTRIBUTES:
+                return value, attr
+            case ast.Call(func=ast.Name(id="len"), args=[value], keywords=[]):
+                return value, "shape[0]"
+            case ast.Call(func=function, args=[value], keywords=[]):
+                symbol = self.project.resolve(function, self.scope)
+                return (value, _FUNCTIONS[symbol]) if symbol in _FUNCTIONS else None
+        return None
+
+    def unread(self, replaced: Replaced) -> dict[int, frozenset[str]]:
+        """The expressions as they are for what depends on values: they read nothing."""
+        return {key: replaced.get(key, frozenset()) for key in self.nodes}
+
+    def needed(self, replaced: Replaced) -> dict[int, frozenset[str]]:
+        """The expressions as ``__init__`` evaluates them, with the names they read."""
+        return {
+            key: replaced[key] if key in replaced else free_names(value, replaced)
+            for key, value in self.nodes.items()
+        }
+
+    def evaluated(self, step: Bind, tainted: frozenset[str]) -> None:
+        """Note that ``step`` computes an array that ``__init__`` needs the shape of.
+
+        Raises:
+          Refused: it cannot be evaluated without values.
+        """
+        value = value_of(step.node)
+        single = isinstance(step.node, ast.Assign) and all(
+            isinstance(one, ast.Name) for one in step.node.targets
+        )
+        if not single or not isinstance(value, ast.expr) or not self._is_pure(value, tainted):
+            raise Refused(
+                step.node,
+                "the shape of what it computes decides what is built later, and it cannot be"
+                " computed from shapes alone",
+                "read the size from a field, or build from fields only",
+                RULE,
+            )
+        self.abstract[id(value)] = value, free_names(value) & tainted
+
+    def check(self, node: ast.AST, tainted: frozenset[str], replaced: Replaced) -> None:
+        """Note what the shapes that ``node`` reads are shapes of.
+
+        Raises:
+          Refused: one is the shape of what cannot be computed without values.
+        """
+        for one in ast.walk(node):
+            value = self.nodes.get(id(one))
+            if value is None or id(one) in replaced:
+                continue
+            names = free_names(value) & tainted
+            if not names:
+                continue
+            if not self._is_pure(value, tainted):
+                raise Refused(
+                    one,
+                    "this shape decides what is built, and it cannot be computed from shapes alone",
+                    "read the size from a field, or build from fields only",
+                    RULE,
+                )
+            self.abstract[id(value)] = value, names
+
+    def _is_pure(self, node: ast.expr, tainted: frozenset[str]) -> bool:
+        """Whether evaluating ``node`` needs no values, no submodule and no state of the module."""
+        for one in ast.walk(node):
+            if id(one) in self.items:
+                return False
+            match one:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
+                    return False
+                case ast.Subscript(slice=index) if free_names(index) & tainted:
+                    return False
+                case ast.Call(func=ast.Name(id=name)) if name in tainted:
+                    return False
+                case ast.NamedExpr() | ast.Await() | ast.Yield():
+                    return False
+        return True
+
+    def edits(self) -> dict[int, str | Callable[[Renderer], str]]:
+        """Edits for ``__init__``."""
+        edits: dict[int, str | Callable[[Renderer], str]] = {}
+        for key, (value, names) in self.abstract.items():
+            if not isinstance(value, ast.Name):
+                edits[key] = _evaluation(value, names)
+        for key, (node, name) in self.read.items():
+            if isinstance(node, ast.Call) and id(self.nodes[key]) in self.abstract:
+                edits[key] = _attribute(self.nodes[key], name)
+        return edits
+
+
+def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
+    """Parameters without a default whose shape the method reads somewhere."""
+    plain = (*method.args.posonlyargs, *method.args.args)[1:]
+    required = plain[: len(plain) - len(method.args.defaults)]
+    keyword = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
+    candidates = {one.arg for one in required if _may_be_array(one)}
+    candidates |= {one.arg for one, given in keyword if given is None and _may_be_array(one)}
+    return frozenset(candidates & _origins(method, shapes.nodes.values()))
+
+
+def _origins(method: ast.FunctionDef, arrays: Iterable[ast.expr]) -> set[str]:
+    """Names that arrays start from, through the assignments of the method: ``x`` in ``x[:, 0]``."""
+    bound: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                bound.setdefault(name, []).append(value)
+    found: set[str] = set()
+    todo = list(arrays)
+    while todo:
+        for name in set(_roots(todo.pop())) - found:
+            found.add(name)
+            todo += bound.get(name, [])
+    return found
+
+
+def _roots(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name):
+            yield name
+        case ast.Attribute(value=value) | ast.Subscript(value=value):
+            yield from _roots(value)
+        case ast.Call(func=function, args=args):
+            for one in (function, *args):
+                yield from _roots(one)
+        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+            yield from _roots(one)
+            yield from _roots(other)
+
+
+def _may_be_array(parameter: ast.arg) -> bool:
+    text = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
+    return text.partition("[")[0].rpartition(".")[2] not in _NO_ARRAYS
+
+
+def _evaluation(value: ast.expr, names: frozenset[str]) -> Callable[[Renderer], str]:
+    listed = ", ".join(sorted(names))
+
+    def text(renderer: Renderer) -> str:
+        inner = renderer.without(value).inner(value)
+        return f"nnm.abstractly(lambda {listed}: {inner}, {listed})"
+
+    return text
+
+
+def _attribute(value: ast.expr, name: str) -> Callable[[Renderer], str]:
+    return lambda renderer: f"{renderer.render(value)}.{name}"

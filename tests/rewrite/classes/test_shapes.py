@@ -1,0 +1,131 @@
+"""Structure that follows from the whole shape of an input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from nnx_migrate import nn as nnm
+from nnx_migrate.model import Outcome
+from tests.rewrite.classes.support import HEADER, loaded
+from tests.rewrite.projects import only, rewrite
+
+
+def module(body: str, arguments: str = "x", fields: str = "    n: int = 3\n") -> str:
+    lines = "".join(f"        {line}\n" for line in body.splitlines())
+    return f"class M(nn.Module):\n{fields}\n    @nn.compact\n    def __call__(self, {arguments}):\n{lines}"
+
+
+PER_AXIS = module(
+    "shape = list(x.shape[1:])\n"
+    "for axis in range(self.n - 2):\n"
+    "    shape[axis] = 1\n"
+    'scale = self.param("scale", nn.initializers.normal(), tuple(shape))\n'
+    "return x.mean() * scale"
+)
+IN_INITIALIZER = module(
+    'pos = self.param("pos", lambda key: jax.random.normal(key, x.shape[1 - self.n:]))\n'
+    "return x.mean() + pos"
+)
+ANY_RANK = module(
+    "single = x.ndim == 2\n"
+    "if single:\n"
+    "    x = jnp.expand_dims(x, axis=0)\n"
+    "batch, size, features = x.shape\n"
+    "x = x.reshape((batch, size * features))\n"
+    'kernel = self.param("kernel", nn.initializers.normal(), (size * features, self.n))\n'
+    "y = x @ kernel\n"
+    "return y[0] if single else y"
+)
+OF_A_VALUE = module(
+    "middle = jnp.swapaxes(x, -1, -2)\n"
+    'w = self.param("w", nn.initializers.normal(), (middle[:, 0].shape[-1], len(x[0])))\n'
+    "return w * x.mean()"
+)
+AT_LEAST = module(
+    "flat = jnp.ravel(x) if self.n else x\n"
+    'return self.param("w", nn.initializers.normal(), (jnp.ndim(flat), *flat.shape[1:])) + x[0, 0, 0]'
+)
+
+
+def rewritten(source: str) -> str:
+    result = rewrite({"m.py": HEADER + source})
+    assert [one.outcome for one in result.classes] == [Outcome.REWRITTEN] * len(result.classes), [
+        one.reason for one in result.classes
+    ]
+    return (only(result) or "").partition("\n\n\n")[2]
+
+
+@pytest.mark.parametrize("source", [PER_AXIS, IN_INITIALIZER, ANY_RANK, OF_A_VALUE, AT_LEAST])
+def test_parameters_and_outputs_are_linens(source: str) -> None:
+    x = jax.random.normal(jax.random.key(1), (2, 4, 5))
+    with loaded(source, "shapes_before") as before, loaded(rewritten(source), "shapes") as after:
+        variables = before.M().init(jax.random.key(0), x)
+        expected = before.M().apply(variables, x)
+        made = nnm.build(after.M, x_shape=x.shape, rngs=jax.random.key(0))
+        found = made(x)
+    given: dict[str, Any] = nnm.variables_of(made)
+    assert jax.tree.structure(given) == jax.tree.structure(dict(variables))
+    for one, other in zip(jax.tree.leaves(given), jax.tree.leaves(variables), strict=True):
+        np.testing.assert_array_equal(one, other)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_the_input_is_a_shape_and_arrays_are_computed_abstractly() -> None:
+    text = rewritten(ANY_RANK)
+    assert "x = nnm.abstract_array(x_shape)" in text
+    assert "x = nnm.abstractly(lambda x: jnp.expand_dims(x, axis=0), x)" in text
+
+
+def test_a_caller_that_knows_the_whole_shape_passes_it() -> None:
+    caller = "\n\n" + module("return M()(jnp.zeros((2, 4, 5)))").replace("class M", "class Outer")
+    assert "self.M_0 = M(x_shape=(2, 4, 5), rngs=rngs)" in rewritten(PER_AXIS + caller)
+
+
+def test_a_caller_that_does_not_know_it_gets_an_argument() -> None:
+    caller = "\n\n" + module("return M()(nn.Dense(4)(x))").replace("class M", "class Outer")
+    text = rewritten(PER_AXIS + caller)
+    assert "M_0_x_shape: tuple[int, ...]" in text
+    assert "self.M_0 = M(x_shape=M_0_x_shape, rngs=rngs)" in text
+
+
+def test_what_expressions_over_sizes_say_needs_no_shape() -> None:
+    text = rewritten(module('return x + self.param("b", nn.initializers.ones, (x.shape[-1],))'))
+    assert "abstract_array" not in text
+
+
+REFUSED = {
+    "a value decides": 'if x.sum() > 0:\n    x = nn.Dense(3)(x)\nreturn x + self.param("b", f, x.shape)',
+    "a submodule computes it": (
+        'y = self.make(x)\nreturn self.param("b", nn.initializers.ones, (y.ndim + y[0].ndim,)) + x'
+    ),
+    "an index is a value": (
+        'return self.param("b", nn.initializers.ones, jnp.zeros((3, 4))[x].shape[:1]) + x'
+    ),
+    "an argument is no array": 'return self.param("b", nn.initializers.ones, (k + 1,)) + x[0]',
+    "its dtype decides": 'return self.param("b", nn.initializers.ones, (3,), x[0].dtype) + x',
+}
+
+
+@pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
+def test_what_shapes_do_not_decide_is_refused(body: str) -> None:
+    source = module(body, "x, k").replace("make(x)", "n(x)")
+    result = rewrite({"m.py": HEADER + source})
+    assert [one.outcome for one in result.classes] == [Outcome.REFUSED]
+    assert only(result) is None
+
+
+@pytest.mark.parametrize("arguments", ["x=None", "x: int", "*x"])
+def test_a_parameter_that_may_be_no_array_gets_no_shape(arguments: str) -> None:
+    body = 'return self.param("b", nn.initializers.ones, list(x.shape[1:]))'
+    result = rewrite({"m.py": HEADER + module(body, arguments)})
+    assert [one.outcome for one in result.classes] == [Outcome.REFUSED]
+
+
+def test_a_parameter_with_a_fields_name_gets_no_shape() -> None:
+    body = "shape = list(x.shape[1:])\nreturn self.param('b', nn.initializers.ones, tuple(shape))"
+    result = rewrite({"m.py": HEADER + module(body, fields="    x: int = 3\n")})
+    assert [one.outcome for one in result.classes] == [Outcome.REFUSED]

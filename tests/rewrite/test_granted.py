@@ -1,0 +1,40 @@
+"""Which classes get the shape of an input."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.rewrite.classes import ClassRefusal
+from nnx_migrate.rewrite.decide import Decisions
+from nnx_migrate.rewrite.granted import WantedShapes
+
+
+def decisions(**wants: str) -> Decisions:
+    node = ast.Pass()
+    refused = {
+        name: ClassRefusal(node, "reason", "recipe", "rule", frozenset(one.split()))
+        for name, one in wants.items()
+    }
+    return Decisions(refused=refused)
+
+
+def test_a_refused_class_gets_the_shape_it_wants() -> None:
+    wanted = WantedShapes()
+    assert wanted.learn(decisions(A="x", B=""))
+    assert wanted.granted == {"A": frozenset({"x"})}
+    assert not wanted.learn(decisions(B=""))
+
+
+def test_a_class_that_is_refused_all_the_same_loses_it_for_good() -> None:
+    wanted = WantedShapes()
+    wanted.learn(decisions(A="x"))
+    assert wanted.learn(decisions(A=""))
+    assert wanted.granted == {}
+    assert not wanted.learn(decisions(A="x"))
+
+
+def test_learning_ends() -> None:
+    wanted = WantedShapes()
+    rounds = [wanted.learn(decisions(**{f"A{number}": "x"})) for number in range(9)]
+    assert rounds[-1] is False
+    assert sum(rounds) < 9
