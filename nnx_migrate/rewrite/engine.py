@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.attempt import Attempt, make_attempt
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.evidence import evidence_of, with_evidence
 from nnx_migrate.rewrite.granted import WantedShapes
+from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.results import class_outcome, position, result_of
@@ -39,7 +40,7 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
     changing = {id(module) for module in loaded.targets.values()}
     linen = loaded.project.linen.items()
     names = [name for name, c in linen if id(c.module) in changing]
-    shapes = WantedShapes()
+    shapes = WantedShapes(links_of(loaded.project).builds)
     sizes = analyse(loaded.project, names, evidence)
     sources = _sources(loaded.project, {})
     paths = frozenset(loaded.targets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from types import SimpleNamespace
 
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.decide import Decisions
@@ -31,6 +32,18 @@ def test_a_class_that_is_refused_all_the_same_loses_it_for_good() -> None:
     assert wanted.learn(decisions(A=""))
     assert wanted.granted == {}
     assert not wanted.learn(decisions(A="x"))
+
+
+def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
+    wanted = WantedShapes({"Caller": ["Block"], "Block": ["A"], "Other": ["B"]})
+    before = decisions(A="x", B="x")
+    made = {name: SimpleNamespace() for name in ("Caller", "Other")}
+    before.converted = dict(made)  # type: ignore[assignment]
+    wanted.learn(before)
+    after = decisions(Caller="")
+    after.converted = {"Other": made["Other"]}  # type: ignore[dict-item]
+    assert wanted.learn(after)
+    assert wanted.granted == {"B": frozenset({"x"})}
 
 
 def test_learning_ends() -> None:
