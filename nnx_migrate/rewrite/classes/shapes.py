@@ -63,7 +63,7 @@ class Shapes:
             case ast.Call(func=ast.Name(id="len"), args=[value], keywords=[]):
                 return value, "shape[0]"
             case ast.Call(func=function, args=[value], keywords=[]):
-                symbol = self.project.resolve(function, self.scope)
+                symbol = self.project.resolve(function, self.scope) or ""
                 return (value, _FUNCTIONS[symbol]) if symbol in _FUNCTIONS else None
         return None
 

@@ -64,7 +64,7 @@ class Slicer:
         live: Live = {}
         kept = self._block(steps, live, later=False)
         if self.shapes is not None:
-            self.entered = self.shapes.parameters & live.keys()
+            self.entered = set(self.shapes.parameters & live.keys())
         for name in sorted((self.parameters - self.entered) & live.keys()):
             raise _depends(live[name], name)
         return kept
