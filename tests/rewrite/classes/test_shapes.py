@@ -45,6 +45,11 @@ OF_A_VALUE = module(
     'w = self.param("w", nn.initializers.normal(), (middle[:, 0].shape[-1], len(x[0])))\n'
     "return w * x.mean()"
 )
+WIDENED = module(
+    "x = jnp.atleast_3d(x)\n"
+    'w = self.param("w", nn.initializers.normal(), x.shape[self.n - 2 :])\n'
+    "return x.mean() * w"
+)
 AT_LEAST = module(
     "flat = jnp.ravel(x) if self.n else x\n"
     'return self.param("w", nn.initializers.normal(), (jnp.ndim(flat), *flat.shape[1:])) + x[0, 0, 0]'
@@ -59,7 +64,9 @@ def rewritten(source: str) -> str:
     return (only(result) or "").partition("\n\n\n")[2]
 
 
-@pytest.mark.parametrize("source", [PER_AXIS, IN_INITIALIZER, ANY_RANK, OF_A_VALUE, AT_LEAST])
+@pytest.mark.parametrize(
+    "source", [PER_AXIS, IN_INITIALIZER, ANY_RANK, OF_A_VALUE, WIDENED, AT_LEAST]
+)
 def test_parameters_and_outputs_are_linens(source: str) -> None:
     x = jax.random.normal(jax.random.key(1), (2, 4, 5))
     with loaded(source, "shapes_before") as before, loaded(rewritten(source), "shapes") as after:
@@ -75,9 +82,9 @@ def test_parameters_and_outputs_are_linens(source: str) -> None:
 
 
 def test_the_input_is_a_shape_and_arrays_are_computed_abstractly() -> None:
-    text = rewritten(ANY_RANK)
+    text = rewritten(WIDENED)
     assert "x = nnm.abstract_array(x_shape)" in text
-    assert "x = nnm.abstractly(lambda x: jnp.expand_dims(x, axis=0), x)" in text
+    assert "x = nnm.abstractly(lambda x: jnp.atleast_3d(x), x)" in text
 
 
 def test_a_caller_that_knows_the_whole_shape_passes_it() -> None:
