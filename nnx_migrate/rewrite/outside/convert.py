@@ -5,6 +5,7 @@ from __future__ import annotations
 from nnx_migrate.rewrite.outside.calls import convert_calls
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext, OutsideResult
 from nnx_migrate.rewrite.outside.factories import convert_factories
+from nnx_migrate.rewrite.outside.layers import convert_layers
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.outside.references import convert_references
 from nnx_migrate.source.project import Module, Project
@@ -18,6 +19,7 @@ def convert_outside(project: Project, module: Module, context: OutsideContext) -
     draft = Draft()
     places = places_of(module, context.skip)
     convert_factories(module, context, draft)
+    convert_layers(project, places, context, draft)
     convert_references(project, places, context, draft)
     convert_calls(project, places, context, draft)
     return draft.result()

@@ -11,10 +11,7 @@ from nnx_migrate.rewrite.outside.sites import Site
 from nnx_migrate.source.classes import ClassInfo
 
 RULE = "call_site"
-NEW_VALUES = (
-    "nnm.build gives the parameters Linen's values for the same key, except in modules that"
-    " nn.scan or nn.vmap stack: these draw other keys"
-)
+NEW_VALUES = "nnm.build gives the parameters Linen's values for the same key"
 
 
 def note_init(draft: Draft, site: Site) -> None:

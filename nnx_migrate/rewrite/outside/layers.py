@@ -1,0 +1,98 @@
+"""Built-in layers as whole models: ``model = nn.Dense(10)``, then ``model.init(key, x)``.
+
+``model = nnm.build(nnm.factory.Dense, 10, in_features=x.shape[-1], rngs=key)`` with the uses of the
+name rewritten as those of a converted class, when the input that ``init`` gets shows the size. What
+does not go through is left as it is, to be refused as any layer built outside of a class.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
+from nnx_migrate.rewrite.outside.models import NamedModel
+from nnx_migrate.rewrite.outside.places import Place, Places
+from nnx_migrate.rewrite.rules import name_rule
+from nnx_migrate.rewrite.rules.base import PLACEMENT, Code
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project, parse
+
+# Layers whose variables depend on the input's last axis alone, with the name of their input.
+_LAYERS: Mapping[str, str] = {
+    "flax.linen.Dense": "inputs",
+    "flax.linen.Conv": "inputs",
+    "flax.linen.ConvTranspose": "inputs",
+}
+_STAND_IN = "<flax.linen>"  # no module of a project is called so
+
+
+def convert_layers(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
+    """Rewrite every ``name = nn.<Layer>(...)`` whose uses can all be rewritten with it."""
+    context = replace(
+        context, new_arguments={**context.new_arguments, **_sizes()}, memo=context.memo
+    )
+    for place in places:
+        match place.node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as call):
+                cls = _layer(project, call, place)
+                if cls is not None:
+                    _convert(project, places, context, draft, place.node, name, call, cls)
+
+
+def _layer(project: Project, call: ast.Call, place: Place) -> ClassInfo | None:
+    """The stand-in of the layer that a call builds; None when its arguments do not show."""
+    symbol = project.resolve(call.func, place.scope)
+    unpacked = any(isinstance(one, ast.Starred) for one in call.args)
+    keywords = {one.arg for one in call.keywords}
+    if symbol not in _LAYERS or unpacked or None in keywords or keywords & set(PLACEMENT):
+        return None
+    return _stand_ins()[symbol.rpartition(".")[2]]
+
+
+def _convert(
+    project: Project,
+    places: Places,
+    context: OutsideContext,
+    draft: Draft,
+    statement: ast.Assign,
+    name: str,
+    call: ast.Call,
+    cls: ClassInfo,
+) -> None:
+    scope = places[call].scope
+    function = name_rule(project.resolve(call.func, scope) or "")
+    if not isinstance(function, Code):
+        return
+    trial = Draft(edits=dict(draft.edits), refused=set(draft.refused))
+    trial.edits[id(call.func)] = function.text
+    trial.imports |= function.imports
+    NamedModel(project, places, context, trial, statement, name, call, cls).convert()
+    if id(call) in trial.refused:
+        return
+    draft.edits.update(trial.edits)
+    draft.imports |= trial.imports
+    draft.findings += trial.findings
+
+
+@cache
+def _stand_ins() -> Mapping[str, ClassInfo]:
+    """Classes with the layers' names and inputs, and no fields: what reads them is refused."""
+    text = "from flax.linen import Module\n"
+    for symbol, argument in _LAYERS.items():
+        name = symbol.rpartition(".")[2]
+        text += f"class {name}(Module):\n    def __call__(self, {argument}): ...\n"
+    project = Project({_STAND_IN: parse(_STAND_IN, f"{_STAND_IN}.py", text)})
+    return {name.rpartition(".")[2]: cls for name, cls in project.linen.items()}
+
+
+def _sizes() -> dict[str, tuple[SizeArgument, ...]]:
+    return {
+        _stand_ins()[symbol.rpartition(".")[2]].name: (
+            SizeArgument("in_features", argument=argument, axis=-1),
+        )
+        for symbol, argument in _LAYERS.items()
+    }
