@@ -15,16 +15,22 @@ KEY = "jax.random.key(0)"
     [
         (
             f"model = nn.Dense(10)\nv = model.init({KEY}, x)\ny = model.apply(v, x)\n",
-            f"model = nnm.build(nnm.factory.Dense, 10, in_features=x.shape[-1], rngs={KEY})\n"
-            "v = nnm.variables_of(model, x)\ny = nnm.apply(model, v, x)\n",
+            (
+                f"model = nnm.build(nnm.factory.Dense, 10, in_features=x.shape[-1], rngs={KEY})\n"
+                "v = nnm.variables_of(model, x)\ny = nnm.apply(model, v, x)\n"
+            ),
         ),
         (
-            f"net = nn.Conv(features=3, kernel_size=(2,))\n"
-            f"v = net.init({KEY}, inputs=jnp.ones((1, 5, 4)))['params']\nf = net.apply\n",
-            "net = nnm.build(nnm.factory.Conv, features=3, kernel_size=(2,), "
-            f"in_features=4, rngs={KEY})\n"
-            "v = nnm.variables_of(net, inputs=jnp.ones((1, 5, 4)))['params']\n"
-            "f = nnm.apply_fn(net)\n",
+            (
+                f"net = nn.Conv(features=3, kernel_size=(2,))\n"
+                f"v = net.init({KEY}, inputs=jnp.ones((1, 5, 4)))['params']\nf = net.apply\n"
+            ),
+            (
+                "net = nnm.build(nnm.factory.Conv, features=3, kernel_size=(2,), "
+                f"in_features=4, rngs={KEY})\n"
+                "v = nnm.variables_of(net, inputs=jnp.ones((1, 5, 4)))['params']\n"
+                "f = nnm.apply_fn(net)\n"
+            ),
         ),
     ],
 )
