@@ -48,7 +48,7 @@ def _layer(project: Project, call: ast.Call, place: Place) -> ClassInfo | None:
     symbol = project.resolve(call.func, place.scope)
     unpacked = any(isinstance(one, ast.Starred) for one in call.args)
     keywords = {one.arg for one in call.keywords}
-    if symbol not in _LAYERS or unpacked or None in keywords or keywords & set(PLACEMENT):
+    if symbol is None or symbol not in _LAYERS or unpacked or keywords & {None, *PLACEMENT}:
         return None
     return _stand_ins()[symbol.rpartition(".")[2]]
 
