@@ -43,7 +43,7 @@ def convert_modules(
     project = Project(modules)
     skip = frozenset(id(cls.node) for cls in project.linen.values())
     given = SIZES if sizes is None else sizes
-    context = OutsideContext(frozenset(converted), given, skip)
+    context = OutsideContext(frozenset(converted), given, skip=skip)
     results = {name: convert_outside(project, one, context) for name, one in modules.items()}
     new = {
         name: Renderer(project, one, results[name].edits).render_module()
