@@ -102,8 +102,18 @@ def own_fields(cls: ClassInfo) -> Iterator[Field]:
             text = ast.unparse(statement.annotation)
             if text.endswith("KW_ONLY"):
                 keyword_only = True
-            elif "ClassVar" not in text:
+            elif "ClassVar" not in text and not is_declared_only(statement):
                 yield Field(statement.target.id, statement, cls, keyword_only)
+
+
+def is_declared_only(statement: ast.AnnAssign) -> bool:
+    """Whether ``x: T = field(init=False)`` without a default names an attribute for later."""
+    match statement.value:
+        case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field"), keywords=keywords):
+            return [(one.arg, getattr(one.value, "value", None)) for one in keywords] == [
+                ("init", False)
+            ]
+    return False
 
 
 def index_classes(project: Project) -> dict[str, ClassInfo]:

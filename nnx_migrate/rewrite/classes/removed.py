@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.rewrite.classes.references import Edits
 from nnx_migrate.rewrite.classes.text import GONE
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.classes import ClassInfo, is_declared_only
 from nnx_migrate.source.project import Project
 
 _METHOD_DECORATORS = frozenset({"flax.linen.compact", "flax.linen.nowrap"})
@@ -38,4 +38,4 @@ def removals(project: Project, cls: ClassInfo) -> Edits:
 def _is_field(cls: ClassInfo, node: ast.AnnAssign) -> bool:
     if any(one.node is node for one in cls.fields):
         return True
-    return ast.unparse(node.annotation).endswith("KW_ONLY")
+    return ast.unparse(node.annotation).endswith("KW_ONLY") or is_declared_only(node)

@@ -249,3 +249,32 @@ def test_a_default_that_reads_an_earlier_field_as_a_class_attribute_is_refused()
         """
     )
     assert "reads the field 'size' as a class attribute" in found.reason
+
+
+def test_an_attribute_that_setup_assigns_may_be_declared_as_a_field() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            width: int
+            table: jax.Array = dataclasses.field(init=False)
+            last: int = 2
+
+            def setup(self):
+                self.table = self.param("table", nn.initializers.ones, (self.width,))
+
+            def __call__(self, x):
+                return x + self.table[self.last]
+        """
+    )
+    assert "def __init__(self, width: int, last: int = 2, *, rngs: nnx.Rngs):" in text
+    assert "dataclasses.field" not in text
+    assert "self.table = nnx.Param(" in text
+
+
+def test_a_declared_field_with_a_default_is_a_field() -> None:
+    found = refusal(
+        "class M(nn.Module):\n  table: int = dataclasses.field(init=False, default=3)\n\n"
+        "  @nn.compact\n  def __call__(self, x):\n"
+        "    return x + self.param('table', nn.initializers.ones, (3,))\n"
+    )
+    assert "'table' names a field as well" in found.reason
