@@ -104,13 +104,13 @@ def fill_function(function: types.FunctionType, state: tuple[Any, ...]) -> None:
         cell.cell_contents = content
 
 
-def partitioned(initializer: Any, names: Any, mesh: Any, rules: Any) -> Any:
-    """Wrap an initialiser the NNX way, as ``nn.with_partitioning`` did the Linen way."""
-    from flax import nnx
+def partitioned(kind: str, initializer: Any, names: Any, mesh: Any, rules: Any) -> Any:
+    """Wrap an initialiser as rewritten code does where Linen code has ``nn.<kind>``."""
+    from nnx_migrate import nn
 
-    given = {"mesh": mesh, "sharding_rules": rules}
-    metadata = {key: value for key, value in given.items() if value is not None}
-    return nnx.with_partitioning(initializer, names, **metadata)
+    if kind == "with_partitioning":
+        return nn.with_partitioning(initializer, names, mesh)
+    return nn.with_logical_partitioning(initializer, names, mesh, rules)
 
 
 def make_mesh(ids: Any, axis_names: Any, axis_types: Any) -> jax.sharding.Mesh:
@@ -170,9 +170,10 @@ def _reduce_function(function: types.FunctionType) -> Any:
     contents = tuple(cell.cell_contents for cell in function.__closure__ or ())
     if module.startswith("flax."):
         closure = dict(zip(code.co_freevars, contents, strict=True))
-        if code.co_qualname.split(".")[0] in ("with_partitioning", "with_logical_partitioning"):
+        kind = code.co_qualname.split(".")[0]
+        if kind in ("with_partitioning", "with_logical_partitioning"):
             parts = (closure.get(name) for name in ("fn", "names", "mesh", "rules"))
-            return partitioned, tuple(parts)
+            return partitioned, (kind, *parts)
         raise CannotCross(f"a function made inside {module}.{code.co_qualname}")
     arguments = (module, function.__name__, marshal.dumps(code), len(contents))
     state = (contents, function.__defaults__, function.__kwdefaults__)

@@ -63,7 +63,16 @@ def begin_linen(
 def _shardings(case: ParityCase, abstract: Any, mesh: Mesh | None) -> Any:
     if mesh is None or not is_laid_out(case, mesh):
         return None
-    return spmd.logical_to_mesh_sharding(linen.get_partition_spec(abstract), mesh, case.axis_rules)
+    return jax.tree.map(
+        lambda leaf: NamedSharding(mesh, _spec(leaf, case.axis_rules)), abstract, is_leaf=_is_box
+    )
+
+
+def _spec(leaf: Any, rules: Any) -> Any:
+    """The spec of a box or array: a plain ``Partitioned`` names mesh axes, which no rule changes."""
+    names: Any = linen.get_partition_spec(leaf)
+    is_logical = isinstance(leaf, spmd.LogicallyPartitioned) or not _is_box(leaf)
+    return spmd.logical_to_mesh_axes(names, rules) if is_logical else names
 
 
 def _layouts(abstract: Any, shardings: Any, state: Mapping[str, Any]) -> Layouts:

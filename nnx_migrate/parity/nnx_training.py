@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 from flax import nnx
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.linen_names import LinenNames, bare, path_of_attribute
@@ -101,7 +101,9 @@ class _Reader:
             names = notes.names_of(array.ndim)
             if isinstance(names, NamedSharding):
                 names = names.spec
-            spec = resolve_spec(names, (*notes.rules, *self._rules))  # axes of size 1 included
+            # Axes of size 1 included; a PartitionSpec is resolved already.
+            resolved = isinstance(names, PartitionSpec)
+            spec = names if resolved else resolve_spec(names, (*notes.rules, *self._rules))
             found[f"{prefix}/{name}" if name else prefix] = ArrayLayout(
                 rank=array.ndim,
                 names=logical_names(names),

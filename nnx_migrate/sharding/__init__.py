@@ -33,12 +33,9 @@ from nnx_migrate.sharding.linen_names import (
     logical_to_mesh_sharding,
     with_logical_constraint,
 )
+from nnx_migrate.sharding.listing import unannotated
 from nnx_migrate.sharding.memory import ArrayBytes, MemoryReport, check_sharded, memory_report
-from nnx_migrate.sharding.named import (
-    construct_named_sharding,
-    extract_named_sharding,
-    unannotated,
-)
+from nnx_migrate.sharding.named import construct_named_sharding, extract_named_sharding
 from nnx_migrate.sharding.pipeline import (
     pipeline_as_data,
     pipeline_as_data_rules,

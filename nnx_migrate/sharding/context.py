@@ -21,7 +21,7 @@ from jax.sharding import AbstractMesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.sharding.annotations import Annotation, annotation
 from nnx_migrate.sharding.fitting import Misfit
-from nnx_migrate.sharding.named import shardings_of_value
+from nnx_migrate.sharding.leaves import shardings_of_value
 from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, placed
 from nnx_migrate.sharding.resolve import Rules, resolve_spec
 

@@ -113,11 +113,18 @@ def test_a_recursive_local_function_arrives_whole() -> None:
     assert crossed(count)(4) == 4
 
 
-def test_a_partitioned_initialiser_becomes_an_nnx_one() -> None:
-    wrapped = linen.with_partitioning(linen.initializers.ones, ("in", "out"))
-    with nnx.use_eager_sharding(False):
-        parameter = nnx.Param(crossed(wrapped)(jax.random.key(0), (2, 3)))
-    assert parameter.out_sharding == ("in", "out")
+@pytest.mark.parametrize(
+    ("wrapped", "rules"),
+    [
+        (linen.with_partitioning(linen.initializers.ones, ("in", "out")), ("in", "out")),
+        (linen.with_logical_partitioning(linen.initializers.ones, ("in", "out")), None),
+    ],
+)
+def test_a_partitioned_initialiser_becomes_that_of_rewritten_code(wrapped: Any, rules: Any) -> None:
+    metadata = nnx.Param(crossed(wrapped)(jax.random.key(0), (2, 3))).get_metadata()
+    assert metadata["logical_axes"] == ("in", "out")
+    own = metadata.get("logical_axis_rules")
+    assert own == (rules and tuple((name, name) for name in rules))
 
 
 def test_a_linen_layer_class_becomes_its_factory() -> None:

@@ -15,9 +15,11 @@ SCRIPT = """
 import sys
 import flax.linen as nn, jax, numpy as np
 from flax import nnx
+from nnx_migrate import nn as nnm
 from nnx_migrate.parity import ParityCase, check
 
-RULES = (("batch", "data"), ("embed", ("data", "unused")), ("mlp", "model"), ("mlp", "data"))
+RULES = (("batch", "data"), ("embed", ("data", "unused")), ("mlp", "model"), ("mlp", "data"),
+         ("model", "data"))  # the last must not change what a mesh axis means
 MUTANT = sys.argv[1]
 
 
@@ -31,7 +33,8 @@ class Linen(nn.Module):
         up = self.param("up", linen_init("embed", "mlp"), (8, 16))
         down = self.param("down", linen_init("mlp", "embed"), (16, 8))
         bias = self.param("bias", nn.initializers.normal(1.0), (8,))
-        return nn.relu(x @ up) @ down + bias[None, :]
+        scale = self.param("scale", nn.with_partitioning(nn.initializers.normal(1.0), ("model",)), (8,))
+        return nn.relu(x @ up) @ down * scale[None, :] + bias[None, :]
 
 
 def nnx_init(*names):
@@ -49,11 +52,13 @@ class Nnx(nnx.Module):
         self.up = nnx.Param(nnx_init("embed", "mlp")(rngs.params(), (8, 16)))
         self.down = nnx.Param(nnx_init("mlp", "embed")(rngs.params(), (16, 8)))
         self.bias = nnx.Param(nnx.initializers.normal(1.0)(rngs.params(), (8,)))
+        scale = nnm.with_partitioning(nnx.initializers.normal(1.0), ("model",))
+        self.scale = nnx.Param(scale(rngs.params(), (8,)))
 
     def __call__(self, x):
         if MUTANT == "spoilt":
             self.up.set_metadata("out_sharding", ("mlp", "embed"))
-        return nn.relu(x @ self.up[...]) @ self.down[...] + self.bias[...][None, :]
+        return nn.relu(x @ self.up[...]) @ self.down[...] * self.scale[...][None, :] + self.bias[...][None, :]
 
 
 mesh = {"data": 2, "model": 4, "unused": 1}
@@ -94,14 +99,14 @@ def check(mutant: str, name: str) -> dict[str, Any]:
 
 def test_the_same_names_pass() -> None:
     found = check("none", "specs")
-    # three parameters, their two moments, and the optimizer's count
-    assert (found["status"], found["leaves"]) == ("pass", 10)
+    # four parameters, their two moments, and the optimizer's count
+    assert (found["status"], found["leaves"]) == ("pass", 13)
     assert found["details"] == [
         "without logical axis names: opt_state/0/mu/bias, opt_state/0/nu/bias, params/bias",
         "in specs, but of size 1 on this mesh: unused",
     ]
     after = check("none", "specs_after_step")
-    assert (after["status"], after["leaves"]) == ("pass", 10)
+    assert (after["status"], after["leaves"]) == ("pass", 13)
     assert report("none")["ok"]
 
 

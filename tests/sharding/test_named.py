@@ -174,6 +174,24 @@ def test_without_any_rules_names_are_mesh_axes(names: Any, expected: PartitionSp
     assert spec_of(param((8, 8), out_sharding=names), None) == expected
 
 
+def test_names_without_any_rules_that_are_no_mesh_axes_are_logged_or_refused(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    state = {
+        "a": param((8, 8), out_sharding=("mlp", "fsdp")),
+        "b": param((8,), out_sharding=("embed",)),
+        "c": param((8,), out_sharding=("heads",), sharding_rules=(("heads", "fsdp"),)),
+    }
+    with caplog.at_level(logging.WARNING):
+        construct_named_sharding(state, mesh(**MESH))
+    (record,) = caplog.records
+    assert record.getMessage() == (
+        "names without rules that are no mesh axes, replicated (2): embed, mlp"
+    )
+    with pytest.raises(ValueError, match="no mesh axes, found 2: embed, mlp"):
+        construct_named_sharding(state, mesh(**MESH), missing="raise")
+
+
 @pytest.mark.parametrize("context", [nnx.logical_axis_rules, linen.logical_axis_rules])
 def test_rules_come_from_the_context(context: Any) -> None:
     with context(RULES):
@@ -356,7 +374,9 @@ def test_arrays_that_lost_their_variables_are_logged(caplog: pytest.LogCaptureFi
 
 
 def test_parameters_without_names_are_refused_on_request() -> None:
-    with pytest.raises(ValueError, match="every parameter, found 3 without: norm/bias, norm/scale"):
+    with pytest.raises(
+        ValueError, match=r"expected no parameters without .* found 3: norm/bias, norm/scale"
+    ):
         construct_named_sharding(states()["state"], mesh(**MESH), RULES, missing="raise")
     named = {"a": param((8,), out_sharding=("embed",)), "b": nnx.BatchStat(jnp.ones(3))}
     found = construct_named_sharding(named, mesh(**MESH), RULES, missing="raise")
