@@ -334,3 +334,18 @@ def test_sizes_behind_locals_of_a_parameter_are_arguments() -> None:
 def test_sizes_behind_locals_that_need_the_input_itself_are_none() -> None:
     body = "w = jnp.ones_like(x) * x.shape[3]\nreturn self.param('w', lambda *_: w)"
     assert arguments(sizes_of(compact(body))) == []
+
+
+@pytest.mark.parametrize(
+    "made", ["jnp.split(x, 2, axis=1)[0]", "jnp.expand_dims(x, 1)", "jnp.stack([x, x], axis=1)"]
+)
+def test_an_axis_of_an_array_of_unknown_rank_may_be_the_last_one(made: str) -> None:
+    assert head(f"x = {made}\n" + HEAD) == "Dense_0_in_features"
+
+
+@pytest.mark.parametrize(
+    ("made", "size"),
+    [("jnp.split(x, 2, axis=-2)[0]", "in_features"), ("jnp.expand_dims(x, 0)", "in_features")],
+)
+def test_an_axis_of_an_array_of_unknown_rank_that_is_not_the_last_one(made: str, size: str) -> None:
+    assert head(f"x = {made}\n" + HEAD) == size

@@ -16,8 +16,9 @@ def inserted(array: Array, axis: int, size: Dim) -> Value:
         cut = len(front) - keep
         tail = (*front[:cut], size, *front[cut:]) if cut >= 0 else (size, *front)
         return Array(tail, array.rank + 1 if array.rank is not None else None)
-    if array.rank is None:
-        return Array((array.axis(-1),), None)
+    if array.rank is None:  # behind all axes that are known to exist the new one may be the last
+        exists = max(len(array.tail), 1 if axis == 0 else 0)
+        return Array((array.axis(-1) if axis <= exists and axis < 2 else None,), None)
     sizes = list(array.known(array.rank))
     return Array((*sizes[:axis], size, *sizes[axis:]), array.rank + 1)
 
@@ -36,6 +37,8 @@ def _squeeze(call: LibraryCall) -> Value:
     array, axes = call.array(), call.numbers(1, "axis")
     if array is None or axes is None:
         return Unknown("squeeze of unknown axes")
+    if array.rank is None and max(axes) > len(array.tail):
+        return Array()  # it may be the last one
     return _without(array, axes)
 
 

@@ -66,8 +66,8 @@ def _split(call: LibraryCall) -> Value:
     if parts is None:
         return _split_at(array, call.get(1, "indices_or_sections"), axis)
     index = axis if axis < 0 or array.rank is None else axis - array.rank
-    if index >= 0:
-        return Sequence((Array((array.axis(-1),), None),) * parts, is_list=True)
+    if index >= 0:  # it may be the last one
+        return Sequence((Array((None,), None),) * parts, is_list=True)
     size = array.axis(index)
     each = ex.binary(size, ast.FloorDiv(), ex.literal(parts)) if size else None
     width = array.rank or max(len(array.tail), -index)
