@@ -11,6 +11,7 @@ from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, rena
 from nnx_migrate.sizes.study.checks import check_inherited, misplaced, only_elsewhere
 from nnx_migrate.sizes.study.needed import needed_inputs
 from nnx_migrate.sizes.study.places import entered_at
+from nnx_migrate.sizes.study.shape_reads import shape_reads
 from nnx_migrate.sizes.study.sites import site_of
 from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
@@ -36,10 +37,11 @@ def finish(study: Study) -> ClassSizes:
     arguments = name_arguments(study, needed, entered_at(study, sites, carried))
     rename = renamer(study, arguments)
     statics = {k: v for k, v in study.interpreter.statics.items() if v is not None}
+    reads = shape_reads(study)
     dims = {
         key: rename(text)
         for key, text in statics.items()
-        if INPUT.search(text) and set(INPUT.findall(text)) <= needed
+        if (set(INPUT.findall(text)) <= needed if INPUT.search(text) else key in reads)
     }
     used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
     used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
