@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from tests.sizes.inference import BY_NAME, carried, compact, in_features, problems, sites, sizes_of
+from tests.sizes.inference import (
+    BY_NAME,
+    carried,
+    compact,
+    dims,
+    in_features,
+    problems,
+    sites,
+    sizes_of,
+)
 
 
 def test_a_loop_over_widths_carries_the_size_from_round_to_round() -> None:
@@ -76,3 +85,18 @@ def test_a_generator_is_not_followed() -> None:
 def test_a_submodule_built_in_a_while_loop_is_a_problem() -> None:
     body = "while x.shape[0] > 1:\n    x = nn.Dense(7)(x)\nreturn nn.Dense(2)(x)"
     assert problems(sizes_of(compact(body))) == ["nn.Dense is built in a while loop"]
+
+
+def test_reads_of_shapes_in_a_loop_have_their_text_of_this_round() -> None:
+    body = (
+        "for w in self.widths:\n    d = x.shape[-1]\n    x = nn.Dense(d)(x)\n"
+        "    x = nn.Dense(w)(x)\n    x = nn.Dense(x.shape[-1])(x)\nreturn x"
+    )
+    result = sizes_of(compact(body, "widths: Sequence[int] = (4, 5)"))
+    assert in_features(result) == ["x_features", "x_features", "w"]
+    assert {"x_features", "w"} <= dims(result)
+
+
+def test_reads_of_the_shape_of_a_parameter_stay_as_they_are() -> None:
+    body = "w = self.param('w', nn.initializers.ones, (3,))\nreturn nn.Dense(w.shape[0])(x)"
+    assert dims(sizes_of(compact(body))) == set()

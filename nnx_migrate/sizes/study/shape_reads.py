@@ -20,34 +20,52 @@ def shape_reads(study: Study) -> frozenset[int]:
 
 
 def _reads(method: ast.FunctionDef) -> Iterator[ast.AST]:
-    held = _holders(method)
+    if method.name == "setup":
+        return  # its arrays exist in ``__init__``, too
+    made = set(_parameters(method))
+    held = _holders(method, made)
     for node in ast.walk(method):
         if isinstance(node, ast.Name):
             if node.id in held and isinstance(node.ctx, ast.Load):
                 yield node
-        elif isinstance(node, ast.expr) and _has_shape(node):
+        elif isinstance(node, ast.expr) and _has_shape(node, made):
             yield node
 
 
-def _holders(method: ast.FunctionDef) -> set[str]:
+def _parameters(method: ast.FunctionDef) -> Iterator[str]:
+    """Locals that hold a parameter or variable, which ``__init__`` makes."""
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=attr)),
+            ) if attr in ("param", "variable"):
+                yield name
+
+
+def _holders(method: ast.FunctionDef, made: set[str]) -> set[str]:
     """Locals that hold nothing but what was read of shapes."""
     good: set[str] = set()
     other: set[str] = set()
     for node in ast.walk(method):
         if isinstance(node, ast.Assign):
-            names = {
-                one.id
-                for target in node.targets
-                for one in ast.walk(target)
-                if isinstance(one, ast.Name)
-            }
-            (good if _has_shape(node.value) else other).update(names)
-        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            other.add(node.target.id)
-    loops = [one.target for one in ast.walk(method) if isinstance(one, ast.For | ast.comprehension)]
-    other |= {one.id for target in loops for one in ast.walk(target) if isinstance(one, ast.Name)}
+            group = good if _has_shape(node.value, made) else other
+            group.update(name for target in node.targets for name in _names(target))
+        elif isinstance(node, ast.AugAssign | ast.For | ast.comprehension):
+            other.update(_names(node.target))
     return good - other
 
 
-def _has_shape(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Attribute) and one.attr in _READS for one in ast.walk(node))
+def _names(target: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+
+
+def _has_shape(node: ast.AST, made: set[str]) -> bool:
+    """Whether an expression reads a shape of an array that only the call has."""
+    return any(
+        isinstance(one, ast.Attribute)
+        and one.attr in _READS
+        and not ast.unparse(one.value).startswith("self.")
+        and not (isinstance(one.value, ast.Name) and one.value.id in made)
+        for one in ast.walk(node)
+    )
