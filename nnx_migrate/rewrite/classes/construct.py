@@ -66,7 +66,7 @@ class Builder:
             case ItemKind.VARIABLE:
                 self.remarks.imports.add("nnm")
                 value = self._initial(item, renderer, key=False) if item.init else "None"
-                return f"nnm.variable({item.collection!r}, {value})"
+                return f"nnm.variable({item.collection_text(renderer.render)}, {value})"
             case _:
                 assert item.site is not None
                 site = item.site if scope_name is None else _looked_up(item.site, scope_name)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.evaluation import own_bound_names
 from nnx_migrate.sizes.result import ClassSizes, Site
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import Assignment, Import
 
 RULE = "class"
 
@@ -31,7 +33,7 @@ class Item:
     call: ast.Call
     site: Site | None = None
     name: ast.expr | None = None  # explicit name, as an expression
-    collection: str | None = None  # of a variable
+    collection: ast.expr | None = None  # of a variable: a string, a field, or a global
     init: ast.expr | None = None  # initialiser of a parameter or variable
     arguments: tuple[ast.expr, ...] = ()
     keywords: tuple[ast.keyword, ...] = ()
@@ -42,6 +44,13 @@ class Item:
         if self.kind is ItemKind.STREAM:
             return True
         return self.site is not None and self.site.symbol == "flax.linen.Dropout"
+
+    def collection_text(self, render: Callable[[ast.AST], str]) -> str:
+        """The collection as an expression."""
+        node = self.collection
+        if node is None or isinstance(node, ast.Constant):
+            return repr(node.value if isinstance(node, ast.Constant) else None)
+        return render(node)
 
 
 _BUILDERS = {
@@ -85,7 +94,7 @@ def find_items(cls: ClassInfo, sizes: ClassSizes) -> dict[int, Item]:
             if site is not None:
                 found[id(node)] = Item(ItemKind.SITE, node, site, explicit_name(node))
             elif name in _BUILDERS and name not in own:
-                found[id(node)] = _built_here(_BUILDERS[name], node)
+                found[id(node)] = _built_here(_BUILDERS[name], node, cls, method)
     return found
 
 
@@ -115,7 +124,7 @@ def _plain(name: ast.expr) -> ast.expr:
     return ast.copy_location(ast.Constant("".join(map(str, texts))), name)
 
 
-def _built_here(kind: ItemKind, call: ast.Call) -> Item:
+def _built_here(kind: ItemKind, call: ast.Call, cls: ClassInfo, method: ast.FunctionDef) -> Item:
     parameters = {
         ItemKind.PARAM: ("name", "init_fn"),
         ItemKind.VARIABLE: ("col", "name", "init_fn"),
@@ -134,7 +143,7 @@ def _built_here(kind: ItemKind, call: ast.Call) -> Item:
             keywords.append(keyword)
     collection = None
     if kind is ItemKind.VARIABLE:
-        collection = _constant(given.get("col"), call)
+        collection = _collection(given.get("col"), call, cls, method)
     if kind is ItemKind.STREAM:
         return Item(kind, call, name=given.get("name") or ast.Constant("params"))
     if "name" not in given or (kind is ItemKind.PARAM and "init_fn" not in given):
@@ -153,10 +162,26 @@ def _built_here(kind: ItemKind, call: ast.Call) -> Item:
 _PLAIN = "write the name and the initialiser as plain arguments"
 
 
-def _constant(node: ast.expr | None, call: ast.Call) -> str:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    raise Refused(call, "the collection is no literal string", "write it as a string", RULE)
+def _collection(
+    node: ast.expr | None, call: ast.Call, cls: ClassInfo, method: ast.FunctionDef
+) -> ast.expr:
+    """The collection, when it means the same in ``__init__`` and in every method."""
+    match node:
+        case ast.Constant(value=str()):
+            return node
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver_of(method):
+            if any(one.name == attr for one in cls.fields):
+                return node
+        case ast.Name(id=name):
+            local = name in own_bound_names(method)
+            if not local and isinstance(cls.scope.lookup(name), Assignment | Import):
+                return node
+    raise Refused(
+        call,
+        "the collection is neither a string nor a field nor a global",
+        "write it as a string",
+        RULE,
+    )
 
 
 def ids(items: Mapping[int, Item]) -> Mapping[int, object]:

@@ -21,7 +21,7 @@ def lazy_text(item: Item) -> Callable[[Renderer], str]:
     def text(renderer: Renderer) -> str:
         assert item.name is not None
         init = "None" if item.init is None else renderer.render(item.init)
-        parts = ["self", repr(item.collection), renderer.render(item.name), init]
+        parts = ["self", item.collection_text(renderer.render), renderer.render(item.name), init]
         parts += [renderer.render(one) for one in item.arguments]
         if item.keywords:
             raise Refused(

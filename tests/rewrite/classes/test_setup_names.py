@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.rewrite.classes.support import converted
+import pytest
+
+from tests.rewrite.classes.support import converted, refusal
 
 CALL = """
     def __call__(self, x):
@@ -94,3 +96,50 @@ def test_what_a_field_switches_on_is_built_even_when_its_size_was_forgotten() ->
     text = converted(POOLED)
     assert "pooler_in_features: int | None = None" in text
     assert "pooler_in_features is not None" not in text
+
+
+def test_a_field_that_no_argument_sets_may_be_a_parameter() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+          size: int
+          table: Any = dataclasses.field(init=False)
+
+          def setup(self):
+            self.table = self.param("table", nn.initializers.ones, (self.size,))
+
+          def __call__(self, x):
+            return x * self.table
+        """
+    )
+    assert "def __init__(self, size: int, *, rngs: nnx.Rngs):" in text
+    assert "self.table = nnx.Param(" in text
+    assert "return x * self.table[...]" in text
+
+
+COLLECTION = """
+LOCAL = "stats"
+
+
+class M(nn.Module):
+  kept: str = "cache"
+
+  @nn.compact
+  def __call__(self, x, given="cache"):
+    other = given
+    mean = self.variable({}, "mean", jnp.zeros, (3,))
+    return x + mean.value
+"""
+
+
+@pytest.mark.parametrize("collection", ['"cache"', "self.kept", "LOCAL"])
+def test_a_collection_may_be_a_string_a_field_or_a_global(collection: str) -> None:
+    text = converted(COLLECTION.format(collection))
+    written = collection.replace('"', "'")
+    assert f"self.mean = nnm.variable({written}, jnp.zeros((3,)))" in text
+    assert "return x + self.mean[...]" in text or "return x + mean[...]" in text
+
+
+@pytest.mark.parametrize("collection", ["given", "other", "self.kept + x", "self.missing"])
+def test_a_collection_that_only_the_call_knows_is_refused(collection: str) -> None:
+    assert "the collection is neither" in refusal(COLLECTION.format(collection)).reason
