@@ -73,8 +73,8 @@ Fp8*, *_dot_general_cls,        not supported: refuse.
 
 Lifted classes. ``scan(Block, variable_axes={"params": 0}, split_rngs={"params": True}, length=n)`` is a
 class like ``Block`` whose instances hold the variables of all layers and whose call is one
-``jax.lax.scan``: Linen's names, shapes, program and (under ``build``) initial values. ``remat`` and
-``scan_method`` lift likewise. They bring back only what a call changed.
+``jax.lax.scan``: Linen's names, shapes, program and (under ``build``) initial values. ``vmap``,
+``remat`` and ``scan_method`` lift likewise. They bring back only what a call changed.
 
 Variables. ``self.param(name, init, *args)`` -> ``nnx.Param(init(rngs.params(), *args))``: bit-equal
 to Linen's value when both see the same key and both run under ``jax.jit`` (eager and compiled
@@ -149,6 +149,7 @@ from .scan_method import scan_method
 from .seeding import build
 from .stochastic import Dropout
 from .variables import make_rng, merge_param, param, stream, variable, variable_type
+from .vmap import vmap
 
 __all__ = [
     "RNN",
@@ -226,6 +227,7 @@ __all__ = [
     "variable",
     "variable_type",
     "variables_of",
+    "vmap",
     "with_fields",
     "with_logical_partitioning",
     "with_params",

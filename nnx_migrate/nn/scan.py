@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
 from flax import nnx
 from flax.core.axes_scan import broadcast  # Linen's own: Linen classes may get it
-from flax.core.scope import in_filter
 
-from .lifted import CAPTURES, Parts, Values, hide_captures, take_apart
+from .groups import groups_of
+from .lifted import hide_captures, take_apart
 from .recurrent import _from_front, _to_front
 from .stack_axis import without_axis
 from .stacking import Stacking, construct_stacked, options_of
-from .variables import collection_of
 
 __all__ = ["Loop", "broadcast", "scan"]
 
@@ -122,32 +121,26 @@ class Loop:
     ) -> tuple[Any, Any]:
         """``method(copy, carry, *slices) -> (carry, ys)`` for every step; see :func:`scan`."""
         parts = take_apart(module)
-        groups = self._groups(parts)
+        groups = groups_of(parts, self.stacking, self.shared, self.carried)
         values = parts.values()
         order = {i: self.stacking.group(parts.variables[i]) for i in groups.stacked}
         layers = {(order[i], i): _moved(axis, values[i]) for i, axis in groups.stacked.items()}
         moved = _with_prefix(_moved, self.in_axes, xs)
         length = self._length(layers, moved)
-        keys = {
-            index: jax.random.split(key, length)
-            for index, key in groups.keys.items()
-            if index in groups.split
-        }
-        bases = {index: key for index, key in groups.keys.items() if index not in groups.split}
+        keys = groups.split_keys(length)
 
         def step(state: Any, slices: Any) -> Any:
             handed, carry = state
             layer, drawn, given = slices
             layer = {i: one for (_, i), one in layer.items()}
             given = _with_prefix(_chosen, self.in_axes, xs, given)
-            inner = groups.constants | layer | handed | bases | drawn
+            inner = groups.constants | layer | handed | drawn
             copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layer else m)
             hide_captures(copy, groups.hidden)
             carry, ys = method(copy, carry, *given)
             changed = parts.changed(copy, inner)
-            groups.check_shared(parts, changed)
+            groups.note(parts, changed)
             handed = handed | {i: changed[i] for i in handed if i in changed}
-            groups.drawn[:] = [i for i in groups.counts if i in changed]
             return (handed, carry), (ys, {i: changed[i] for i in layer if i in changed})
 
         start = {i: values[i] for i in groups.carried}
@@ -156,42 +149,8 @@ class Loop:
         )
         parts.put_back(handed)
         parts.put_back({i: _back(groups.stacked[i], one) for i, one in changed.items()})
-        for index in groups.drawn:  # the next loop draws other keys
-            count = parts.variables[index]
-            count.set_value(count[...] + 1)
+        groups.advance(parts)
         return carry, _with_prefix(_back, self.out_axes, ys)
-
-    def _groups(self, parts: Parts) -> _Groups:
-        found = _Groups()
-        for index, one in enumerate(parts.variables):
-            if not isinstance(one, nnx.RngState):
-                self._sort(parts, index, one, found)
-        for stream in parts.streams:
-            key, count = parts.variables[stream.key], parts.variables[stream.count]
-            found.keys[stream.key] = jax.random.fold_in(key[...], count[...])
-            found.constants[stream.count] = jnp.zeros_like(count[...])
-            found.counts.append(stream.count)
-            if self.stacking.is_split(stream.name):
-                found.split.add(stream.key)
-        return found
-
-    def _sort(self, parts: Parts, index: int, one: nnx.Variable[Any], found: _Groups) -> None:
-        axis, collection = self.stacking.axis(one), collection_of(type(one))
-        if axis is not None:
-            found.stacked[index] = axis
-        elif in_filter(self.carried, collection):
-            found.carried.append(index)
-        elif in_filter(self.shared, collection):
-            found.constants[index] = one.get_value()
-        elif CAPTURES in parts.paths[index]:
-            found.constants[index] = one.get_value()
-            found.hidden.add(type(one))
-        else:
-            path = "/".join(map(str, parts.paths[index]))
-            raise ValueError(
-                f"the variable '{path}' is of collection '{collection}', which is neither in "
-                "variable_axes nor in variable_broadcast nor in variable_carry: name it in one"
-            )
 
     def _length(self, layers: Any, moved: Any) -> int:
         if self.stacking.length is not None:
@@ -202,29 +161,6 @@ class Loop:
                 f"expected one length to scan over, found {sorted(found)}: pass length="
             )
         return int(found.pop())
-
-
-@dataclass
-class _Groups:
-    """The variables of a module by how the loop treats them, by position."""
-
-    stacked: dict[int, int] = field(default_factory=dict)  # -> axis
-    carried: list[int] = field(default_factory=list)
-    constants: Values = field(default_factory=dict)  # the same value in every step
-    hidden: set[type[Any]] = field(default_factory=set)  # sown values that are not collected
-    keys: Values = field(default_factory=dict)  # of streams, one for this loop
-    split: set[int] = field(default_factory=set)  # positions of keys that every step has its own of
-    counts: list[int] = field(default_factory=list)
-    drawn: list[int] = field(default_factory=list)  # counts of the streams that the body drew from
-
-    def check_shared(self, parts: Parts, changed: Values) -> None:
-        """No step may change what all steps share."""
-        for index in self.constants.keys() & changed.keys() - set(self.counts):
-            path = "/".join(map(str, parts.paths[index]))
-            raise ValueError(
-                f"the body of the scan changed the variable '{path}', which all steps share: name "
-                "its collection in variable_carry or variable_axes"
-            )
 
 
 def _with_prefix(function: Callable[..., Any], prefix: Any, *trees: Any) -> Any:

@@ -81,15 +81,16 @@ def construct_stacked(
     """Run ``target.__init__`` on ``module``, then give it the values of all layers.
 
     Raises:
-      TypeError: a module is handed in: its variables are not the layers' own.
+      TypeError: a module is handed in, whose variables are not the layers' own, or ``rngs`` by
+        position.
       ValueError: variables are to be stacked and the number of layers is not known.
     """
-    if any(
-        isinstance(one, nnx.Module) for one in jax.tree.leaves((args, kwargs), is_leaf=_is_node)
-    ):
+    others = {name: value for name, value in kwargs.items() if name != "rngs"}
+    handed = [one for one in jax.tree.leaves((args, others), is_leaf=_is_node) if _is_node(one)]
+    if handed:
         raise TypeError(
-            f"{type(module).__name__} got a module: expected a lifted class to build all its "
-            "submodules; pass the module to the call"
+            f"{type(module).__name__} got a {type(handed[0]).__name__}: expected a lifted class to "
+            "build all its submodules, and rngs= by keyword; pass a module to the call"
         )
     rngs = kwargs.get("rngs")
     layers = _LayerRngs.of(rngs, stacking)
@@ -120,7 +121,7 @@ def construct_stacked(
 
 
 def _is_node(value: Any) -> bool:
-    return isinstance(value, nnx.Module)
+    return isinstance(value, nnx.Module | nnx.Rngs | nnx.RngStream)
 
 
 def _store(variable: nnx.Variable[Any], value: Any, stacking: Stacking) -> None:

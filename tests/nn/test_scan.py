@@ -365,7 +365,7 @@ def test_streams_advance_between_calls_and_differ_between_layers() -> None:
             return carry, jax.random.uniform(self.noise()) + jax.random.uniform(self.noise())
 
     for split, distinct in ((True, L), (False, 1)):
-        noisy = nnm.scan(Noise, split_rngs={"noise": split}, length=L)(nnx.Rngs(noise=0))
+        noisy = nnm.scan(Noise, split_rngs={"noise": split}, length=L)(rngs=nnx.Rngs(noise=0))
         first, second = (noisy(None, None)[1].tolist() for _ in range(2))
         assert len(set(first)) == len(set(second)) == distinct
         assert not set(first) & set(second)

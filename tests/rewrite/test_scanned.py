@@ -46,6 +46,14 @@ class Cell(nn.Module):
         return jnp.zeros((batch, self.width))
 
 
+class Head(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(nn.relu(nn.Dense(self.width)(x)))
+
+
 """
 STACKED = """variable_axes={"params": 0, "batch_stats": 0},
         split_rngs={"params": True, "dropout": True}, in_axes=nn.broadcast"""
@@ -155,6 +163,24 @@ class Model(nn.Module):
         "Model(4)",
         {"in_features": 6},
         (STEPS,),
+        {},
+    ),
+    "an ensemble": (
+        """\
+class Model(nn.Module):
+    size: int
+
+    @nn.compact
+    def __call__(self, x):
+        Ensemble = nn.vmap(Head, variable_axes={"params": 0}, split_rngs={"params": True},
+                           in_axes=None, out_axes=0, axis_size=self.size)
+        heads = Ensemble(5)(nn.Dense(7)(x))
+        shared = nn.vmap(Head, variable_axes={"params": None}, split_rngs={"params": False})(4)
+        return nn.Dense(2)(heads), shared(heads)
+""",
+        "Model(3)",
+        {"in_features": 6},
+        (X,),
         {},
     ),
 }

@@ -14,10 +14,6 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.rules.base import Example, Refusal, RefusalRule
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
-    "vmap": (
-        "lifted vmap over a module",
-        "nnx.vmap the constructor over split rngs, then a function of the module (nnx.StateAxes)",
-    ),
     "jit": ("lifted jit", "call jax.jit on a function of nnx.split(module), or use nnx.jit"),
     "remat_scan": (
         "remat_scan",
@@ -61,8 +57,8 @@ RULES = (
             for name, (reason, recipe) in _RECIPES.items()
         },
         example=Example(
-            "nn.vmap(Layer, variable_axes={'params': 0})",
-            "refused: nnx.vmap the constructor over split rngs, then a function of the module",
+            "nn.jit(Layer)",
+            "refused: call jax.jit on a function of nnx.split(module), or use nnx.jit",
         ),
     ),
 )

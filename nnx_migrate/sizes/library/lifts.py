@@ -37,6 +37,10 @@ def _scan(call: LibraryCall) -> Value:
     return _with_axes(call, "Scan", 5, carries=True)
 
 
+def _vmap(call: LibraryCall) -> Value:
+    return _with_axes(call, "Vmap", 3, carries=False)
+
+
 def _with_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) -> Value:
     in_axes = call.get(position, "in_axes") or constant(0)
     out_axes = call.get(position + 1, "out_axes") or constant(0)
@@ -77,4 +81,5 @@ SYMBOLS: Summaries = {
     "flax.linen.checkpoint": _remat,
     "flax.linen.partitioning.remat": _static_remat,
     "flax.linen.scan": _scan,
+    "flax.linen.vmap": _vmap,
 }

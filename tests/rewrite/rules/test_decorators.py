@@ -96,7 +96,7 @@ def test_a_decorator_is_rewritten(before: str, after: str) -> None:
         ("partial(nn.remat, rngs=False)", "remat with rngs="),
         ("partial(partitioning.remat, static_argnums=(1,))", "used as a value"),
         ("partial(nn.jit, static_argnums=(1,))", "lifted jit"),
-        ("partial(nn.vmap, in_axes=0)", "lifted vmap"),
+        ("partial(nn.vmap, in_axes=0)", "flax.linen.vmap used as a value"),
         ("nn.jit", "lifted jit"),
         ("nn.compact_name_scope", "compact_name_scope"),
         ("nn.named_call", "named_call"),

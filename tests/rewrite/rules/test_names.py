@@ -241,7 +241,7 @@ def test_a_name_is_rewritten(before: str, after: str) -> None:
     ("before", "reason"),
     [
         ("nn.scan(Layer, methods=['f'])", "scan with methods="),
-        ("nn.vmap(Layer)", "lifted vmap"),
+        ("nn.vmap(Layer, methods=['f'])", "vmap with methods="),
         ("nn.jit(Layer)", "lifted jit"),
         ("nn.remat_scan(Layer)", "remat_scan"),
         ("nn.map_variables(f, 'params')", "map_variables"),

@@ -1,0 +1,100 @@
+"""How a lifted loop treats the variables and streams of a module: one group for each way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from flax.core.scope import in_filter
+
+from .lifted import CAPTURES, Parts, Values
+from .stacking import Stacking
+from .variables import collection_of
+
+
+@dataclass
+class Groups:
+    """The variables of a module by position.
+
+    Attributes:
+      stacked: those with an axis for the steps, and that axis.
+      carried: those handed from step to step.
+      constants: those with the same value in every step.
+      hidden: types of sown values that are not collected.
+      keys: keys that every step has its own of, before they are split.
+      counts: counts of streams; every call of the module starts them anew below a key of its own.
+      drawn: those of ``counts`` that the body advanced.
+    """
+
+    stacked: dict[int, int] = field(default_factory=dict)
+    carried: list[int] = field(default_factory=list)
+    constants: Values = field(default_factory=dict)
+    hidden: set[type[Any]] = field(default_factory=set)
+    keys: Values = field(default_factory=dict)
+    counts: list[int] = field(default_factory=list)
+    drawn: list[int] = field(default_factory=list)
+
+    def split_keys(self, length: int) -> Values:
+        """The keys of all steps."""
+        return {index: jax.random.split(key, length) for index, key in self.keys.items()}
+
+    def note(self, parts: Parts, changed: Values) -> None:
+        """Take note of what the body changed.
+
+        Raises:
+          ValueError: it changed what all steps share.
+        """
+        self.drawn[:] = [index for index in self.counts if index in changed]
+        for index in (self.constants.keys() & changed.keys()) - set(self.counts):
+            path = "/".join(map(str, parts.paths[index]))
+            raise ValueError(
+                f"the body of the loop changed the variable '{path}', which all steps share: name "
+                "its collection in variable_carry or variable_axes"
+            )
+
+    def advance(self, parts: Parts) -> None:
+        """Let the next call draw other keys from the streams that the body drew from."""
+        for index in self.drawn:
+            count = parts.variables[index]
+            count.set_value(count[...] + 1)
+
+
+def groups_of(parts: Parts, stacking: Stacking, shared: Any, carried: Any = False) -> Groups:
+    """The groups of a module's variables.
+
+    Args:
+      shared, carried: collections (Linen's filters).
+
+    Raises:
+      ValueError: a variable is in none of the groups.
+    """
+    found = Groups()
+    for index, one in enumerate(parts.variables):
+        if isinstance(one, nnx.RngState):
+            continue
+        axis, collection = stacking.axis(one), collection_of(type(one))
+        if axis is not None:
+            found.stacked[index] = axis
+        elif in_filter(carried, collection):
+            found.carried.append(index)
+        elif in_filter(shared, collection):
+            found.constants[index] = one.get_value()
+        elif CAPTURES in parts.paths[index]:
+            found.constants[index] = one.get_value()
+            found.hidden.add(type(one))
+        else:
+            path = "/".join(map(str, parts.paths[index]))
+            raise ValueError(
+                f"the variable '{path}' is of collection '{collection}', which the loop does not "
+                "lift: name it in variable_axes (or variable_broadcast, variable_carry)"
+            )
+    for stream in parts.streams:
+        key, count = parts.variables[stream.key], parts.variables[stream.count]
+        own = jax.random.fold_in(key[...], count[...])
+        (found.keys if stacking.is_split(stream.name) else found.constants)[stream.key] = own
+        found.constants[stream.count] = jnp.zeros_like(count[...])
+        found.counts.append(stream.count)
+    return found
