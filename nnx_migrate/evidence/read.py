@@ -54,6 +54,7 @@ class RecordedClass:
     instances: Mapping[int, Instance]
     sizes: Mapping[SizeKey, RecordedSize]
     sightings: tuple[Sighting, ...]
+    failures: Mapping[int, str] = field(default_factory=dict)  # instances that cannot run alone
 
     def seen_by(self, site: Place) -> int:
         """How many of the traced instances built something at a site."""
@@ -111,7 +112,15 @@ def _class(connection: sqlite3.Connection, class_id: int, key: ClassKey) -> Reco
         dict(_instances(connection, class_id, key)),
         dict(_sizes(connection, class_id, places)),
         tuple(_sightings(connection, class_id, places)),
+        dict(connection.execute(_FAILURES, (class_id,)).fetchall()),
     )
+
+
+_FAILURES = """
+SELECT instances.id, traces.failure FROM instances
+JOIN traces ON traces.instance_id = instances.id
+WHERE instances.class_id = ? AND traces.changes = '{}' AND traces.failure IS NOT NULL
+"""
 
 
 def _instances(

@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from nnx_migrate.parity import words as read_words
 from nnx_migrate.parity.case_file import CaseError
 from nnx_migrate.parity.models.options import model_options
+from nnx_migrate.parity.recorded import (
+    RecordedOptions,
+    as_json,
+    is_evidence,
+    run_recorded,
+    table,
+)
 from nnx_migrate.parity.run_file import FileOptions, run_case_file
 from nnx_migrate.parity.summary import summary
 from nnx_migrate.parity.words import BadWord
@@ -25,6 +33,8 @@ KEYS = (
     "devices",
     "mesh",
     "shard_mode",
+    "class",
+    "shim",
 )
 
 
@@ -52,12 +62,37 @@ def _run_case(words: Sequence[str]) -> CommandOutcome:
         raise BadWord("nothing to compare: pass case=FILE.py or model=NAME")
     options = _options(given)
     report_file = read_words.writable(given.get("report"))
+    if is_evidence(Path(given["case"])):
+        return _run_recorded(given, options, report_file)
+    for key in ("class", "shim"):
+        if key in given:
+            raise BadWord(f"{key}= is for case=FILE.db, a file that record wrote")
     report = run_case_file(
         given["case"], given.get("before"), given.get("after"), given.get("map"), options
     )
     if report_file is not None:
         read_words.write(report_file, report.to_json())
     return CommandOutcome(0 if report.ok else 1, tuple(summary(given["case"], report)))
+
+
+def _run_recorded(
+    given: Mapping[str, str], options: FileOptions, report_file: Path | None
+) -> CommandOutcome:
+    """Every recorded module; 0 when some were compared and none differs or could not run."""
+    path = Path(given["case"])
+    chosen = RecordedOptions(
+        before=given.get("before"),
+        after=given.get("after"),
+        map=given.get("map"),
+        select=given.get("class"),
+        shim=given.get("shim"),
+        options=options,
+    )
+    rows = run_recorded(path, chosen)
+    if report_file is not None:
+        read_words.write(report_file, as_json(rows))
+    ok = all(row.ok for row in rows) and any(row.compared for row in rows)
+    return CommandOutcome(0 if ok else 1, tuple(table(path, rows)))
 
 
 def _run_model(words: Sequence[str]) -> CommandOutcome:

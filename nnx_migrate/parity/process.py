@@ -8,7 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -66,28 +66,55 @@ def run_side(job: Job, timeout: float | None = None) -> SideRun:
     :class:`CaseError` (one line, naming the side) when it fails, dies or outlives ``timeout``
     seconds; it and its children are gone in every case.
     """
-    job.directory.mkdir(parents=True, exist_ok=True)
-    job_file = job.directory / f"{job.side}-job.pickle"
-    job_file.write_bytes(pickle.dumps(job))
-    log = job.directory / f"{job.side}.log"
-    command = [sys.executable, "-P", "-m", "nnx_migrate.parity.worker", str(job_file)]
-    with log.open("wb") as output:
+    return _ended(job, _work([job], timeout), _log(job))
+
+
+def run_sides(jobs: Sequence[Job]) -> list[SideRun | CaseError]:
+    """Run the same side of many cases of the same trees in one process, one after the other."""
+    if not jobs:
+        return []
+    code = _work(jobs, None)
+    ended: list[SideRun | CaseError] = []
+    for job in jobs:
+        try:
+            ended.append(_ended(job, code, _log(jobs[0])))
+        except CaseError as error:
+            ended.append(error)
+    return ended
+
+
+def _work(jobs: Sequence[Job], timeout: float | None) -> int:
+    """Run a worker to its end and return its exit code; its output goes to the first job's log."""
+    files = []
+    for job in jobs:
+        job.directory.mkdir(parents=True, exist_ok=True)
+        files.append(job.directory / f"{job.side}-job.pickle")
+        files[-1].write_bytes(pickle.dumps(job))
+    command = [sys.executable, "-P", "-m", "nnx_migrate.parity.worker", *map(str, files)]
+    with _log(jobs[0]).open("wb") as output:
         process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            env=_environment(job),
+            env=_environment(jobs[0]),
             start_new_session=True,
         )
         try:
-            code = process.wait(timeout)
+            return process.wait(timeout)
         except subprocess.TimeoutExpired as error:
             _end(process)
-            raise CaseError(f"{job.side} side: not finished after {timeout:g} s") from error
+            raise CaseError(f"{jobs[0].side} side: not finished after {timeout:g} s") from error
         except BaseException:
             _end(process)
             raise
+
+
+def _log(job: Job) -> Path:
+    return job.directory / f"{job.side}.log"
+
+
+def _ended(job: Job, code: int, log: Path) -> SideRun:
     outcome = _outcome(job, code, log)
     if outcome["error"] is not None:
         raise CaseError(f"{job.side} side: {outcome['error']}")

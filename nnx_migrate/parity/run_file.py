@@ -7,13 +7,13 @@ import math
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.parity.case_file import CaseError
-from nnx_migrate.parity.process import Job, Side, run_side
+from nnx_migrate.parity.process import Job, Side, SideRun, run_side
 from nnx_migrate.parity.trees import BadTree, open_trees
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def run_case_file(
     directory = Path(tempfile.mkdtemp(prefix="nnx-migrate-case-"))
     try:
         with open_trees(case, _text(before), _text(after)) as trees:
-            old = _job("before", case, trees.before, directory, map, options)
-            new = _job("after", case, trees.after, directory, map, options)
+            old = job_of("before", case, trees.before, directory, map, options)
+            new = job_of("after", case, trees.after, directory, map, options)
             report = _compare(old, new, timeout)
         return dataclasses.replace(report, seconds=round(time.monotonic() - started, 3))
     except BadTree as error:
@@ -78,28 +78,30 @@ def run_case_file(
 
 def _compare(before: Job, after: Job, timeout: float | None) -> ParityReport:
     """Run both sides and judge them; where they differ, again with every submodule's output."""
+    from nnx_migrate.parity import run
+
+    report = judge((before, after), [run_side(job, timeout) for job in (before, after)])
+    if not run.wants_submodules(report):
+        return report
+    again = (
+        dataclasses.replace(before, submodules=True),
+        dataclasses.replace(after, submodules=True),
+    )
+    return judge(again, [run_side(job, timeout) for job in again])
+
+
+def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> ParityReport:
+    """Compare the results that the before and the after job left."""
     from nnx_migrate.parity import run, sides
     from nnx_migrate.parity.case import ParityCase
 
-    def judged(jobs: tuple[Job, Job]) -> ParityReport:
-        runs = [run_side(job, timeout) for job in jobs]
-        linen, nnx = (sides.load(job.result) for job in jobs)
-        report = run.judge(ParityCase(**runs[0].settings), linen, nnx)
-        peak = max(report.peak_rss_bytes, *(side.peak_rss_bytes for side in runs))
-        return dataclasses.replace(report, peak_rss_bytes=peak)
-
-    report = judged((before, after))
-    if not run.wants_submodules(report):
-        return report
-    return judged(
-        (
-            dataclasses.replace(before, submodules=True),
-            dataclasses.replace(after, submodules=True),
-        )
-    )
+    linen, nnx = (sides.load(job.result) for job in jobs)
+    report = run.judge(ParityCase(**runs[0].settings), linen, nnx)
+    peak = max(report.peak_rss_bytes, *(side.peak_rss_bytes for side in runs))
+    return dataclasses.replace(report, peak_rss_bytes=peak)
 
 
-def _job(
+def job_of(
     side: Side,
     case: Path,
     entries: tuple[Path, ...],
@@ -107,6 +109,7 @@ def _job(
     map: str | Path | None,
     options: FileOptions,
 ) -> Job:
+    """One side of a case; ``directory`` takes its results."""
     devices = options.devices
     if devices is None and options.mesh is not None:
         devices = math.prod(options.mesh.values())

@@ -1,4 +1,4 @@
-"""One side of a file case: ``python -m nnx_migrate.parity.worker JOB``.
+"""One side of a file case: ``python -m nnx_migrate.parity.worker JOB...``.
 
 Loads the case file with this side's tree first on ``sys.path``, calls only this side's functions,
 and leaves the side's result, or its error, in the job's directory.
@@ -35,8 +35,12 @@ if TYPE_CHECKING:
 
 
 def main(words: list[str]) -> int:
-    """Run the job whose file is the only word; return 0 when it left a result."""
-    job: Job = pickle.loads(Path(words[0]).read_bytes())
+    """Run the jobs whose files are the words; return 0 when all left a result."""
+    return max(_work(Path(word)) for word in words)
+
+
+def _work(file: Path) -> int:
+    job: Job = pickle.loads(file.read_bytes())
     try:
         settings = _run(job)
     except CaseError as error:

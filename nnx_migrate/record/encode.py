@@ -9,15 +9,17 @@ import functools
 import importlib
 import inspect
 import math
+import sys
 import types
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 from flax import linen
 
-from nnx_migrate.evidence.values import Encoded
+from nnx_migrate.evidence.values import Encoded, unreadable
 
 _DEEPEST = 12
 _LONGEST = 256  # items of a container beyond this are data, not structure
@@ -103,6 +105,10 @@ class Encoder:
 
     def _with_fields(self, kind: str, value: Any, fields: Mapping[str, Any], depth: int) -> Encoded:
         encoded = {name: self(item, depth) for name, item in fields.items()}
+        for name, item in fields.items():
+            is_default = getattr(type(value), name, fields) is item
+            if is_default and any(unreadable(encoded[name])):
+                encoded[name] = {"$": "default"}
         return {**_named(kind, type(value)), "fields": encoded}
 
     def _made_function(self, value: types.FunctionType, depth: int) -> Encoded:
@@ -146,7 +152,7 @@ def qualified(value: Any) -> tuple[str, str] | None:
     name = name or getattr(value, "__name__", None)
     for home in _homes(module):
         if isinstance(name, str) and "<" not in name and find(home, name) is value:
-            return home, name
+            return importable(home), name
     return None
 
 
@@ -206,7 +212,17 @@ def _array(value: Any) -> Encoded:
 
 
 def _named(kind: str, cls: type) -> dict[str, Any]:
-    return {"$": kind, "module": cls.__module__, "name": cls.__qualname__}
+    return {"$": kind, "module": importable(cls.__module__), "name": cls.__qualname__}
+
+
+def importable(module: str) -> str:
+    """The name under which another process imports a module: a script goes by its file."""
+    if module != "__main__":
+        return module
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    file = getattr(main, "__file__", None)
+    return str(spec.name) if spec else Path(file).stem if file else module
 
 
 def opaque(value: Any) -> Encoded:

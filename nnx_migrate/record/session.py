@@ -23,11 +23,11 @@ from flax import linen
 from nnx_migrate.evidence import seen, store
 from nnx_migrate.evidence.values import dimensions, numbers
 from nnx_migrate.record import intercept
-from nnx_migrate.record.encode import Encoder, is_array, module_fields
+from nnx_migrate.record.encode import Encoder, importable, is_array, module_fields
 from nnx_migrate.record.intercept import Call, listening
 from nnx_migrate.record.probe import Probing, probe
 from nnx_migrate.record.source_files import SourceFiles, file_of
-from nnx_migrate.record.trace import Subject, code_run, trace
+from nnx_migrate.record.trace import NotAlone, Subject, code_run, trace
 
 _PER_CLASS = 24  # distinct instances of one class that are kept
 _LOOKS = 2000  # quick keys of one class; more are repetitions in another guise
@@ -93,7 +93,7 @@ class Session:
         file = self.files.file(filename) if filename else None
         if file is None:
             return None
-        return _Class(seen.ClassKey(file.hash, cls.__module__, cls.__qualname__))
+        return _Class(seen.ClassKey(file.hash, importable(cls.__module__), cls.__qualname__))
 
     def _keep(self, found: _Class, module: linen.Module, name: str, call: Call) -> None:
         bare = module.clone(parent=None, _deep_clone=True, _reset_names=True, name=None)
@@ -147,10 +147,10 @@ class Session:
                 (_, collections), depends = code_run(subject, self.files)
                 probe(probing) if probed < _PROBED else _only_once(probing)
                 probed += 1
+            except NotAlone as error:
+                probing.traces[:] = [seen.Trace({}, failure=str(error))]
             except Exception as error:  # noqa: BLE001 - the class cannot run alone
-                self.notes.append(
-                    f"{cls.key.qualname} cannot be traced alone: {type(error).__name__}"
-                )
+                probing.traces[:] = [seen.Trace({}, failure=f"it raises {type(error).__name__}")]
             yield replace(
                 instance,
                 traces=tuple(probing.traces),

@@ -103,7 +103,7 @@ def _read(filename: str) -> _Read | None:
 
 def _module_of(filename: str) -> str:
     for name, module in list(sys.modules.items()):
-        if getattr(module, "__file__", None) == filename:
+        if getattr(module, "__file__", None) == filename and name != "__main__":
             return name
     return Path(filename).stem
 

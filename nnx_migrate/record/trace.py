@@ -147,9 +147,12 @@ def initialised(
             return module.init(streams, *args, method=subject.method, **kwargs)
 
     key = jax.eval_shape(lambda: jax.random.key(0))
-    variables = jax.eval_shape(initialise, key, [leaves[index] for index in dynamic])
-    if (subject.method, dict(shapes_of(subject.arguments))) not in collector.own:
-        raise NotAlone(f"a decorator stands between {subject.method} and its callers")
+    try:
+        variables = jax.eval_shape(initialise, key, [leaves[index] for index in dynamic])
+    finally:  # the reason, also where what the decorator made of the call fails
+        recorded = (subject.method, dict(shapes_of(subject.arguments)))
+        if collector.own and recorded not in collector.own:
+            raise NotAlone(f"a decorator stands between {subject.method} and its callers")
     return collector.seen(), tuple(sorted(variables))
 
 

@@ -14,6 +14,7 @@ from nnx_migrate.evidence.read import Evidence, RecordedClass, RecordedSize, loa
 from tests.record.test_command import ROOT
 
 MODELS = """\
+import functools
 from typing import Any, Sequence
 import jax.numpy as jnp
 import flax.linen as nn
@@ -66,18 +67,28 @@ class Residual(nn.Module):
         if x.shape != y.shape:
             x = nn.Conv(self.filters, (1, 1), name='project')(x)
         return nn.Dropout(0.5, deterministic=False)(x + y)
+
+
+class Scanned(nn.Module):
+    @functools.partial(
+        nn.scan, variable_broadcast='params', in_axes=1, split_rngs={'params': False}
+    )
+    @nn.compact
+    def __call__(self, carry, x):
+        return carry + nn.Dense(3)(x), None
 """
 
 PROGRAM = """\
 import os, sys
 import jax, jax.numpy as jnp
-from models import Grown, Mlp, Net, Residual
+from models import Grown, Mlp, Net, Residual, Scanned
 
 secret = 'hunter2-' + os.environ['TOKEN']
 x = jnp.full((2, 5, 6), 0.123456789)
 model = Net((8, 16), token=secret)
 variables = model.init(jax.random.key(0), x)
 print(model.apply(variables, x).shape)
+Scanned().init(jax.random.key(0), jnp.ones((4, 3)), jnp.ones((4, 7, 5)))
 Grown(4, 3).init(jax.random.key(0), jnp.ones((2, 9)))
 keys = {'params': jax.random.key(0), 'dropout': jax.random.key(1)}
 image = jnp.ones((2, 8, 8, 3))
@@ -131,7 +142,7 @@ def test_the_program_ran_as_always(done: subprocess.CompletedProcess[str]) -> No
     assert done.returncode == 5
     assert done.stdout == "tracing\ntracing\n(2, 3)\n"
     assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("nnx-migrate: sizes.db: 4 classes, ")
+    assert done.stderr.startswith("nnx-migrate: sizes.db: 5 classes, ")
 
 
 @pytest.mark.parametrize(
@@ -194,3 +205,10 @@ def test_no_value_of_an_array_and_no_string_from_outside_is_stored(
     assert net.fields["fields"]["token"] == {"$": "withheld", "length": 13}
     mlp = next(iter(recorded(evidence, "Mlp").instances.values()))
     assert mlp.fields["fields"]["activation"] == {"$": "text", "value": "gelu"}
+
+
+def test_a_call_that_a_decorator_wraps_is_not_traced_alone(evidence: Evidence) -> None:
+    cls = recorded(evidence, "Scanned")
+    (number,) = cls.instances
+    assert cls.failures == {number: "a decorator stands between __call__ and its callers"}
+    assert cls.sizes == {}

@@ -1,0 +1,254 @@
+"""``parity case=sizes.db``: every recorded module, before against after, without a case by hand."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nnx_migrate.evidence.read import Evidence, load
+from nnx_migrate.evidence.schema import EvidenceError
+from nnx_migrate.evidence.seen import Instance
+from nnx_migrate.evidence.values import arrays, unreadable
+from nnx_migrate.model import MigrationMap
+from nnx_migrate.parity.case_file import CaseError
+from nnx_migrate.parity.process import Job, Side, SideRun, run_sides
+from nnx_migrate.parity.run_file import FileOptions, job_of, judge, run_case_file
+from nnx_migrate.parity.trees import BadTree, open_trees
+
+if TYPE_CHECKING:
+    from nnx_migrate.parity.report import ParityReport
+
+_MAGIC = b"SQLite format 3\0"
+
+_CASE = """\
+from pathlib import Path
+
+{shim}from nnx_migrate.parity.replay import Replay
+
+_recorded = Replay(Path(__file__).with_suffix(".json"))
+linen, inputs = _recorded.linen, _recorded.inputs
+CASE = {settings!r}
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One recorded instance: its verdict, or why there is none."""
+
+    name: str  # class and shapes
+    verdict: str
+    ok: bool
+    compared: bool
+    detail: str = ""
+    report: ParityReport | None = None
+
+
+@dataclass(frozen=True)
+class RecordedOptions:
+    """Where both sides are and what is chosen. ``select`` is a glob over qualified class names."""
+
+    before: str | None = None
+    after: str | None = None
+    map: str | None = None
+    select: str | None = None
+    shim: str | None = None
+    options: FileOptions = field(default_factory=FileOptions)
+
+
+def is_evidence(path: Path) -> bool:
+    """Whether a file is an SQLite database, and so no case file."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
+def run_recorded(path: Path, given: RecordedOptions) -> list[Row]:
+    """Compare every chosen instance of an evidence file.
+
+    Raises:
+        CaseError: nothing can be run at all; the message is one line.
+    """
+    try:
+        evidence = load(path)
+    except EvidenceError as error:
+        raise CaseError(str(error)) from error
+    chosen = list(_chosen(evidence, given.select))
+    if not chosen:
+        raise CaseError(f"case={path}: no recorded class matches {given.select or '*'}")
+    rewritten = _rewritten(given.map)
+    directory = Path(tempfile.mkdtemp(prefix="nnx-migrate-recorded-"))
+    try:
+        rows: dict[int, Row] = {}
+        cases: dict[int, Path] = {}
+        for number, (one, failure) in enumerate(chosen):
+            reason = _left_out(one, rewritten) or failure
+            if reason is None:
+                cases[number] = _write_case(directory / f"case{number}.py", one, given.shim)
+            else:
+                rows[number] = Row(_title(one), "not compared", True, False, reason)
+        if cases:
+            rows |= _run_all(cases, [one for one, _ in chosen], directory, given)
+        return [rows[number] for number in sorted(rows)]
+    except BadTree as error:
+        raise CaseError(str(error)) from error
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def _chosen(evidence: Evidence, select: str | None) -> Iterator[tuple[Instance, str | None]]:
+    """Recorded calls of the chosen classes, and why one cannot be called alone."""
+    for cls in evidence.classes:
+        name = f"{cls.key.module}.{cls.key.qualname}"
+        if select is None or fnmatch.fnmatch(name, select) or cls.key.qualname == select:
+            for number, one in cls.instances.items():
+                if one.method == "__call__":
+                    yield one, cls.failures.get(number)
+
+
+def _rewritten(file: str | None) -> set[str] | None:
+    """Classes that a migration map says were rewritten; None without a map."""
+    if file is None:
+        return None
+    from nnx_migrate.parity.migration_map import BadMap, load_map
+
+    try:
+        content: MigrationMap = load_map(Path(file))
+    except BadMap as error:
+        raise CaseError(str(error)) from error
+    return {entry.linen for entry in content.classes}
+
+
+def _left_out(one: Instance, rewritten: set[str] | None) -> str | None:
+    """Why an instance is not run at all."""
+    name = f"{one.cls.module}.{one.cls.qualname}"
+    if rewritten is not None and name not in rewritten:
+        return "the class stays Linen"
+    if "<locals>" in name:
+        return "the class is local to a function"
+    if not one.collections:
+        return "it has no variables"
+    parts = [*unreadable(one.fields), *(w for v in one.inputs.values() for w in unreadable(v))]
+    return f"it holds {parts[0]}" if parts else None
+
+
+def _title(one: Instance) -> str:
+    shapes = [
+        f"{name}[{','.join(map(str, shape))}]"
+        for argument, value in one.inputs.items()
+        for name, shape in arrays(value, argument)
+    ]
+    more = f" and {len(shapes) - 3} more" if len(shapes) > 3 else ""
+    return f"{one.cls.module}.{one.cls.qualname}({', '.join(shapes[:3])}{more})"
+
+
+def _write_case(file: Path, one: Instance, shim: str | None) -> Path:
+    """Write a case file, and the recorded fields and inputs beside it."""
+    settings = {
+        "rngs": dict.fromkeys(one.rngs, 0),
+        "collections": tuple(name for name in one.collections if name != "params"),
+    }
+    load_shim = f"import runpy\n\nrunpy.run_path({str(Path(shim).absolute())!r})\n" if shim else ""
+    file.write_text(_CASE.format(settings=settings, shim=load_shim), encoding="utf-8")
+    content = {"fields": one.fields, "inputs": dict(one.inputs)}
+    file.with_suffix(".json").write_text(json.dumps(content), encoding="utf-8")
+    return file
+
+
+def _run_all(
+    cases: Mapping[int, Path],
+    instances: Sequence[Instance],
+    directory: Path,
+    given: RecordedOptions,
+) -> dict[int, Row]:
+    """Run the before side of all cases in one process, then the after side, and judge each."""
+    first = next(iter(cases.values()))
+    with open_trees(first, given.before, given.after) as trees:
+
+        def jobs(side: Side, entries: tuple[Path, ...], numbers: Iterable[int]) -> dict[int, Job]:
+            return {
+                number: job_of(
+                    side,
+                    cases[number],
+                    entries,
+                    directory / cases[number].stem,
+                    given.map,
+                    given.options,
+                )
+                for number in numbers
+            }
+
+        old = _run(jobs("before", trees.before, cases))
+        ready = [number for number, (_, run) in old.items() if isinstance(run, SideRun)]
+        new = _run(jobs("after", trees.after, ready))
+        return {
+            number: _row(
+                _title(instances[number]), old[number], new.get(number), cases[number], given
+            )
+            for number in cases
+        }
+
+
+_Run = tuple[Job, SideRun | CaseError]
+
+
+def _run(jobs: Mapping[int, Job]) -> dict[int, _Run]:
+    runs = run_sides(list(jobs.values()))
+    return {number: (jobs[number], run) for number, run in zip(jobs, runs, strict=True)}
+
+
+def _row(title: str, old: _Run, new: _Run | None, case: Path, given: RecordedOptions) -> Row:
+    for pair in (old, new):
+        if pair is not None and isinstance(pair[1], CaseError):
+            return Row(title, "cannot run", False, False, str(pair[1]))
+    assert new is not None
+    assert isinstance(old[1], SideRun)
+    assert isinstance(new[1], SideRun)
+    try:
+        report = judge((old[0], new[0]), (old[1], new[1]))
+        if not report.ok:  # again, alone, to find where they part
+            report = run_case_file(case, given.before, given.after, given.map, given.options)
+    except CaseError as error:
+        return Row(title, "cannot run", False, False, str(error))
+    failed = [check for check in report.checks if check.status == "fail"]
+    details = [f"{check.name}: {'; '.join(check.details[:2])}" for check in failed]
+    return Row(title, report.verdict, report.ok, True, " | ".join(details), report)
+
+
+def table(path: Path, rows: Sequence[Row]) -> Iterator[str]:
+    """Lines for a person: one per instance, then the totals."""
+    width = min(max(len(row.name) for row in rows), 72)
+    for row in rows:
+        detail = f"  {row.detail}" if row.detail else ""
+        yield f"{row.name:{width}}  {row.verdict}{detail}"
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.verdict] = counts.get(row.verdict, 0) + 1
+    told = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
+    yield f"{path}: {len(rows)} recorded modules: {told}"
+    if not any(row.compared for row in rows):
+        yield f"{path}: nothing was compared"
+
+
+def as_json(rows: Sequence[Row]) -> str:
+    """All rows with their reports."""
+    content: list[dict[str, Any]] = [
+        {
+            "module": row.name,
+            "verdict": row.verdict,
+            "ok": row.ok,
+            "compared": row.compared,
+            "detail": row.detail,
+            "report": json.loads(row.report.to_json()) if row.report else None,
+        }
+        for row in rows
+    ]
+    ok = all(row.ok for row in rows) and any(row.compared for row in rows)
+    return json.dumps({"schema": 1, "ok": ok, "modules": content}, indent=1)
