@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 import jax
@@ -54,27 +54,28 @@ def remat(
         )
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
     positions = _positions(static_argnums, counts_self)
-    checkpoint = functools.partial(
-        jax.checkpoint, static_argnums=positions, prevent_cse=prevent_cse, policy=policy
-    )
+    given = {"static_argnums": positions, "prevent_cse": prevent_cse, "policy": policy}
     if inspect.isfunction(target):
-        return cast(T, _rematerialized(target, checkpoint))
+        return cast(T, _rematerialized(target, given))
     if not (isinstance(target, type) and issubclass(target, nnx.Module)):
         raise TypeError(f"expected remat to get an nnx.Module class, found {target!r}")
     # Only ``target``'s own call is wrapped, so the wrapped function never calls itself.
-    __call__ = _rematerialized(target.__call__, checkpoint)
+    __call__ = _rematerialized(target.__call__, given)
     prefix = "Checkpoint" if counts_self else "Core_remat_static"
     body = {"__call__": __call__, "__module__": target.__module__, "__doc__": target.__doc__}
     return cast(T, type(prefix + target.__name__, (target,), body))
 
 
-def _rematerialized(
-    function: Callable[..., Any], checkpoint: Callable[..., Any]
-) -> Callable[..., Any]:
-    """``function(module, ...)`` as a pure function of the module's variables, checkpointed."""
+def _rematerialized(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
+    """``function(module, ...)`` as a pure function of the module's variables, checkpointed.
+
+    With further modules among the arguments it is ``nnx.remat``, which follows them all.
+    """
 
     @functools.wraps(function)
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+        if any(map(_is_module, jax.tree.leaves((args, kwargs), is_leaf=_is_module))):
+            return nnx.remat(function, **options)(module, *args, **kwargs)
         parts = take_apart(module)
         streams = parts.random_state()  # closed over: those not drawn from leave no trace
 
@@ -84,11 +85,15 @@ def _rematerialized(
             outputs = function(copy, *args, **kwargs)
             return outputs, parts.changed(copy, given)
 
-        outputs, changed = checkpoint(pure)(parts.values(), *args, **kwargs)
+        outputs, changed = jax.checkpoint(pure, **options)(parts.values(), *args, **kwargs)
         parts.put_back(changed)
         return outputs
 
     return call
+
+
+def _is_module(value: Any) -> bool:
+    return isinstance(value, nnx.Module)
 
 
 def _positions(static_argnums: int | Sequence[int], counts_self: bool) -> tuple[int, ...]:

@@ -165,3 +165,17 @@ def test_what_is_no_module_class_is_refused(target: Any) -> None:
 def test_positions_before_the_first_argument_are_refused(position: int, counts_self: bool) -> None:
     with pytest.raises(ValueError, match="static_argnums"):
         remat(Block, static_argnums=position, counts_self=counts_self)
+
+
+def test_a_function_of_two_modules_updates_both() -> None:
+    @remat
+    def step(first: Any, second: Any, x: Any) -> Any:
+        first.steps.set_value(first.steps[...] + 1)
+        second.steps.set_value(second.steps[...] + 2)
+        return second(first(x, True), False)
+
+    first, second = Block(rngs=nnx.Rngs(0)), Block(rngs=nnx.Rngs(1))
+    x = jnp.ones((2, 8))
+    expected = second(first(x, True), False)
+    assert bool((step(first, second, x) == expected).all())
+    assert (float(first.steps[...]), float(second.steps[...])) == (1, 2)

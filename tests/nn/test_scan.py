@@ -418,3 +418,18 @@ def test_what_is_sown_inside_arrives_with_its_values(sown: dict[str, int], remat
     for one, other in zip(jax.tree.leaves(old), jax.tree.leaves(new), strict=True):
         assert one.shape == other.shape
         assert bool((one == other).all())
+
+
+@pytest.mark.parametrize("options", [OVER_LAYERS, TIME], ids=["layers", "time"])
+def test_rematerialised_methods_inside_return_no_parameters(options: dict[str, Any]) -> None:
+    class Cell(Block):
+        @nnm.remat
+        def __call__(self, x: Any, _: Any) -> Any:
+            return super().__call__(x, None)
+
+    scanned = nnm.scan(Cell, **options)(4, in_features=4, rngs=nnx.Rngs(0))
+    plain = nnm.scan(Block, **options)(4, in_features=4, rngs=nnx.Rngs(0))
+    kernel = scanned.Dense_0.kernel.get_value()
+    for one, other in zip(scanned(array(2, 4), None), plain(array(2, 4), None), strict=True):
+        assert bool((one == other).all())
+    assert scanned.Dense_0.kernel.get_value() is kernel

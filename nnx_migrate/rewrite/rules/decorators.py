@@ -1,6 +1,6 @@
 """Linen decorators of methods, whole: ``@nn.compact``, ``@nn.remat``, ``@partial(nn.scan, ...)``.
 
-``@nn.compact`` and ``@nn.nowrap`` go away. ``@nn.remat`` becomes ``@nnx.remat`` (both count ``self``
+``@nn.compact`` and ``@nn.nowrap`` go away. ``@nn.remat`` becomes ``@nnm.remat`` (both count ``self``
 in ``static_argnums``). ``@partial(nn.scan, variable_broadcast="params", in_axes=1, ...)`` becomes
 ``@partial(nnm.scan_method, ...)``: the same loop over the same axes, the same program as text.
 
@@ -48,9 +48,9 @@ def _remat(decorator: ast.Call, given: Mapping[str, ast.expr], render: Render) -
         if name in _REMAT_KEPT:
             continue
         if name not in _REMAT_DEFAULTS or not is_literal(value, _REMAT_DEFAULTS[name]):
-            return Refusal(f"remat with {name}=", "wrap the method in nnx.remat by hand", value)
+            return Refusal(f"remat with {name}=", "wrap the method in nnm.remat by hand", value)
     kept = {name: value for name, value in given.items() if name in _REMAT_KEPT}
-    return Code(_partial(decorator, "nnx.remat", kept, render), frozenset({"nnx"}))
+    return Code(_partial(decorator, "nnm.remat", kept, render), frozenset({"nnm"}))
 
 
 def _scan(decorator: ast.Call, given: Mapping[str, ast.expr], render: Render) -> Code | Refusal:

@@ -1,10 +1,10 @@
 """remat / checkpoint of a module class: recompute its call in the backward pass.
 
 ``nn.remat(Block, static_argnums=(2,), policy=p)`` becomes ``nnm.remat(Block, ...)``: a subclass whose
-``__call__`` goes through ``nnx.remat``; constructor, parameters and paths are those of ``Block``.
+``__call__`` goes through ``jax.checkpoint``; constructor, parameters and paths are those of ``Block``.
 ``nn.remat`` counts ``self`` in ``static_argnums``, ``flax.linen.partitioning.remat`` does not: the
 latter gets ``counts_self=False``. ``prevent_cse`` and ``policy`` mean the same in both. A function
-that takes the module first is wrapped as it is, and ``@nn.remat`` on a method becomes ``@nnx.remat``.
+that takes the module first is wrapped as it is, and ``@nn.remat`` on a method becomes ``@nnm.remat``.
 
 Refused: lifting filters (``variables=``, ``rngs=``, ``methods=``; everything is lifted here, Linen's
 default), ``concrete=``, lambdas, built-in layers (wrap them in a module), ``partial(nn.remat, ...)``.
@@ -52,7 +52,7 @@ def convert(call: LayerCall) -> Code | Refusal:
         value = arguments.given.get(name)
         if value is not None and not is_literal(value, default):
             return Refusal(
-                f"remat with {name}=", "wrap a function of the module in nnx.remat by hand", value
+                f"remat with {name}=", "wrap a function of the module in nnm.remat by hand", value
             )
     text = call.render(target)
     refusal = _unsupported(target, text)
@@ -82,10 +82,10 @@ def _unsupported(target: ast.expr, text: str) -> Refusal | None:
 def reference(symbol: str, context: Context) -> Code | Refusal:
     """``@nn.remat`` on a method or function of a module; any other bare use is refused."""
     if context is Context.DECORATOR:
-        return Code("nnx.remat", frozenset({"nnx"}))
+        return Code("nnm.remat", frozenset({"nnm"}))
     return Refusal(
         f"{symbol} used as a {context.value}",
-        "call it with a module class, or decorate a method with nnx.remat",
+        "call it with a module class, or decorate a method with nnm.remat",
     )
 
 

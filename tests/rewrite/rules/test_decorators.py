@@ -52,11 +52,11 @@ def carry(text: str) -> Code | Refusal | None:
         ("nn.compact", ""),
         ("nn.nowrap", ""),
         ("nn.module.compact", ""),
-        ("nn.remat", "nnx.remat"),
-        ("nn.checkpoint", "nnx.remat"),
+        ("nn.remat", "nnm.remat"),
+        ("nn.checkpoint", "nnm.remat"),
         (
             "functools.partial(nn.remat, static_argnums=(2,), rngs=True)",
-            "functools.partial(nnx.remat, static_argnums=(2,))",
+            "functools.partial(nnm.remat, static_argnums=(2,))",
         ),
         (
             (

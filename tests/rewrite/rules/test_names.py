@@ -287,7 +287,7 @@ def test_contexts_decide_what_a_name_becomes() -> None:
     assert found("Dense", Context.ANNOTATION) == "nnx.Linear"
     assert found("Variable", Context.ANNOTATION) == "nnx.Variable"
     assert found("compact", Context.DECORATOR) == ""
-    assert found("remat", Context.DECORATOR) == "nnx.remat"
+    assert found("remat", Context.DECORATOR) == "nnm.remat"
 
 
 def test_every_rule_has_documentation_and_an_example() -> None:
