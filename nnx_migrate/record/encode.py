@@ -3,6 +3,7 @@ arrays, and no string that is not in the source code already."""
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import enum
 import functools
@@ -54,7 +55,8 @@ class Encoder:
         return self._compound(value, depth + 1)
 
     def _text(self, value: str) -> Encoded:
-        if self.has_text(value) or hasattr(jax.nn, value) or hasattr(jax.numpy, value):
+        public = hasattr(jax.nn, value) or hasattr(jax.numpy, value)
+        if self.has_text(value) or public or value in _initialiser_texts():
             return {"$": "text", "value": str(value)}
         return {"$": "withheld", "length": len(value)}
 
@@ -130,6 +132,15 @@ class Encoder:
             for name, item in attributes.items()
             if isinstance(item, bool | int | float) and self.has_word(name)
         }
+
+
+@functools.lru_cache
+def _initialiser_texts() -> frozenset[str]:
+    """Strings that jax's own initialisers know (``fan_in``, ``truncated_normal``)."""
+    file = inspect.getsourcefile(jax.nn.initializers.variance_scaling)
+    tree = ast.parse(Path(file).read_text(encoding="utf-8")) if file else ast.parse("")
+    constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
+    return frozenset(one for one in constants if isinstance(one, str) and one.isidentifier())
 
 
 def is_array(value: Any) -> bool:

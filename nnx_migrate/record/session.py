@@ -23,7 +23,7 @@ from flax import linen
 from nnx_migrate.evidence import seen, store
 from nnx_migrate.evidence.values import dimensions, numbers
 from nnx_migrate.record import intercept
-from nnx_migrate.record.encode import Encoder, importable, is_array, module_fields
+from nnx_migrate.record.encode import Encoder, find, importable, is_array, module_fields
 from nnx_migrate.record.intercept import Call, listening
 from nnx_migrate.record.probe import Probing, probe
 from nnx_migrate.record.source_files import SourceFiles, file_of
@@ -93,7 +93,9 @@ class Session:
         file = self.files.file(filename) if filename else None
         if file is None:
             return None
-        return _Class(seen.ClassKey(file.hash, importable(cls.__module__), cls.__qualname__))
+        own = find(file.module, cls.__qualname__) is cls  # a package may present it as its own
+        module = file.module if own else importable(cls.__module__)
+        return _Class(seen.ClassKey(file.hash, module, cls.__qualname__))
 
     def _keep(self, found: _Class, module: linen.Module, name: str, call: Call) -> None:
         bare = module.clone(parent=None, _deep_clone=True, _reset_names=True, name=None)

@@ -57,6 +57,14 @@ class Grown(nn.Module):
         return nn.Dense(7)(x)
 
 
+class Initialised(nn.Module):
+    kernel_init: Any
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3, kernel_init=self.kernel_init)(x)
+
+
 class Residual(nn.Module):
     filters: int
 
@@ -81,7 +89,7 @@ class Scanned(nn.Module):
 PROGRAM = """\
 import os, sys
 import jax, jax.numpy as jnp
-from models import Grown, Mlp, Net, Residual, Scanned
+from models import Grown, Initialised, Mlp, Net, Residual, Scanned
 
 secret = 'hunter2-' + os.environ['TOKEN']
 x = jnp.full((2, 5, 6), 0.123456789)
@@ -89,6 +97,9 @@ model = Net((8, 16), token=secret)
 variables = model.init(jax.random.key(0), x)
 print(model.apply(variables, x).shape)
 Scanned().init(jax.random.key(0), jnp.ones((4, 3)), jnp.ones((4, 7, 5)))
+mode = 'fan' + '_out'
+he = jax.nn.initializers.variance_scaling(2.0, mode, 'uniform')
+Initialised(he).init(jax.random.key(0), jnp.ones((2, 9)))
 Grown(4, 3).init(jax.random.key(0), jnp.ones((2, 9)))
 keys = {'params': jax.random.key(0), 'dropout': jax.random.key(1)}
 image = jnp.ones((2, 8, 8, 3))
@@ -142,7 +153,7 @@ def test_the_program_ran_as_always(done: subprocess.CompletedProcess[str]) -> No
     assert done.returncode == 5
     assert done.stdout == "tracing\ntracing\n(2, 3)\n"
     assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("nnx-migrate: sizes.db: 5 classes, ")
+    assert done.stderr.startswith("nnx-migrate: sizes.db: 6 classes, ")
 
 
 @pytest.mark.parametrize(
@@ -203,6 +214,10 @@ def test_no_value_of_an_array_and_no_string_from_outside_is_stored(
     assert b"0.1234" not in content
     (net,) = recorded(evidence, "Net").instances.values()
     assert net.fields["fields"]["token"] == {"$": "withheld", "length": 13}
+    kernel = recorded(evidence, "Initialised").instances.values()
+    assert [one.fields["fields"]["kernel_init"]["fields"]["mode"] for one in kernel] == [
+        {"$": "text", "value": "fan_out"}
+    ]
     mlp = next(iter(recorded(evidence, "Mlp").instances.values()))
     assert mlp.fields["fields"]["activation"] == {"$": "text", "value": "gelu"}
 
