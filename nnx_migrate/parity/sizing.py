@@ -120,8 +120,7 @@ def _value(
     if size.each is not None:
         paths = {call.path for call in calls if call.class_name == linen_class}
         answers = [_by_scope(size, calls, one, maps) for one in ([path] if path else paths or [()])]
-        same = all(one == answers[0] for one in answers)
-        return answers[0] if same and (answers[0] or not size.optional) else None
+        return answers[0] if all(one == answers[0] for one in answers) else None
     if size.submodule is not None:
         target = (path or ()) + tuple(size.submodule.replace("/", ".").split("."))
         own, exact = [call for call in calls if call.path == target], True

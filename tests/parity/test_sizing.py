@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from nnx_migrate.model import ClassMap, SizeArgument
 from nnx_migrate.parity.calls import Call
 from nnx_migrate.parity.migration_map import class_map_of
@@ -71,15 +69,6 @@ def test_a_dict_of_dicts_holds_what_each_submodule_needs() -> None:
 def test_the_dict_of_one_submodule_holds_its_submodules() -> None:
     size = SizeArgument("in_features_of", submodule="Block_0", each="in_features")
     assert found(size, block=entry(BLOCK))["in_features_of"] == {"Dense_0": 7, "Dense_1": 9}
-
-
-@pytest.mark.parametrize(("optional", "expected"), [(True, {}), (False, {"in_features_of": {}})])
-def test_an_optional_dict_without_entries_is_left_out(
-    optional: bool, expected: dict[str, Any]
-) -> None:
-    size = SizeArgument("in_features_of", submodule="gone", each="in_features", optional=optional)
-    maps = {OUTER: entry(OUTER, size)}
-    assert sizes_for(outer, (), maps[OUTER], CALLS, (), OUTER, maps)[0] == expected
 
 
 def test_a_class_that_its_package_presents_as_its_own_is_found() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
@@ -50,6 +51,7 @@ class Builder:
         if site is not None and site.symbol in self.context.new_arguments:
             child = self.context.new_arguments.get(site.symbol or "", ())
             passed = {site.sizes.get(one.name) for one in child if one.optional}
+            passed |= {text.partition(" or {}).get(")[0][1:] for text in site.sizes.values()}
         needed = sorted((_names(text) & self.optional) - passed)
         return " and ".join(f"{name} is not None" for name in needed) or None
 
@@ -153,13 +155,16 @@ class Builder:
         return plain
 
 
+_NAME = re.compile(rf"\b{SCOPE_NAME}\b")
+
+
 def asks_its_name(site: Site) -> bool:
     """Whether a size of the submodule is looked up under its scope name."""
-    return any(f"[{SCOPE_NAME}]" in text for text in site.sizes.values())
+    return any(SCOPE_NAME in _names(text) for text in site.sizes.values())
 
 
 def _looked_up(site: Site, name: str) -> Site:
-    sizes = {key: text.replace(f"[{SCOPE_NAME}]", f"[{name}]") for key, text in site.sizes.items()}
+    sizes = {key: _NAME.sub(lambda _: name, text) for key, text in site.sizes.items()}
     return replace(site, sizes=sizes)
 
 

@@ -82,14 +82,14 @@ def _layer_sizes(study: Study, module: Submodule, uses: list[Use]) -> dict[str, 
         elif axes is None:
             study.problems.append((module.call, "the axes of this layer are not known here"))
         else:
-            whole = SizeArgument("input_shape", axis=None)
-            shape = _text(study, module, "input_shape", None, conditional, whole)
+            shape = _text(study, module, "input_shape", None, conditional, _WHOLE)
             parts = ", ".join(f"{shape}[{axis}]" for axis in axes)
             sizes[key] = parts if len(axes) == 1 else f"({parts})"
     return {key: text for key, text in sizes.items() if text}
 
 
 # Sizes of built-in layers that are not the last axis of their first argument.
+_WHOLE = SizeArgument("input_shape", axis=None)
 _NOT_FIRST = {
     "in_shape": SizeArgument("in_shape", axis=None),
     "in_kv_features": SizeArgument("in_kv_features", argument="inputs_k"),
@@ -176,4 +176,9 @@ def _size_by_name(study: Study, key: str, argument: SizeArgument | None, conditi
     known = study.opaque.get(name)
     optional = conditional and (known is None or known.optional)
     study.opaque[name] = SizeArgument(name, axis=axis, each=key, optional=optional)
+    if argument is not None and argument not in (
+        *_NOT_FIRST.values(),
+        _WHOLE,
+    ):  # a class may leave out what needs the size
+        return f"({name} or {{}}).get({SCOPE_NAME})"
     return f"{name}[{SCOPE_NAME}]"

@@ -115,6 +115,6 @@ class Outer(nn.Module):
     result = rewrite_source(source)
     assert {one.outcome for one in result.classes} == {Outcome.REWRITTEN}
     assert "in_features_of_of: dict[str, dict[str, int]]," in result.code
-    assert "in_features_of=in_features_of_of[scope_name]" in result.code
+    assert "in_features_of=(in_features_of_of or {}).get(scope_name)" in result.code
     assert "last_in_features_of: dict[str, int]," in result.code
     assert "in_features_of=last_in_features_of" in result.code
