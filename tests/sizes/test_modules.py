@@ -89,3 +89,28 @@ def test_starred_arguments_hide_the_size() -> None:
 def test_a_class_built_in_a_function_outside_is_a_problem() -> None:
     text = BLOCK + "def make(x):\n    return Block(3)(x)\n" + compact("return make(x)")
     assert problems(sizes_of(text)) == ["a function outside the class builds Block for it"]
+
+
+def test_a_class_that_needs_other_sizes_than_layers_cannot_be_one_of_several() -> None:
+    source = """
+class Cross(nn.Module):
+    @nn.compact
+    def __call__(self, x, y):
+        return nn.Dense(4)(x) + nn.Dense(4)(y)
+
+class Other(nn.Module):
+    @nn.compact
+    def __call__(self, x, y):
+        return nn.Dense(5)(x)
+
+class Model(nn.Module):
+    other: bool = False
+
+    @nn.compact
+    def __call__(self, x, y):
+        cls = Other if self.other else Cross
+        return cls()(x, y)
+"""
+    assert [text for _, text in sizes_of(source).problems] == [
+        "one of the classes built here needs x_features, which layers do not"
+    ]

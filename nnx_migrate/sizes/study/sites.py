@@ -38,9 +38,21 @@ def site_of(study: Study, module: Submodule | Instance) -> Site:
     sizes = {} if not uses or sizeless else _layer_sizes(study, module, uses)
     if not uses and kind is not SiteKind.FACTORY:
         sizes = _unseen(study, module)
+    for unlike in filter(None, (_unlike_a_layer(study, one) for one in options)):
+        text = f"one of the classes built here needs {unlike}, which layers do not"
+        study.problems.append((module.call, text))
     variable = out_variable(module.call) if options else None
     name = class_name(module) or None
     return Site(module.call, kind, module.symbol or None, sizes, variable, reached(uses), name)
+
+
+def _unlike_a_layer(study: Study, option: Submodule | Instance) -> str | None:
+    """A size argument of a class that only run time chooses, beside the one every layer takes."""
+    if not isinstance(option, Instance):
+        return None
+    child = study.sizes_of(option.info.name)
+    names = [one.name for one in child.new_arguments if not one.optional]
+    return next((name for name in names if name != "in_features"), None)
 
 
 def _takes_size(study: Study, option: Submodule | Instance) -> bool:
