@@ -98,7 +98,8 @@ def apply(
       values: collection -> path -> array. Variables the model does not have are ignored. A variable
         other than a parameter may be missing in a mutable collection: it starts as in ``model``.
       rngs: a key, or keys by stream. Streams of dropout and the like draw Linen's own keys, so
-        that masks are Linen's; streams inside stacked (scanned) modules draw others.
+        that masks are Linen's, inside ``nnm.scan`` and ``nnm.vmap`` too; in other loops over
+        layers they are others.
       method: a method by name, the bound method of any instance, or a function of the module.
       mutable: which collections the call may change: bool, name, names or ``DenyList``.
 
@@ -301,14 +302,23 @@ class _LinenStream(nnx.RngStream):
     def __init__(self, key: Any, *, tag: str, path: Path = ()) -> None:
         super().__init__(key, tag=tag)
         self.path = path
+        self.tally = _Tally()
 
     def __call__(self) -> jax.Array:
+        self.tally.draws += 1
         count = self.count[...]
         self.count[...] += 1
         folds = jnp.asarray(_folds(self.path))
         key = jax.random.fold_in(self.key[...], folds[jnp.minimum(count, _DRAWS - 1)])
         later = jax.random.fold_in(key, count)
         return jnp.where(count < _DRAWS - 1, key, later)
+
+
+class _Tally:
+    """How many draws were traced, of a stream and all its copies: Linen counts these."""
+
+    def __init__(self) -> None:
+        self.draws = 0
 
 
 class _MissingStream(nnx.RngStream):

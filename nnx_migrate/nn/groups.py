@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.core.scope import in_filter
 
-from .lifted import CAPTURES, Parts, Values
+from .lifted import CAPTURES, Parts, Stream, Values
 from .stacking import Stacking
 from .variables import collection_of
 
@@ -27,6 +27,8 @@ class Groups:
       keys: keys that every step has its own of, before they are split.
       counts: counts of streams; every call of the module starts them anew below a key of its own.
       drawn: those of ``counts`` that the body advanced.
+      tallied: streams that draw Linen's keys (of :func:`nnx_migrate.nn.apply`), with the number of
+        draws traced before: their counts go on inside, as Linen's do over every trace of a body.
     """
 
     stacked: dict[int, int] = field(default_factory=dict)
@@ -36,6 +38,7 @@ class Groups:
     keys: Values = field(default_factory=dict)
     counts: list[int] = field(default_factory=list)
     drawn: list[int] = field(default_factory=list)
+    tallied: list[tuple[Stream, int]] = field(default_factory=list)
 
     def split_keys(self, length: int) -> Values:
         """The keys of all steps."""
@@ -57,9 +60,19 @@ class Groups:
 
     def advance(self, parts: Parts) -> None:
         """Let the next call draw other keys from the streams that the body drew from."""
-        for index in self.drawn:
+        self.skip_traced(parts)
+        tallied = {stream.count for stream, _ in self.tallied}
+        for index in tallied:
+            parts.variables[index].set_value(self.constants[index])
+        for index in set(self.drawn) - tallied:
             count = parts.variables[index]
             count.set_value(count[...] + 1)
+
+    def skip_traced(self, parts: Parts) -> None:
+        """Let streams of Linen's keys go on after all draws that were traced so far."""
+        for stream, before in self.tallied:
+            traced = stream.node.tally.draws - before
+            self.constants[stream.count] = parts.variables[stream.count][...] + traced
 
 
 def groups_of(parts: Parts, stacking: Stacking, shared: Any, carried: Any = False) -> Groups:
@@ -93,8 +106,11 @@ def groups_of(parts: Parts, stacking: Stacking, shared: Any, carried: Any = Fals
             )
     for stream in parts.streams:
         key, count = parts.variables[stream.key], parts.variables[stream.count]
-        own = jax.random.fold_in(key[...], count[...])
+        is_tallied = hasattr(stream.node, "tally")
+        if is_tallied:
+            found.tallied.append((stream, stream.node.tally.draws))
+        own = key[...] if is_tallied else jax.random.fold_in(key[...], count[...])
         (found.keys if stacking.is_split(stream.name) else found.constants)[stream.key] = own
-        found.constants[stream.count] = jnp.zeros_like(count[...])
+        found.constants[stream.count] = count[...] if is_tallied else jnp.zeros_like(count[...])
         found.counts.append(stream.count)
     return found

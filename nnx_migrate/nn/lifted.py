@@ -28,6 +28,7 @@ class Stream:
     """A random stream of a module: where its key and its count stand among the variables."""
 
     name: str  # of the Linen stream
+    node: Any
     key: int
     count: int
 
@@ -110,7 +111,7 @@ def take_apart(module: nnx.Module) -> Parts:
         if isinstance(node, nnx.RngStream):
             key, count = places.get((*path, "key")), places.get((*path, "count"))
             if key is not None and count is not None:
-                streams.append(Stream(_stream_name(module, path, node), key, count))
+                streams.append(Stream(_stream_name(module, path, node), node, key, count))
     return Parts(graphdef, paths, tuple(one for _, one in flat), tuple(streams))
 
 

@@ -144,6 +144,10 @@ class Loop:
             return (handed, carry), (ys, {i: changed[i] for i in layer if i in changed})
 
         start = {i: values[i] for i in groups.carried}
+        if groups.tallied and self.stacking.traces > 1:  # Linen runs the body once before
+            first = jax.tree.map(lambda x: x[0], (layers, keys, moved))
+            jax.eval_shape(step, (start, carry), first)
+            groups.skip_traced(parts)
         (handed, carry), (ys, changed) = jax.lax.scan(
             step, (start, carry), (layers, keys, moved), length=length, **self.options
         )

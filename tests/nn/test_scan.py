@@ -433,3 +433,67 @@ def test_rematerialised_methods_inside_return_no_parameters(options: dict[str, A
     for one, other in zip(scanned(array(2, 4), None), plain(array(2, 4), None), strict=True):
         assert bool((one == other).all())
     assert scanned.Dense_0.kernel.get_value() is kernel
+
+
+class LinenDrop(linen.Module):
+    @linen.compact
+    def __call__(self, x: Any, _: Any) -> Any:
+        drop = linen.Dropout(0.5, deterministic=False, name="drop")
+        x = drop(x + 1) + linen.Dropout(0.3, deterministic=False, name="more")(x)
+        return x, drop(x)
+
+
+class Drop(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.drop = nnm.Dropout(0.5, deterministic=False, rngs=rngs)
+        self.more = nnm.Dropout(0.3, deterministic=False, rngs=rngs)
+
+    def __call__(self, x: Any, _: Any) -> Any:
+        x = self.drop(x + 1) + self.more(x)
+        return x, self.drop(x)
+
+
+@pytest.mark.parametrize(
+    ("split", "nested", "remat"),
+    [(True, False, False), (False, False, True), (True, True, True), (False, True, False)],
+)
+def test_the_same_seed_gives_linens_masks(split: bool, nested: bool, remat: bool) -> None:
+    options = {"split_rngs": {"dropout": split}, "length": L}
+
+    class LinenModel(linen.Module):
+        @linen.compact
+        def __call__(self, x: Any, _: Any = None) -> Any:
+            block = linen.remat(LinenDrop) if remat else LinenDrop
+            layers = linen.scan(block, **options)(name="layers")
+            x, first = layers(x, None)
+            x, second = layers(x, None)
+            return x, (first, second)
+
+    class Model(nnx.Module):
+        def __init__(self, *, rngs: nnx.Rngs) -> None:
+            self.layers = nnm.scan(nnm.remat(Drop) if remat else Drop, **options)(rngs=rngs)
+
+        def __call__(self, x: Any, _: Any = None) -> Any:
+            x, first = self.layers(x, None)
+            x, second = self.layers(x, None)
+            return x, (first, second)
+
+    class LinenOuter(linen.Module):
+        @linen.compact
+        def __call__(self, x: Any) -> Any:
+            return linen.scan(LinenModel, **options)(name="outer")(x, None)
+
+    class Outer(nnx.Module):
+        def __init__(self, *, rngs: nnx.Rngs) -> None:
+            self.outer = nnm.scan(Model, **options)(rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            return self.outer(x, None)
+
+    module, native = (LinenOuter(), Outer) if nested else (LinenModel(), Model)
+    x, keys = array(4, 8), {"dropout": jax.random.key(5)}
+    old = module.apply({}, x, rngs=keys)
+    new = nnm.apply(native(rngs=nnx.Rngs(0)), {}, x, rngs=keys)
+    for one, other in zip(jax.tree.leaves(old), jax.tree.leaves(new), strict=True):
+        assert bool((one == other).all())
+        assert bool((one == 0).any())
