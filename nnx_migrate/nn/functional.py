@@ -98,7 +98,7 @@ def apply(
       values: collection -> path -> array. Variables the model does not have are ignored. A variable
         other than a parameter may be missing in a mutable collection: it starts as in ``model``.
       rngs: a key, or keys by stream. Streams of dropout and the like draw Linen's own keys, so
-        that masks are Linen's, inside ``nnm.scan`` and ``nnm.vmap`` too; in other loops over
+        that masks are Linen's, inside ``nnm.scan`` too; in other loops over
         layers they are others.
       method: a method by name, the bound method of any instance, or a function of the module.
       mutable: which collections the call may change: bool, name, names or ``DenyList``.
