@@ -39,10 +39,14 @@ def parity(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-def test_deepseek_is_the_same_model_on_eight_devices(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("layers", "parameters"), [("stacked", 27), ("alone", 41)])
+def test_deepseek_is_the_same_model_on_eight_devices(
+    tmp_path: Path, layers: str, parameters: int
+) -> None:
     report = tmp_path / "report.json"
-    words = ["model=deepseek", "mesh=fsdp:4,expert:2", "steps=2", f"report={report}"]
-    done = parity(*words)
+    scan_layers = "true" if layers == "stacked" else "false"
+    words = ["model=deepseek", "mesh=fsdp:4,expert:2", "steps=2", f"scan_layers={scan_layers}"]
+    done = parity(*words, f"report={report}")
     assert done.returncode == 0, done.stdout + done.stderr
     document = json.loads(report.read_text())
     checks = {check["name"]: check for check in document["checks"]}
@@ -54,8 +58,9 @@ def test_deepseek_is_the_same_model_on_eight_devices(tmp_path: Path) -> None:
         "deepseek2-16b (size=tiny)",
         sys.version.split()[0],
     )
-    # 41 parameters, two moments of each, and the optimizer's count
-    assert checks["specs"]["leaves"] == checks["specs_after_step"]["leaves"] == 124
+    # the parameters, two moments of each, and the optimizer's count
+    leaves = 3 * parameters + 1
+    assert checks["specs"]["leaves"] == checks["specs_after_step"]["leaves"] == leaves
     assert not any("without logical" in line for line in checks["specs"]["details"])
     first, second, *_ = done.stdout.splitlines()
     assert first.startswith("deepseek2-16b size=tiny rules=default mesh=fsdp:4,expert:2: equal_by")
@@ -74,7 +79,7 @@ def test_deepseek3_routes_by_biased_sigmoids_in_groups() -> None:
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("mesh=fsdp:3",), ("mesh: axis 0 of params/decoder/dense_layers_0/mlp/wi_0/kernel has size "
+        (("mesh=fsdp:3",), ("mesh: axis 0 of params/decoder/dense_layers/mlp/wi_0/kernel has size "
          "64, which fsdp:3 do not divide")),
         (("mesh=fsdp:8", "batch_size=4"),
          "mesh: axis 0 of the batch has size 4, which fsdp:8 do not divide"),
