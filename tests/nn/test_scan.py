@@ -148,7 +148,9 @@ AXES = [
 
 
 @pytest.mark.parametrize("stacked", [False, True])
-@pytest.mark.parametrize("axes", AXES, ids=str)
+@pytest.mark.parametrize(
+    "axes", AXES, ids=["shared argument", "outputs at two axes", "from the end", "reversed"]
+)
 def test_inputs_and_outputs_have_their_axes(axes: dict[str, Any], stacked: bool) -> None:
     lifted = {"variable_axes": {"params": 0}, "split_rngs": {"params": True}, "length": 6}
     shared = {"variable_broadcast": "params", "split_rngs": {"params": False}}

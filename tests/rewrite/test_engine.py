@@ -197,8 +197,8 @@ def test_recursion_is_refused() -> None:
     ("before", "body"),
     [
         ("import other\n", "other.Block(3)(x)"),
-        ("def make(w):\n    return nn.Dense(w)\n", "make(3)(x)"),
-        ("def make(w):\n    return Layer()\n", "make(3)(x)"),
+        ("def make(x, w):\n    return nn.Dense(w)(x)\n", "make(x, 3)"),
+        ("def make(x):\n    return Layer()(x)\n", "make(x)"),
         ("import jax\n", "jax.vmap(lambda y: Layer()(y))(x)"),
         ("", "self.block(3)(x)"),
         ("", "(self.block or Layer)(3)(x)"),
