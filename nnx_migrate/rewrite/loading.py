@@ -100,11 +100,16 @@ def _relative(path: Path, base: Path) -> str:
 # A class that may be a Linen module, by the look of its bases, and a whole import statement.
 _MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)
 _FLAX_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+flax\b", re.MULTILINE)
+_DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
+_FUNCTION = re.compile(r"^def (\w+)", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
 
 
 def _relevant(sources: list[SourceText]) -> Iterable[SourceText]:
-    """Files that name Flax, and those that import a class or module of such a file."""
+    """Files that name Flax, those that import a class or module of such a file, and its decorators.
+
+    A decorator is looked for where a function of its name is defined or handed on by a package.
+    """
     if len(sources) <= _ALL:
         return sources
     chosen = [source for source in sources if "flax" in source.text]
@@ -112,7 +117,14 @@ def _relevant(sources: list[SourceText]) -> Iterable[SourceText]:
     linen = [source for source in chosen if _FLAX_IMPORT.search(source.text)]
     words = {name for source in linen for name in _MODULE_CLASS.findall(source.text)}
     words |= {source.path.stem for source in linen if _MODULE_CLASS.search(source.text)}
-    return [*chosen, *(source for source in rest if words & _imported(source.text))]
+    decorators = {name for source in linen for name in _DECORATOR.findall(source.text)}
+    return [*chosen, *(source for source in rest if _is_needed(source, words, decorators))]
+
+
+def _is_needed(source: SourceText, words: set[str], decorators: set[str]) -> bool:
+    imported = _imported(source.text)
+    hands_on = source.path.name == "__init__.py" and decorators & imported
+    return bool(words & imported or hands_on or decorators & set(_FUNCTION.findall(source.text)))
 
 
 def _imported(text: str) -> set[str]:

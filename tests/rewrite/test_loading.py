@@ -1,0 +1,34 @@
+"""Which files of a large project are read for their code."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnx_migrate.rewrite import loading
+from tests.rewrite.projects import LINEN, dense, outcomes, rewrite
+
+MARK = "def marked(cls):\n    cls.mark = 1\n    return cls\n"
+
+
+@pytest.fixture(autouse=True)
+def every_project_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loading, "_ALL", 0)
+
+
+def test_a_decorator_is_found_in_a_file_without_a_word_of_flax() -> None:
+    files = {"marks.py": MARK, "m.py": "import marks\n" + LINEN + "@marks.marked\n" + dense("A")}
+    assert outcomes(rewrite(files)) == {"m.A": "rewritten"}
+
+
+def test_a_decorator_is_found_behind_a_package_that_hands_it_on() -> None:
+    files = {
+        "tools/__init__.py": "from .marks import marked\n",
+        "tools/marks.py": MARK,
+        "m.py": "from tools import marked\n" + LINEN + "@marked\n" + dense("A"),
+    }
+    assert outcomes(rewrite(files)) == {"m.A": "rewritten"}
+
+
+def test_a_decorator_of_another_package_keeps_the_class_linen() -> None:
+    files = {"marks.py": MARK, "m.py": "import other\n" + LINEN + "@other.thing\n" + dense("A")}
+    assert outcomes(rewrite(files)) == {"m.A": "refused"}
