@@ -22,7 +22,7 @@ from nnx_migrate.parity.case import (
     replicate,
     surroundings,
 )
-from nnx_migrate.parity.linen_training import begin_linen
+from nnx_migrate.parity.linen_training import begin_linen, unboxed
 from nnx_migrate.parity.measure import (
     FORWARD,
     Measured,
@@ -74,7 +74,7 @@ def _evaluate(
     treedefs: list[Any] = []
 
     def build() -> Variables:
-        leaves, treedef = named_leaves(meta.unbox(init()))
+        leaves, treedef = named_leaves(unboxed(init()))
         treedefs.append(treedef)
         return leaves
 

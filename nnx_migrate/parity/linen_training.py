@@ -45,7 +45,7 @@ def begin_linen(
         "opt_state": jax.eval_shape(optimizer.init, boxed["params"]),
     }
     shardings = _shardings(case, abstract, mesh)
-    treedef = jax.tree.structure(jax.tree.map(_content, boxed, is_leaf=_is_box))
+    treedef = jax.tree.structure(unboxed(boxed))
     values = jax.tree.unflatten(treedef, list(variables.values()))
     if shardings is None:
         state = {"variables": values, "opt_state": optimizer.init(values["params"])}
@@ -95,9 +95,15 @@ def _is_box(leaf: Any) -> bool:
     return isinstance(leaf, meta.Partitioned)
 
 
-def _content(leaf: Any) -> Any:
-    """What a box holds; ``unbox`` would constrain it, which an abstract array does not take."""
-    return leaf.value if _is_box(leaf) else leaf
+def unboxed(tree: Any) -> Any:
+    """The variables without their boxes, and without the constraints that ``meta.unbox`` adds.
+
+    Under a mesh these would have XLA split the initialisers, which on some versions moves single
+    elements by a unit in the last place; abstract arrays do not take them at all.
+    """
+    return jax.tree.map(
+        lambda leaf: leaf.value if _is_box(leaf) else meta.unbox(leaf), tree, is_leaf=_is_box
+    )
 
 
 def _step(case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments) -> Any:
