@@ -110,9 +110,10 @@ def is_declared_only(statement: ast.AnnAssign) -> bool:
     """Whether ``x: T = field(init=False)`` without a default names an attribute for later."""
     match statement.value:
         case ast.Call(func=ast.Name(id="field") | ast.Attribute(attr="field"), keywords=keywords):
-            return [(one.arg, getattr(one.value, "value", None)) for one in keywords] == [
-                ("init", False)
-            ]
+            given = {one.arg: one.value for one in keywords}
+            init = given.get("init")
+            is_set_later = isinstance(init, ast.Constant) and init.value is False
+            return is_set_later and not given.keys() & {"default", "default_factory", None}
     return False
 
 

@@ -10,7 +10,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.dependence import dependence_in
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.sizes.result import SiteKind
-from nnx_migrate.source.classes import ClassInfo, Field
+from nnx_migrate.source.classes import ClassInfo
 
 RULE = "class"
 _SPECIAL = ("__init__", "__getattr__", "__setattr__")
@@ -85,7 +85,7 @@ def _check_names(
     cls: ClassInfo, items: Mapping[int, Item], compact: ast.FunctionDef | None
 ) -> None:
     """Linen keeps variables apart from Python attributes; NNX does not."""
-    fields = {one.name for one in cls.fields if not _is_declared_only(one)}
+    fields = {one.name for one in cls.fields}
     methods = {name for one in cls.mro for name in one.methods}
     check_automatic(items, fields | methods, compact)
     for item in items.values():
@@ -99,14 +99,3 @@ def _check_names(
             f"rename the {kind.partition(' ')[2]}",
             "names",
         )
-
-
-def _is_declared_only(one: Field) -> bool:
-    """``embedding: Array = field(init=False)``: setup assigns it, no argument does."""
-    options = one.default.keywords if isinstance(one.default, ast.Call) else []
-    return any(
-        option.arg == "init"
-        and isinstance(option.value, ast.Constant)
-        and option.value.value is False
-        for option in options
-    )
