@@ -25,6 +25,7 @@ from nnx_migrate.source.project import Project, Scope
 
 RULE = "class"
 Edits = dict[int, str | Callable[[Renderer], str]]
+_TYPE_QUESTIONS = (("isinstance",), ("issubclass",))
 _Resolve = Callable[[ast.expr], str | None]
 _Convert = Callable[[ast.Call, Callable[[ast.AST], str], _Resolve], Code | Refusal | None]
 
@@ -159,12 +160,20 @@ def name_edits(
       remarks: takes the imports and remarks of the rules.
     """
     edits, inside = _whole_edits(project, cls, handled, remarks)
+    asked = _asked_types(cls)
     for reference in references(project, cls):
         if not is_linen(reference.symbol) or id(reference.node) in inside:
             continue
         call = reference.call
         if id(reference.node) in handled or (call is not None and id(call) in handled):
             continue
+        if call is None and id(reference.node) in asked and is_layer(reference.symbol):
+            raise Refused(
+                reference.node,
+                f"isinstance asks for {reference.symbol}, which is no one class in NNX",
+                "ask for something the class says itself, a field or its own class",
+                RULE,
+            )
         if call is None:
             found = name_rule(reference.symbol, reference.context)
             edits[id(reference.node)] = remarks.take(found, reference.node)
@@ -182,6 +191,17 @@ def name_edits(
         else:
             edits[id(call)] = _call_edit(call, reference.symbol, remarks)
     return edits
+
+
+def _asked_types(cls: ClassInfo) -> set[int]:
+    """Ids of what ``isinstance`` and ``issubclass`` are asked for, also inside a tuple or union."""
+    return {
+        id(inner)
+        for node in ast.walk(cls.node)
+        if isinstance(node, ast.Call) and dotted(node.func) in _TYPE_QUESTIONS
+        for argument in node.args[1:2]
+        for inner in ast.walk(argument)
+    }
 
 
 def _whole_edits(

@@ -209,3 +209,17 @@ def test_a_match_in_setup_builds_what_its_case_says(kind: str, held: set[str]) -
         model = module.M(kind=kind, in_features=5, rngs=nnx.Rngs(0))
         assert {name for name, _ in nnx.iter_children(model)} == held
         assert model(jnp.ones((2, 5))).shape == (2, 3 if kind == "a" else 5)
+
+
+@pytest.mark.parametrize("asked", ["nn.Dropout", "(nn.Dropout, nn.Dense)", "nn.Dropout | nn.Dense"])
+def test_asking_for_the_class_of_a_layer_is_refused(asked: str) -> None:
+    found = refusal(
+        "class M(nn.Module):\n"
+        "  def setup(self):\n"
+        "    self.layers = [nn.Dense(2), nn.Dropout(0.1)]\n\n"
+        "  def __call__(self, x):\n"
+        "    for layer in self.layers:\n"
+        f"      x = layer(x, True) if isinstance(layer, {asked}) else layer(x)\n"
+        "    return x\n"
+    )
+    assert "isinstance asks for flax.linen.Dropout" in found.reason
