@@ -25,6 +25,8 @@ from nnx_migrate.source.project import Project, Scope
 
 RULE = "class"
 Edits = dict[int, str | Callable[[Renderer], str]]
+# Layers that every rewritten module builds as one and the same class.
+_ONE_CLASS = {"flax.linen.Dropout": "nnm.Dropout"}
 _TYPE_QUESTIONS = (("isinstance",), ("issubclass",))
 _Resolve = Callable[[ast.expr], str | None]
 _Convert = Callable[[ast.Call, Callable[[ast.AST], str], _Resolve], Code | Refusal | None]
@@ -166,6 +168,10 @@ def name_edits(
             continue
         call = reference.call
         if id(reference.node) in handled or (call is not None and id(call) in handled):
+            continue
+        if id(reference.node) in asked and reference.symbol in _ONE_CLASS:
+            edits[id(reference.node)] = _ONE_CLASS[reference.symbol]
+            remarks.imports.add("nnm")
             continue
         if call is None and id(reference.node) in asked and is_layer(reference.symbol):
             raise Refused(

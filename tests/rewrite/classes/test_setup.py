@@ -211,15 +211,27 @@ def test_a_match_in_setup_builds_what_its_case_says(kind: str, held: set[str]) -
         assert model(jnp.ones((2, 5))).shape == (2, 3 if kind == "a" else 5)
 
 
-@pytest.mark.parametrize("asked", ["nn.Dropout", "(nn.Dropout, nn.Dense)", "nn.Dropout | nn.Dense"])
-def test_asking_for_the_class_of_a_layer_is_refused(asked: str) -> None:
-    found = refusal(
-        "class M(nn.Module):\n"
-        "  def setup(self):\n"
-        "    self.layers = [nn.Dense(2), nn.Dropout(0.1)]\n\n"
-        "  def __call__(self, x):\n"
-        "    for layer in self.layers:\n"
-        f"      x = layer(x, True) if isinstance(layer, {asked}) else layer(x)\n"
-        "    return x\n"
-    )
-    assert "isinstance asks for flax.linen.Dropout" in found.reason
+ASKING = """\
+class M(nn.Module):
+  def setup(self):
+    self.layers = [nn.Dense(2), nn.Dropout(0.5)]
+
+  def __call__(self, x):
+    for layer in self.layers:
+      x = layer(x, True) if isinstance(layer, nn.Dropout) else layer(x)
+    return x
+"""
+
+
+def test_asking_for_dropout_asks_for_the_class_that_rewritten_modules_build() -> None:
+    text = converted(ASKING)
+    assert "isinstance(layer, nnm.Dropout)" in text
+    with loaded(text, "asking") as module:
+        made = module.M(in_features=3, rngs=nnx.Rngs(0))
+        assert made(jnp.ones((1, 3))).shape == (1, 2)
+
+
+@pytest.mark.parametrize("asked", ["nn.Dense", "(nn.Dropout, nn.Dense)", "nn.Dropout | nn.Dense"])
+def test_asking_for_the_class_of_another_layer_is_refused(asked: str) -> None:
+    found = refusal(ASKING.replace("layer, nn.Dropout", f"layer, {asked}"))
+    assert "isinstance asks for flax.linen.Dense" in found.reason
