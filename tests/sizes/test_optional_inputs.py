@@ -179,3 +179,33 @@ class Model(nn.Module):
     found = sizes_of(source)
     assert found.problems == ()
     assert passed(found, "flax.linen.Dense") == [{"in_features": "8"}]
+
+
+HANDED_IN = """
+class Block(nn.Module):
+    cross: bool
+    def setup(self):
+        if self.cross:
+            self.key = nn.Dense(8)
+    def __call__(self, x, memory=None):
+        if memory is not None:
+            x = x + self.key(memory)
+        return x
+class Top(nn.Module):
+    def setup(self):
+        self.block = Block(True)
+    def __call__(self, x):
+        return self.block(x, {memory})
+"""
+
+
+def test_an_optional_input_of_unknown_size_that_is_handed_in_becomes_an_argument() -> None:
+    found = sizes_of(HANDED_IN.format(memory="unknown(x)"), "Top")
+    (site,) = [one for one in found.sites.values() if one.symbol == "main.Block"]
+    assert dict(site.sizes) == {"memory_features": "block_memory_features"}
+    assert optional(found)["block_memory_features"] is True
+
+
+def test_an_optional_input_that_is_not_handed_in_has_no_size() -> None:
+    found = sizes_of(HANDED_IN.format(memory="None"), "Top")
+    assert passed(found, "main.Block") == [{}]

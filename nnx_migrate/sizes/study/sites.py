@@ -15,7 +15,7 @@ from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.study.witnesses import agreed_size, witness_of
-from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
+from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name, is_none
 
 
 def site_of(study: Study, module: Submodule | Instance) -> Site:
@@ -140,11 +140,18 @@ def _instance_sizes(study: Study, module: Instance, uses: list[Use]) -> dict[str
     unsure = bool(uses) and all(None in use.conditions for use in uses)
     for argument in child.new_arguments:
         size, conditional = witness_of(study, child, argument, uses)
-        if size is None and argument.optional:
+        if size is None and argument.optional and not _is_passed(argument, uses):
             continue
         conditional = conditional or unsure or argument.optional
         sizes[argument.name] = _text(study, module, argument.name, size, conditional, argument)
     return {key: text for key, text in sizes.items() if text}
+
+
+def _is_passed(argument: SizeArgument, uses: list[Use]) -> bool:
+    """Whether a call hands in what the size is read off: then it is needed, known or not."""
+    head = (argument.argument or "").partition(".")[0].partition("[")[0]
+    given = (one.arguments.get(head) for one in uses if one.method == argument.method)
+    return bool(head) and any(one is not None and not is_none(one) for one in given)
 
 
 def _text(
