@@ -39,7 +39,7 @@ __all__ = [
     "rule_for",
 ]
 
-_HELPERS = ("base", "layers", "references")
+_HELPERS = ("base", "layers", "lifts", "references")
 _PREFIX = "flax.linen"
 
 

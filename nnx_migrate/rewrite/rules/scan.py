@@ -17,7 +17,6 @@ flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py, core/axes_scan.py.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 
 from nnx_migrate.rewrite.rules.base import (
     CallRule,
@@ -27,9 +26,15 @@ from nnx_migrate.rewrite.rules.base import (
     LayerCall,
     NameRule,
     Refusal,
-    bind,
     is_literal,
     linen,
+)
+from nnx_migrate.rewrite.rules.lifts import (
+    Given,
+    convert_lift,
+    no_named_class,
+    no_size,
+    reference,
 )
 
 _KEPT = (
@@ -48,38 +53,20 @@ _BROADCAST = "flax.linen.broadcast"
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.scan(Class, variable_axes=..., ...)``."""
-    arguments = bind(call.call, _FIELDS)
-    if isinstance(arguments, Refusal):
-        return arguments
-    given = arguments.given
-    if arguments.open or "target" not in given:
-        return Refusal(
-            "scan whose arguments the call does not show", "pass the class and options", call.call
-        )
-    refusal = _unsupported(given)
-    if refusal is not None:
-        return refusal
-    texts = [call.render(given["target"])]
-    texts += [f"{name}={call.render(given[name])}" for name in _KEPT if name in given]
-    return Code(f"nnm.scan({', '.join(texts)})", frozenset({"nnm"}))
+    return convert_lift("scan", call, _FIELDS, _KEPT, _unsupported)
 
 
-def _unsupported(given: Mapping[str, ast.expr]) -> Refusal | None:
+def _unsupported(given: Given) -> Refusal | None:
     for name in ("methods", "data_transform"):
         if name in given and not is_literal(given[name], None):
             return Refusal(f"scan with {name}=", _BY_HAND, given[name])
-    target = given["target"]
-    if not isinstance(target, ast.Name | ast.Attribute | ast.Call):
-        return Refusal("scan of something else than a named module class", _BY_HAND, target)
-    length = given.get("length")
-    if _stacks(given.get("variable_axes")) and (length is None or is_literal(length, None)):
-        return Refusal(
-            "scan that stacks variables without length=",
-            "pass the number of layers as length=: NNX builds them before it sees the inputs",
-            given["variable_axes"],
-        )
+    refusal = no_named_class("scan", given, _BY_HAND)
+    if refusal is None and _stacks(given.get("variable_axes")):
+        refusal = no_size("scan", "length", "layers", given)
     out_axes = given.get("out_axes")
-    if out_axes is not None and any(_named_broadcast(one) for one in ast.walk(out_axes)):
+    if refusal is not None or out_axes is None:
+        return refusal
+    if any(_named_broadcast(one) for one in ast.walk(out_axes)):
         return Refusal(
             "scan with nn.broadcast in out_axes",
             "return the value in the carry, which is the last step's",
@@ -95,11 +82,6 @@ def _stacks(axes: ast.expr | None) -> bool:
 def _named_broadcast(node: ast.AST) -> bool:
     name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
     return name == "broadcast"
-
-
-def reference(symbol: str, context: Context) -> Code | Refusal:
-    """A bare ``nn.scan`` is refused: what it will be called with is not known."""
-    return Refusal(f"{symbol} used as a {context.value}", "call it with a module class")
 
 
 def broadcast(symbol: str, context: Context) -> Code | Refusal:

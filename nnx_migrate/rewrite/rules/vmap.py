@@ -15,18 +15,22 @@ flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 
 from nnx_migrate.rewrite.rules.base import (
     CallRule,
     Code,
-    Context,
     Example,
     LayerCall,
     Refusal,
-    bind,
     is_literal,
     linen,
+)
+from nnx_migrate.rewrite.rules.lifts import (
+    Given,
+    convert_lift,
+    no_named_class,
+    no_size,
+    reference,
 )
 
 _KEPT = (
@@ -38,36 +42,16 @@ _BY_HAND = "nnx.vmap the constructor over split rngs, then a function of the mod
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.vmap(Class, variable_axes=..., ...)``."""
-    arguments = bind(call.call, ("target", *_KEPT, "methods"))
-    if isinstance(arguments, Refusal):
-        return arguments
-    given = arguments.given
-    if arguments.open or "target" not in given:
-        return Refusal(
-            "vmap whose arguments the call does not show", "pass the class and options", call.call
-        )
-    refusal = _unsupported(given)
-    if refusal is not None:
-        return refusal
-    texts = [call.render(given["target"])]
-    texts += [f"{name}={call.render(given[name])}" for name in _KEPT if name in given]
-    return Code(f"nnm.vmap({', '.join(texts)})", frozenset({"nnm"}))
+    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, _unsupported)
 
 
-def _unsupported(given: Mapping[str, ast.expr]) -> Refusal | None:
+def _unsupported(given: Given) -> Refusal | None:
     if "methods" in given and not is_literal(given["methods"], None):
         return Refusal("vmap with methods=", _BY_HAND, given["methods"])
-    target = given["target"]
-    if not isinstance(target, ast.Name | ast.Attribute | ast.Call):
-        return Refusal("vmap of something else than a named module class", _BY_HAND, target)
-    size = given.get("axis_size")
-    if _stacks(given.get("variable_axes")) and (size is None or is_literal(size, None)):
-        return Refusal(
-            "vmap that stacks variables without axis_size=",
-            "pass the number of lanes as axis_size=: NNX builds them before it sees the inputs",
-            given["variable_axes"],
-        )
-    return None
+    refusal = no_named_class("vmap", given, _BY_HAND)
+    if refusal is None and _stacks(given.get("variable_axes")):
+        refusal = no_size("vmap", "axis_size", "lanes", given)
+    return refusal
 
 
 def _stacks(axes: ast.expr | None) -> bool:
@@ -78,11 +62,6 @@ def _stacks(axes: ast.expr | None) -> bool:
 
 def _items(axes: ast.Dict) -> list[tuple[ast.expr | None, ast.expr]]:
     return list(zip(axes.keys, axes.values, strict=True))
-
-
-def reference(symbol: str, context: Context) -> Code | Refusal:
-    """A bare ``nn.vmap`` is refused: what it will be called with is not known."""
-    return Refusal(f"{symbol} used as a {context.value}", "call it with a module class")
 
 
 RULES = (

@@ -1,0 +1,64 @@
+"""What the rules of lifted module classes share: ``nn.scan(Class, ...)``, ``nn.vmap(Class, ...)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+
+from nnx_migrate.rewrite.rules.base import Code, Context, LayerCall, Refusal, bind, is_literal
+
+Given = Mapping[str, ast.expr]
+
+
+def convert_lift(
+    name: str,
+    call: LayerCall,
+    fields: tuple[str, ...],
+    kept: tuple[str, ...],
+    unsupported: Callable[[Given], Refusal | None],
+) -> Code | Refusal:
+    """``nnm.<name>(Class, option=..., ...)`` with Linen's options as keywords.
+
+    Args:
+      fields: all parameters of Linen's function, in order.
+      kept: those that ``nnm.<name>`` takes besides the class.
+      unsupported: why the given arguments cannot be carried over.
+    """
+    arguments = bind(call.call, fields)
+    if isinstance(arguments, Refusal):
+        return arguments
+    given = arguments.given
+    if arguments.open or "target" not in given:
+        reason = f"{name} whose arguments the call does not show"
+        return Refusal(reason, "pass the class and options", call.call)
+    refusal = unsupported(given)
+    if refusal is not None:
+        return refusal
+    texts = [call.render(given["target"])]
+    texts += [f"{option}={call.render(given[option])}" for option in kept if option in given]
+    return Code(f"nnm.{name}({', '.join(texts)})", frozenset({"nnm"}))
+
+
+def no_named_class(name: str, given: Given, recipe: str) -> Refusal | None:
+    """The refusal of functions and lambdas in place of the class."""
+    target = given["target"]
+    if isinstance(target, ast.Name | ast.Attribute | ast.Call):
+        return None
+    return Refusal(f"{name} of something else than a named module class", recipe, target)
+
+
+def no_size(name: str, option: str, what: str, given: Given) -> Refusal | None:
+    """The refusal of stacked variables whose number the call does not say."""
+    size = given.get(option)
+    if size is not None and not is_literal(size, None):
+        return None
+    return Refusal(
+        f"{name} that stacks variables without {option}=",
+        f"pass the number of {what} as {option}=: NNX builds them before it sees the inputs",
+        given["variable_axes"],
+    )
+
+
+def reference(symbol: str, context: Context) -> Code | Refusal:
+    """A bare ``nn.scan`` is refused: what it will be called with is not known."""
+    return Refusal(f"{symbol} used as a {context.value}", "call it with a module class")
