@@ -57,18 +57,28 @@ def _passes(axis: Value) -> bool:
 
 def _sliced(value: Value, axis: Value) -> Value:
     """What the body sees of an argument."""
-    if _passes(axis) or is_none(value) is True:
+    if _passes(axis):
+        return value
+    return _along(value, axis, _sliced, _without) or Unknown("an input of a lifted call")
+
+
+def _along(
+    value: Value,
+    axis: Value,
+    inside: Callable[[Value, Value], Value],
+    change: Callable[[Array, int], Array],
+) -> Value | None:
+    """A value with ``change`` made to each array at its axis; None where one is not known."""
+    if is_none(value) is True:
         return value
     if isinstance(value, Sequence):
         axes = _spread(axis, len(value.items))
-        parts = (_sliced(one, each) for one, each in zip(value.items, axes, strict=True))
+        parts = (inside(one, each) for one, each in zip(value.items, axes, strict=True))
         return Sequence(tuple(parts), value.is_list)
     if isinstance(value, Record) and isinstance(axis, Static):
-        return Record({key: _sliced(one, axis) for key, one in value.entries.items()})
+        return Record({key: inside(one, axis) for key, one in value.entries.items()})
     array, index = as_array(value), _number(axis)
-    if array is None or index is None:
-        return Unknown("an input of a lifted call")
-    return _without(array, index)
+    return None if array is None or index is None else change(array, index)
 
 
 def _without(array: Array, index: int) -> Array:
@@ -88,18 +98,9 @@ def _without(array: Array, index: int) -> Array:
 
 def _stacked(value: Value, axis: Value) -> Value:
     """A result of all steps or lanes."""
-    if is_none(value) is True or getattr(axis, "symbol", "") == "flax.linen.broadcast":
+    if getattr(axis, "symbol", "") == "flax.linen.broadcast":
         return value
-    if isinstance(value, Sequence):
-        axes = _spread(axis, len(value.items))
-        parts = (_stacked(one, each) for one, each in zip(value.items, axes, strict=True))
-        return Sequence(tuple(parts), value.is_list)
-    if isinstance(value, Record) and isinstance(axis, Static):
-        return Record({key: _stacked(one, axis) for key, one in value.entries.items()})
-    array, index = as_array(value), _number(axis)
-    if array is None or index is None:
-        return Unknown("a result of a lifted call")
-    return _with(array, index)
+    return _along(value, axis, _stacked, _with) or Unknown("a result of a lifted call")
 
 
 def _with(array: Array, index: int) -> Array:
