@@ -60,7 +60,7 @@ def decide(
     functions = factory_functions(project)
     stuck = dict(stuck_users(project, functions, sizes, targets))
     decisions = Decisions(kept=kept, outside=outside, refused={**stuck, **barred})
-    links = links_of(project, functions)
+    links = links_of(project)
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
     pending -= _join_cuts(decisions, links, pending)
     while True:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
+from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
 
@@ -30,9 +31,10 @@ class Links:
     shares: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def links_of(project: Project, functions: Mapping[int, FactoryFunction] | None = None) -> Links:
-    """Read the links off the whole project; ``functions`` are its factory functions."""
-    functions = factory_functions(project) if functions is None else functions
+@lru_cache(maxsize=2)  # every attempt of a run asks for those of the same project
+def links_of(project: Project) -> Links:
+    """Read the links off the whole project."""
+    functions = factory_functions(project)
     bases = {
         name: tuple(parent.name for parent in cls.parents if parent.linen)
         for name, cls in project.linen.items()

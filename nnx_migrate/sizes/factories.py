@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nnx_migrate.sizes.layers import FIELDS
 from nnx_migrate.source.classes import ClassInfo
@@ -38,6 +39,7 @@ class FactoryFunction:
     users: frozenset[str]
 
 
+@lru_cache(maxsize=2)  # every attempt of a run asks for those of the same project
 def factory_functions(project: Project) -> Mapping[int, FactoryFunction]:
     """The factory functions of a project by ``id`` of their node."""
     found: dict[int, FactoryFunction] = {}

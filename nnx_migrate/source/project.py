@@ -86,9 +86,9 @@ class Scope:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Project:
-    """Every module of the project by dotted name."""
+    """Every module of the project by dotted name. Compared by identity, so facts can be cached."""
 
     modules: dict[str, Module] = field(default_factory=dict)
 

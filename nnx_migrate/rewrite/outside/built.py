@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.rewrite.links import Links, links_of
+from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Definition
@@ -43,10 +43,7 @@ def class_of(
 
 def linen_part(project: Project, cls: ClassInfo, context: OutsideContext) -> str | None:
     """A class that stays Linen and that ``cls`` builds, at any remove, through ``ToNNX``."""
-    links = context.memo.get("links")
-    if not isinstance(links, Links):
-        links = links_of(project)
-        context.memo["links"] = links
+    links = links_of(project)
     pending, seen = [cls.name], {cls.name}
     while pending:
         name = pending.pop()
