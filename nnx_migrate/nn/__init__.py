@@ -102,6 +102,7 @@ from .attention import (
     make_attention_mask,
     make_causal_mask,
 )
+from .bridging import lazy_init
 from .cells import (
     ConvLSTMCell,
     GRUCell,
@@ -201,6 +202,7 @@ __all__ = [
     "get_submodules",
     "has_variable",
     "keep_dtype",
+    "lazy_init",
     "lazy_variable",
     "linen_dot_general",
     "linen_name",

@@ -9,6 +9,7 @@ from typing import Any
 
 from flax import linen, nnx
 
+from nnx_migrate.nn import lazy_init
 from nnx_migrate.parity import bisect
 from nnx_migrate.parity.case import (
     Arguments,
@@ -177,7 +178,7 @@ def _builder(
         if isinstance(module, nnx.Module) and _bridged(module):
             args, kwargs = arguments.rebuild(arrays)
             method = module if case.method is None else getattr(module, case.method)
-            nnx.bridge.lazy_init(method, *args, **kwargs)
+            lazy_init(method, *args, **kwargs)
         return module
 
     return build

@@ -119,7 +119,7 @@ def _findings(
 
 _LAZY = (
     "stays Linen behind nnx.bridge.ToNNX, which has no variables yet: call"
-    " nnx.bridge.lazy_init(model, *inputs) once after building the outermost module"
+    " nnx_migrate.nn.lazy_init(model, *inputs) once after building the outermost module"
 )
 
 

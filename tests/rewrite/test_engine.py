@@ -141,7 +141,7 @@ def test_a_linen_class_is_bridged_into_a_converted_one_and_says_what_to_call() -
     code = only(result) or ""
     assert "self.A_0 = nnx.bridge.ToNNX(A(), rngs=rngs)" in code
     (bridge,) = (one for one in result.findings if one.outcome is Outcome.BRIDGED)
-    assert "lazy_init(model, *inputs)" in bridge.message
+    assert "nnx_migrate.nn.lazy_init(model, *inputs)" in bridge.message
     assert {one.name: one.confidence for one in result.classes}["m.Top"] is Confidence.REVIEW
 
 
@@ -149,13 +149,15 @@ def test_a_bridged_model_runs_as_the_finding_says() -> None:
     import jax.numpy as jnp
     from flax import nnx
 
+    from nnx_migrate import nn as nnm
+
     text = LINEN + dense("A", 5) + caller("Top", "nn.Dense(3)(A()(x))")
     code = only(rewrite({"m.py": text}, exclude=("m.A",))) or ""
     names: dict[str, object] = {"__name__": "bridged"}
     exec(compile(code, "bridged.py", "exec"), names)  # noqa: S102
     model = names["Top"](in_features=4, rngs=nnx.Rngs(0))  # type: ignore[operator]
     x = jnp.ones((2, 4))
-    nnx.bridge.lazy_init(model, x)
+    nnm.lazy_init(model, x)
     assert model(x).shape == (2, 3)
     paths = {"/".join(map(str, path)) for path, _ in nnx.to_flat_state(nnx.state(model, nnx.Param))}
     assert paths == {

@@ -1,0 +1,30 @@
+"""Variables of Linen modules behind ``nnx.bridge.ToNNX``, made as ``init`` of the model makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from flax import nnx
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def lazy_init(fn: F, *args: Any, **kwargs: Any) -> F:
+    """Give every ``ToNNX`` in a model its variables; return ``fn``, a module or its method.
+
+    As ``nnx.bridge.lazy_init`` (flax/nnx/bridge/wrappers.py, 0.12.8), which calls the model once, but
+    that call leaves no trace in the variables the model had before: Linen's ``init`` does not move
+    running statistics, and an NNX layer beside the bridge does. Keys that were drawn stay drawn.
+    Raises ValueError when ``fn`` is a function that belongs to no module, and what the model raises.
+    """
+    module = fn if isinstance(fn, nnx.Module) else getattr(fn, "__self__", None)
+    before = [
+        (node, node.get_value())
+        for _, node in nnx.iter_graph(module)
+        if isinstance(node, nnx.Variable) and not isinstance(node, nnx.RngState)
+    ]
+    nnx.bridge.lazy_init(fn, *args, **kwargs)
+    for variable, value in before:
+        variable.set_value(value)
+    return fn
