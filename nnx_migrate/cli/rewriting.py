@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.writer import Busy, PlannedWrite
 from nnx_migrate.source.discovery import Discovery, discover, project_files
 from nnx_migrate.source.files import SourceText, decode, find_root, read
+from nnx_migrate.source.settings import Settings, SettingsError, read_settings
 
 Engine = Callable[[RewriteRequest], RewriteResult]
 
@@ -33,6 +34,7 @@ class _Run:
     options: RewriteOptions
     root: Path
     found: Discovery
+    settings: Settings
     journal: Journal | None = None
     texts: dict[str, SourceText] = field(default_factory=dict)  # by path in the report
     on_disk: dict[str, bytes] = field(default_factory=dict)
@@ -64,7 +66,8 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
     """
     _check(options)
     found = discover(options.paths, options.select, options.exclude)
-    run = _Run(options, find_root(found.base, options.root), found)
+    root = find_root(found.base, options.root)
+    run = _Run(options, root, found, _settings(root))
     run.failures = {run.name(one.path): one.reason for one in found.failures}
     with printing.working("Reading..."):
         _read(run)
@@ -75,6 +78,8 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
             result = (engine or _engine())(_request(run))
         except EvidenceError as error:
             raise UsageError(f"--evidence {error}") from error
+        except SettingsError as error:
+            raise UsageError(str(error)) from error
     after = _encoded(run, result)
     _write(run, after)
     result = reports.with_failures(result, run.failures)
@@ -88,6 +93,13 @@ def _engine() -> Engine:
     from nnx_migrate.rewrite.engine import rewrite_project
 
     return rewrite_project
+
+
+def _settings(root: Path) -> Settings:
+    try:
+        return read_settings(root)
+    except SettingsError as error:
+        raise UsageError(str(error)) from error
 
 
 def _check(options: RewriteOptions) -> None:
@@ -171,6 +183,7 @@ def _request(run: _Run) -> RewriteRequest:
         jobs=run.options.jobs,
         base=run.found.base,
         evidence=run.options.evidence,
+        settings=run.settings,
     )
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.model import FileResult, FileStatus
 from nnx_migrate.source.project import Module, Project, parse
 from nnx_migrate.source.roots import import_names
+from nnx_migrate.source.settings import SettingsError
 
 if TYPE_CHECKING:
     from nnx_migrate.rewrite.request import RewriteRequest
@@ -32,12 +33,16 @@ class Loaded:
 
 
 def load(request: RewriteRequest) -> Loaded:
-    """Parse the files that can matter to Linen code."""
+    """Parse the files that can matter to Linen code.
+
+    Raises:
+        SettingsError: a shape is declared for code of the project.
+    """
     base = request.base or request.root
     targets = {id(source): _relative(source.path, base) for source in request.files}
     sources = [*request.files, *request.context]
     names = import_names(sources, request.root)
-    loaded = Loaded(Project())
+    loaded = Loaded(Project(declared=request.settings.shapes))
     for source in _relevant(sources):
         name, is_package = names[id(source)]
         path = targets.get(id(source))
@@ -52,6 +57,7 @@ def load(request: RewriteRequest) -> Loaded:
         loaded.project.modules[name] = module
         if path is not None:
             loaded.targets[path] = module
+    _check_declared(loaded.project)
     done = {*loaded.targets, *(failure.path for failure in loaded.failures)}
     for source in request.files:
         path = targets[id(source)]
@@ -60,6 +66,16 @@ def load(request: RewriteRequest) -> Loaded:
         elif path not in done:
             loaded.unchanged.append(path)
     return loaded
+
+
+def _check_declared(project: Project) -> None:
+    """Only what cannot be read is declared: the project's own functions are followed instead."""
+    for symbol in project.declared:
+        if project.definition(symbol) is not None or symbol in project.classes:
+            raise SettingsError(
+                f'pyproject.toml: [tool.nnx-migrate.shapes] "{symbol}": expected a function of '
+                "another library, found one of this project, whose code is read; remove the entry"
+            )
 
 
 def _parsed(name: str, path: str, text: str, is_package: bool) -> Module:

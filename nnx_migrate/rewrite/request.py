@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from nnx_migrate.source.settings import Settings
 
 if TYPE_CHECKING:
     from nnx_migrate.source.files import SourceText
@@ -16,7 +18,7 @@ class RewriteRequest:
 
     ``files`` are rewritten, ``context`` only read. Paths in results are relative to ``base``.
     ``select`` and ``exclude`` are globs over qualified class names. ``evidence`` is a file that
-    ``record`` wrote.
+    ``record`` wrote, ``settings`` what the project's pyproject.toml says.
     """
 
     root: Path
@@ -27,3 +29,4 @@ class RewriteRequest:
     jobs: int = 1
     base: Path | None = None
     evidence: Path | None = None
+    settings: Settings = field(default_factory=Settings)

@@ -6,11 +6,13 @@ Nothing is imported or run: everything comes from ``ast``.
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
 from nnx_migrate.source.classes import ClassInfo, index_classes
+from nnx_migrate.source.declared import Signature
 from nnx_migrate.source.names import (
     Assignment,
     Binding,
@@ -91,6 +93,7 @@ class Project:
     """Every module of the project by dotted name. Compared by identity, so facts can be cached."""
 
     modules: dict[str, Module] = field(default_factory=dict)
+    declared: Mapping[str, Signature] = field(default_factory=dict)  # functions of other libraries
 
     def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
         """Symbol that a name or dotted expression refers to; None when it is a local value."""

@@ -20,6 +20,7 @@ from nnx_migrate.sizes.library import (
 )
 from nnx_migrate.sizes.library.builtins import BUILTINS
 from nnx_migrate.sizes.library.call import LibraryCall, Summaries
+from nnx_migrate.sizes.library.declared import call_declared
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
 from nnx_migrate.sizes.values import Value
 
@@ -40,6 +41,9 @@ def call_library(
     name = symbol.rpartition(".")[2]
     from nnx_migrate.sizes.summaries import SUMMARIES
 
+    declared = interpreter.project.declared.get(symbol)
+    if declared is not None:
+        return call_declared(declared, call)
     if symbol in _SYMBOLS or symbol in SUMMARIES:
         handler = _SYMBOLS.get(symbol) or SUMMARIES[symbol]
     elif symbol.startswith("builtins."):

@@ -1,0 +1,55 @@
+"""The project's own settings: the table ``[tool.nnx-migrate]`` of its pyproject.toml."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from nnx_migrate.source.declared import DeclarationError, Signature, declared_shapes
+
+_KEYS = ("shapes",)
+
+
+class SettingsError(ValueError):
+    """The settings cannot be used: one line with the file, what was expected and what was found."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the project says about itself; ``shapes`` are functions of other libraries."""
+
+    shapes: Mapping[str, Signature] = field(default_factory=dict)
+
+
+def read_settings(root: Path) -> Settings:
+    """Settings of the project at ``root``; the defaults when it has none.
+
+    Raises:
+        SettingsError: the file is not TOML, or the table has an unknown key or a bad value.
+    """
+    file = root / "pyproject.toml"
+    if not file.is_file():
+        return Settings()
+    try:
+        tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingsError(f"{file.name}: cannot be read: {error}") from error
+    table = tool.get("nnx-migrate", {}) if isinstance(tool, dict) else {}
+    where = f"{file.name}: [tool.nnx-migrate"
+    if not isinstance(table, dict):
+        raise SettingsError(f"{where}]: expected a table, found {table!r}")
+    for key in table:
+        if key not in _KEYS:
+            close = get_close_matches(key, _KEYS, n=1)
+            hint = f"; did you mean {close[0]}?" if close else f"; known keys: {', '.join(_KEYS)}"
+            raise SettingsError(f"{where}]: unknown key {key!r}{hint}")
+    shapes = table.get("shapes", {})
+    if not isinstance(shapes, dict):
+        raise SettingsError(f"{where}.shapes]: expected a table, found {shapes!r}")
+    try:
+        return Settings(declared_shapes(shapes))
+    except DeclarationError as error:
+        raise SettingsError(f"{where}.shapes] {error}") from error

@@ -1,0 +1,87 @@
+"""Declared shapes of library functions, and where the project's settings say them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nnx_migrate.source.declared import DeclarationError, signature_of
+from nnx_migrate.source.settings import Settings, SettingsError, read_settings
+
+
+def test_a_signature_has_parameters_axes_and_results() -> None:
+    read = signature_of("(x[..., h, w], size, *) -> ([..., h * size], x)")
+    assert [one.name for one in read.parameters] == ["x", "size"]
+    assert read.parameters[0].axes is not None
+    assert read.parameters[0].axes.leading
+    assert read.is_open
+    assert read.is_tuple
+    assert read.results[1] == "x"
+
+
+@pytest.mark.parametrize("text", ["() -> [3]", "(x,) -> x", "(x[d]) -> [d]", "(*) -> [2]"])
+def test_short_signatures_are_read(text: str) -> None:
+    assert len(signature_of(text).results) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("x -> x", 'expected "(parameters) -> result"'),
+        ("(x)", 'expected "(parameters) -> result"'),
+        ("(x -> x", 'expected "(parameters) -> result"'),
+        ("(x) -> ", "cannot read"),
+        ("(x, x) -> x", "named twice"),
+        ("(x[d]) -> [e]", "no parameter binds the axis `e`"),
+        ("(x[d * 2]) -> [d]", "no parameter binds the axis `d`"),
+        ("(x[d]) -> [..., d]", "`...`, which no parameter has"),
+        ("(x) -> y", "the result `y` is no parameter"),
+        ("(x[d]) -> [d / 2]", "expected an axis"),
+        ("(x[d]) -> [d - 1.5]", "expected an axis"),
+        ("(x[d, ...]) -> [d]", "expected an axis"),
+        ("(f(x)) -> x", "expected a parameter"),
+        ("(x[d]) -> d + 1", "expected a result"),
+    ],
+)
+def test_a_signature_that_cannot_be_read_says_why(text: str, problem: str) -> None:
+    with pytest.raises(DeclarationError, match=problem.replace("(", r"\(").replace(")", r"\)")):
+        signature_of(text)
+
+
+def settings(tmp_path: Path, text: str) -> Settings:
+    (tmp_path / "pyproject.toml").write_text(text)
+    return read_settings(tmp_path)
+
+
+def test_a_project_without_settings_has_the_defaults(tmp_path: Path) -> None:
+    assert read_settings(tmp_path) == Settings()
+    assert settings(tmp_path, "[project]\nname = 'x'\n") == Settings()
+
+
+def test_shapes_are_read_from_pyproject(tmp_path: Path) -> None:
+    text = '[tool.nnx-migrate.shapes]\n"lib.rotate" = "(x) -> x"\n'
+    assert settings(tmp_path, text).shapes == {"lib.rotate": signature_of("(x) -> x")}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[tool.nnx-migrate\n", "cannot be read"),
+        ("[tool.nnx-migrate.shape]\n", "unknown key 'shape'; did you mean shapes?"),
+        ("[tool.nnx-migrate]\ncolour = 1\n", "known keys: shapes"),
+        ("[tool.nnx-migrate]\nshapes = 1\n", "expected a table, found 1"),
+        ("[tool]\nnnx-migrate = 1\n", "expected a table, found 1"),
+        ('[tool.nnx-migrate.shapes]\nrotate = "(x) -> x"\n', "the full name of a function"),
+        ('[tool.nnx-migrate.shapes]\n"lib.f" = 3\n', "expected a text"),
+        ('[tool.nnx-migrate.shapes]\n"lib.f" = "(x)"\n', '"lib.f": expected'),
+    ],
+)
+def test_bad_settings_name_the_file_and_the_problem(
+    tmp_path: Path, text: str, problem: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        settings(tmp_path, text)
+    assert str(caught.value).startswith("pyproject.toml: ")
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
