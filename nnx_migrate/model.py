@@ -113,7 +113,8 @@ class SizeArgument:
 
     ``each`` names a size argument of submodules (``in_features`` of built-in layers): then the value
     is a dict from the scope names of the direct submodules to that size of each. With ``submodule``
-    it is the dict that this submodule needs.
+    it is the dict that this submodule needs. With ``within`` it is the size of what stands at this
+    scope path below each.
     """
 
     name: str
@@ -123,6 +124,7 @@ class SizeArgument:
     submodule: str | None = None
     optional: bool = False
     each: str | None = None
+    within: str | None = None
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def _value(
         answers = [_by_scope(size, calls, one, maps) for one in ([path] if path else paths or [()])]
         return answers[0] if all(one == answers[0] for one in answers) else None
     if size.submodule is not None:
-        target = (path or ()) + tuple(size.submodule.replace("/", ".").split("."))
+        target = (path or ()) + _parts(size.submodule)
         own, exact = [call for call in calls if call.path == target], True
     else:
         of_class = [call for call in calls if call.class_name == linen_class]
@@ -144,17 +144,23 @@ def _value(
 def _by_scope(
     size: SizeArgument, calls: Sequence[Call], path: tuple[str, ...], maps: Maps
 ) -> dict[str, Size]:
-    """Return a size of every direct submodule that has it, by scope name."""
-    parent = path + (tuple(size.submodule.replace("/", ".").split(".")) if size.submodule else ())
+    """Return a size of every direct submodule, or of what is ``within`` it, by scope name."""
+    parent = path + _parts(size.submodule)
+    below = _parts(size.within)
     found: dict[str, Size] = {}
     for call in calls:
-        if call.path[:-1] != parent or not call.path or call.path[-1] in found:
+        inside = call.path[len(parent) :]
+        if call.path[: len(parent)] != parent or inside[1:] != below or not inside:
             continue
         of_child = _size_of_child(size.each or "", call.class_name, maps)
         value = _value(of_child, calls, call.path, call.class_name, maps) if of_child else None
         if value is not None:
-            found[call.path[-1]] = value
+            found.setdefault(inside[0], value)
     return found
+
+
+def _parts(path: str | None) -> tuple[str, ...]:
+    return tuple(path.replace("/", ".").split(".")) if path else ()
 
 
 def _size_of_child(name: str, linen_class: str, maps: Maps) -> SizeArgument | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nnx_migrate.model import ClassMap, SizeArgument
 from nnx_migrate.parity.calls import Call
 from nnx_migrate.parity.migration_map import class_map_of
@@ -69,6 +71,14 @@ def test_a_dict_of_dicts_holds_what_each_submodule_needs() -> None:
 def test_the_dict_of_one_submodule_holds_its_submodules() -> None:
     size = SizeArgument("in_features_of", submodule="Block_0", each="in_features")
     assert found(size, block=entry(BLOCK))["in_features_of"] == {"Dense_0": 7, "Dense_1": 9}
+
+
+@pytest.mark.parametrize(("within", "sizes"), [("Dense_1", {"Block_0": 9}), ("Dense_2", {})])
+def test_a_size_within_each_submodule_is_listed_under_the_submodule(
+    within: str, sizes: dict[str, int]
+) -> None:
+    size = SizeArgument("in_features_of", each="in_features", within=within)
+    assert found(size, block=entry(BLOCK)) == ({"in_features_of": sizes} if sizes else {})
 
 
 def test_a_class_that_its_package_presents_as_its_own_is_found() -> None:

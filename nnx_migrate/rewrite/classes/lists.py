@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.construct import asks_its_name
 from nnx_migrate.rewrite.classes.evaluation import free_names, target_names
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.render import Renderer
@@ -14,12 +15,16 @@ from nnx_migrate.rewrite.render import Renderer
 
 @dataclass(frozen=True)
 class ComprehensionLoop:
-    """``self.<attribute> = [<submodule> for <target> in <iter>]``."""
+    """``self.<attribute> = [<submodule> for <target> in <iter>]``.
+
+    ``asks_name``: a size of the element, or of a submodule inside it, is looked up under its name.
+    """
 
     attribute: Attribute
     node: ast.ListComp
     generator: ast.comprehension
     item: Item
+    asks_name: bool
 
     @property
     def counts(self) -> bool:
@@ -58,7 +63,10 @@ def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> Comprehensi
         ):
             item = items.get(id(element))
             if item is not None and item.kind is ItemKind.SITE:
-                return ComprehensionLoop(one, one.value, generator, item)
+                inside = (items.get(id(node)) for node in ast.walk(element))
+                sites = (each.site for each in inside if each is not None)
+                asks = any(asks_its_name(site) for site in sites if site is not None)
+                return ComprehensionLoop(one, one.value, generator, item, asks)
     return None
 
 
@@ -66,7 +74,8 @@ def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int,
     """Attribute names of what is appended to local lists that become attributes, by id of value.
 
     An element is named after the length of its list when it is appended. One that is bound to a
-    local first counts when nothing is appended between.
+    local first counts when nothing is appended between. What stands inside it has the same text:
+    its sizes are looked up under the name of the element.
     """
     lists = {
         one.value.id: one.name
@@ -87,7 +96,7 @@ def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int,
                 values = held.get(value.id, []) if isinstance(value, ast.Name) else [value]
                 if name in lists:
                     text = f'f"{lists[name]}_{{len({name})}}"'
-                    names |= {id(one): text for one in values}
+                    names |= {id(node): text for one in values for node in ast.walk(one)}
                 held = {}
     return names
 

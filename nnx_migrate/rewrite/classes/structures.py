@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.attributes import Attribute
-from nnx_migrate.rewrite.classes.construct import Builder, asks_its_name
+from nnx_migrate.rewrite.classes.construct import Builder
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.evaluation import own_bound_names
 from nnx_migrate.rewrite.classes.items import Item
@@ -62,7 +62,8 @@ class Structures:
             if item is not None and item.name is not None:
                 edits[id(node)] = named(item, self.builder)
         properties[one.name] = f"nnm.get_submodules(self, {one.name!r})"
-        if loop is not None and (self.sizes.carried.get(id(loop.node)) or _asks_index(loop)):
+        asks_index = loop is not None and loop.asks_name and loop.item.name is None
+        if loop is not None and (self.sizes.carried.get(id(loop.node)) or asks_index):
             edits[id(one.statement)] = self._loop(loop, collect=f"{one.name}_list")
             return
         before = f"self.{one.name} + " if isinstance(one.statement, ast.AugAssign) else ""
@@ -91,7 +92,7 @@ class Structures:
                 lines.append(f"{indent}{collect} = []")
             lines.append(f"{indent}for {target} in {renderer.value(loop.generator.iter)}:")
             if collect is not None:
-                if loop.item.site is not None and asks_its_name(loop.item.site):
+                if loop.asks_name:
                     lines.append(
                         f'{inner}{SCOPE_NAME} = f"{loop.attribute.name}_{{len({collect})}}"'
                     )
@@ -99,7 +100,7 @@ class Structures:
             else:
                 value = self.builder(loop.item, renderer)
                 name = loop.name_text(renderer)
-                if loop.item.site is not None and asks_its_name(loop.item.site):
+                if loop.asks_name:
                     lines.append(f"{inner}{SCOPE_NAME} = {name}")
                     name = SCOPE_NAME
                 stored = f"setattr(self, {name}, {value})"
@@ -111,12 +112,6 @@ class Structures:
             return self.layout.newline.join(lines).removeprefix(indent)
 
         return text
-
-
-def _asks_index(loop: ComprehensionLoop) -> bool:
-    """Whether an element without a name of its own looks sizes up under the one it gets."""
-    site = loop.item.site
-    return loop.item.name is None and site is not None and asks_its_name(site)
 
 
 def named(item: Item, builder: Builder) -> Callable[[Renderer], str]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.result import Site
+from nnx_migrate.sizes.study.nesting import has_name, nested
 from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.sizes.values import class_name
 
 
 def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | None:
-    """Scope name under which a submodule is built; None inside a loop or without one name.
+    """Scope path under which a submodule is built; None inside a loop or without one path.
 
     With ``counted`` a name that Linen counts must be certain: no loop or condition before it may
     build submodules of the same class.
@@ -21,30 +22,60 @@ def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | Non
         parents = _parents(node)
         if call not in parents:
             continue
-        current: ast.AST = call
-        found: str | None = None
-        while current in parents:
-            current = parents[current]
-            if isinstance(current, _LOOPS):
-                return None
-            if isinstance(current, ast.Assign) and found is None:
-                found = _target_name(current, call)
-            if isinstance(current, ast.FunctionDef):
-                break
-        known = _named(call) or found
-        if known is None and not _is_compact(study, current):
+        above = list(_above(call, parents))
+        method = next((one for one in above if isinstance(one, ast.FunctionDef)), None)
+        inside = above[: above.index(method)] if method is not None else above
+        if any(isinstance(one, _LOOPS) for one in inside):
             return None
-        if known is None and counted and _is_shifted(study, call, parents):
+        if has_name(call):
+            return _named(call)
+        if not _is_compact(study, method):
+            return _attribute_path(study, call, parents)
+        if counted and _is_shifted(study, call, parents):
             return None
-        return known or _auto_name(study, call)
+        return _auto_name(study, call)
     return None
+
+
+def path_in_loop(study: Study, call: ast.Call) -> str | None:
+    """Path of a submodule below what one round of a loop puts into a list: "" for that itself.
+
+    Linen counts what compact methods build: there every submodule has a name of its own.
+    """
+    for node in study.nodes:
+        parents = _parents(node)
+        if call not in parents:
+            continue
+        above = _above(call, parents)
+        method = next((one for one in above if isinstance(one, ast.FunctionDef)), None)
+        if _is_compact(study, method):
+            return ""
+        found = nested(study, call, parents)
+        is_below = found is not None and (not found.path or found.path.startswith("/"))
+        return found.path.removeprefix("/") if found is not None and is_below else None
+    return ""  # built outside the class, which is a problem of its own
+
+
+def _attribute_path(study: Study, call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> str | None:
+    """Scope path of a submodule of ``setup``, where a statement assigns what holds it."""
+    found = nested(study, call, parents)
+    if found is None:
+        return None
+    if has_name(found.outer):
+        name = _named(found.outer) if isinstance(found.outer, ast.Call) else None
+        return name and name + found.path
+    statement = parents[found.outer]
+    if isinstance(statement, ast.Tuple):  # unpacked
+        statement = parents[statement]
+    name = _target_name(statement, found.outer)
+    return name and name + found.path
 
 
 def _parents(node: ast.AST) -> dict[ast.AST, ast.AST]:
     return {child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)}
 
 
-def _is_compact(study: Study, method: ast.AST) -> bool:
+def _is_compact(study: Study, method: ast.AST | None) -> bool:
     """Whether Linen counts what a method builds; in ``setup`` attributes give the names."""
     return isinstance(method, ast.FunctionDef) and any(
         study.interpreter.project.is_compact(cls, method)
@@ -74,13 +105,16 @@ _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.D
 _REPEATS = (*_LOOPS, ast.If, ast.IfExp)
 
 
-def _target_name(statement: ast.Assign, call: ast.Call) -> str | None:
-    """The attribute of ``self`` that gets ``call``; also in ``self.q, self.k = f(), f()``."""
-    target: ast.expr = statement.targets[0]
-    match target, statement.value:
-        case ast.Tuple(elts=targets), ast.Tuple(elts=values) if len(targets) == len(values):
-            found = [one for one, value in zip(targets, values, strict=True) if value is call]
-            target = found[0] if found else target
+def _target_name(statement: ast.AST, held: ast.expr) -> str | None:
+    """The attribute of ``self`` that gets ``held``; also in ``self.q, self.k = f(), f()``."""
+    match statement:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+            pairs = zip(targets, values, strict=True)
+            target = next(one for one, value in pairs if value is held)
+        case ast.Assign(targets=[target, *_]) | ast.AnnAssign(target=target):
+            pass
+        case _:
+            return None
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
         return target.attr if target.value.id == "self" else None
     return None

@@ -10,7 +10,7 @@ from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import out_variable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
-from nnx_migrate.sizes.study.places import place_of
+from nnx_migrate.sizes.study.places import path_in_loop, place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
 from nnx_migrate.sizes.study.study import Study
@@ -171,8 +171,8 @@ def _text(
         return size.text
     where = place_of(study, module.call, counted=not conditional)
     if where is None:
-        return _size_by_name(study, key, argument, conditional)
-    name = f"{where}_{key}" if key != "in_features" else f"{where}_in_features"
+        return _size_by_name(study, module.call, key, argument, conditional)
+    name = f"{where.replace('/', '_')}_{key}"
     study.opaque[name] = SizeArgument(
         name,
         argument=argument.argument if argument else None,
@@ -182,19 +182,29 @@ def _text(
         else f"{where}/{argument.submodule}",
         optional=conditional,
         each=argument.each if argument else None,
+        within=argument.within if argument else None,
     )
     return name
 
 
-def _size_by_name(study: Study, key: str, argument: SizeArgument | None, conditional: bool) -> str:
+def _size_by_name(
+    study: Study, call: ast.Call, key: str, argument: SizeArgument | None, conditional: bool
+) -> str:
     """An argument that holds this size of every submodule whose name only ``__init__`` knows."""
-    name = f"{key}_of"
+    within = path_in_loop(study, call)
+    if within is None:
+        text = f"{key} of this submodule is needed where its path below an attribute is not known"
+        study.problems.append((call, text))
+    stem = f"{within.replace('/', '_')}_{key}" if within else key
+    name = f"{stem}_of"
     while name in {one.name for one in study.root.info.fields}:
         name = f"input_{name}"
     axis = argument.axis if argument else -1
     known = study.opaque.get(name)
     optional = conditional and (known is None or known.optional)
-    study.opaque[name] = SizeArgument(name, axis=axis, each=key, optional=optional)
+    study.opaque[name] = SizeArgument(
+        name, axis=axis, each=key, within=within or None, optional=optional
+    )
     if argument is not None and argument not in (
         *_NOT_FIRST.values(),
         _WHOLE,

@@ -118,3 +118,55 @@ class Outer(nn.Module):
     assert "in_features_of=(in_features_of_of or {}).get(scope_name)" in result.code
     assert "last_in_features_of: dict[str, int]," in result.code
     assert "in_features_of=last_in_features_of" in result.code
+
+
+NESTED = """
+
+class Layer(nn.Module):
+    cell: Model
+
+    def __call__(self, x):
+        return self.cell(mystery(x))
+
+
+class Net(nn.Module):
+    def setup(self):
+{body}
+
+    def __call__(self, x):
+        for layer in self.layers:
+            x = mystery(layer(x))
+        return x
+"""
+
+APPENDED = """        layers = []
+        for w in (3, 4):
+            layers.append(Layer(Model((w,))))
+        self.layers = layers"""
+
+
+@pytest.mark.parametrize(
+    ("body", "name"),
+    [
+        ("        self.layers = [Layer(cell=Model((w,))) for w in (3, 4)]", "scope_name"),
+        ("        self.layers = [Layer(Model((w,))) for w in range(3)]", "scope_name"),
+        (
+            APPENDED,
+            'f"layers_{len(layers)}"',
+        ),
+    ],
+)
+def test_a_submodule_inside_an_element_is_looked_up_under_the_element(body: str, name: str) -> None:
+    model = HEADER + COMPACT.format(name="")
+    result = rewrite_source(model + NESTED.format(body=body))
+    assert {(one.outcome, one.reason) for one in result.classes} == {(Outcome.REWRITTEN, None)}
+    assert "cell_in_features_of_of: dict[str, dict[str, int]]," in result.code
+    assert f"in_features_of=(cell_in_features_of_of or {{}}).get({name})" in result.code
+
+
+def test_a_submodule_inside_an_element_that_is_built_otherwise_is_refused() -> None:
+    body = "        self.layers = [Layer(wrap(Model((w,)))) for w in (3, 4)]"
+    result = rewrite_source(HEADER + COMPACT.format(name="") + NESTED.format(body=body))
+    (found,) = [one for one in result.classes if one.name.endswith("Net")]
+    assert found.outcome is Outcome.REFUSED
+    assert found.reason

@@ -1,0 +1,103 @@
+"""Where ``setup`` puts a submodule that stands inside the value of an attribute.
+
+Linen names a submodule without a name of its own by how it is reached: the attribute, then the
+index or key in a list or dict (``layers_0``), then the field of the submodule that takes it as an
+argument (``layers_0/cell``). flax/linen/module.py, ``_register_submodules``, 0.12.8.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.sizes.layers import FIELDS
+from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.values import Instance
+
+Parents = Mapping[ast.AST, ast.AST]
+
+
+@dataclass(frozen=True)
+class Nested:
+    """The expression ``outer`` holds a submodule at ``path``: "", "_0", "/cell", "_0/cell"."""
+
+    outer: ast.expr
+    path: str
+
+
+def nested(study: Study, call: ast.Call, parents: Parents) -> Nested | None:
+    """The largest expression around ``call`` in which Linen's names are known.
+
+    It ends at a statement, a loop, or ``list.append``, and at a submodule with a name of its own.
+    None when something between is not known to pass the submodule on as it is.
+    """
+    current: ast.expr = call
+    path = ""
+    while True:
+        parent = parents.get(current)
+        if has_name(current):
+            return Nested(current, path)
+        match parent:
+            case ast.List(elts=items) | ast.Tuple(elts=items):
+                if _is_unpacked(parent, parents):
+                    return Nested(current, path)
+                if any(isinstance(one, ast.Starred) for one in items):
+                    return None
+                current, path = parent, f"_{items.index(current)}{path}"
+            case ast.Dict(keys=keys, values=values) if current in values:
+                key = keys[values.index(current)]
+                if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+                    return None
+                current, path = parent, f"_{key.value}{path}"
+            case ast.IfExp(test=test) if current is not test:
+                current = parent
+            case ast.keyword(arg=name, value=value) if name is not None:
+                outer = parents[parent]
+                if not isinstance(outer, ast.Call) or value is not current:
+                    return None
+                if id(outer) not in study.interpreter.built:
+                    return None
+                current, path = outer, f"/{name}{path}"
+            case ast.Call() if _is_append(parent):
+                return Nested(current, path)
+            case ast.Call(args=args) if current in args:
+                name = _field(study, parent, args.index(current))
+                if name is None:
+                    return None
+                current, path = parent, f"/{name}{path}"
+            case ast.stmt():
+                return Nested(current, path)
+            case ast.ListComp(elt=element) if element is current:
+                return Nested(current, path)
+            case _:
+                return None
+
+
+def has_name(node: ast.expr) -> bool:
+    """Whether a constructor call carries ``name=``."""
+    return isinstance(node, ast.Call) and any(one.arg == "name" for one in node.keywords)
+
+
+def _is_unpacked(node: ast.expr, parents: Parents) -> bool:
+    """Whether a statement assigns each item of a tuple to a target of its own."""
+    match parents.get(node):
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values) as value):
+            return value is node and len(targets) == len(values)
+    return False
+
+
+def _is_append(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr == "append"
+
+
+def _field(study: Study, call: ast.Call, index: int) -> str | None:
+    """The field that the positional argument of a constructor call is."""
+    module = study.interpreter.built.get(id(call))
+    if module is None or any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    if isinstance(module, Instance):
+        names = [one.name for one in module.info.fields if not one.keyword_only]
+    else:
+        names = list(FIELDS.get(module.symbol.removeprefix("flax.linen."), ()))
+    return names[index] if index < len(names) else None
