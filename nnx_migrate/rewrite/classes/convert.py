@@ -163,6 +163,12 @@ class _Conversion:
             self.own_names,
             self.remarks,
             self._tied_layer,
+            lambda node: self.project.resolve(node, self.cls.scope),
+            {
+                one.name: self.items[id(one.value)]
+                for one in attributes
+                if one.kind is Kind.VARIABLE and id(one.value) in self.items
+            },
             optional_attributes(attributes),
         )
         functional = functional_calls(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.emit import is_attribute_name
+from nnx_migrate.rewrite.classes.held import makes_array, reading, replacing
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
@@ -64,6 +65,8 @@ class Reader:
       own: names that the class defines itself (fields, methods), which shadow Linen's.
       optional: attributes that may hold None.
       tied: text that builds an attribute's layer from ``rngs``, given its parameters.
+      resolve: the symbol of an expression.
+      held: items of the variables that attributes hold.
     """
 
     items: Mapping[int, Item]
@@ -72,6 +75,8 @@ class Reader:
     own: frozenset[str]
     remarks: Remarks
     tied: Callable[[str, ast.expr, Renderer], str]
+    resolve: Callable[[ast.expr], str | None]
+    held: Mapping[str, Item] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     found: Reads = field(default_factory=Reads)
 
@@ -89,20 +94,36 @@ class Reader:
         for node in own_nodes(method):
             if isinstance(node, ast.Attribute) and id(node) not in chains:
                 self._attribute(node, receiver, local)
+            elif isinstance(node, ast.Assign | ast.AugAssign):
+                self._assignment(node, receiver, local)
 
-    def _local_variables(self, method: ast.FunctionDef) -> frozenset[str]:
-        names: set[str] = set()
+    def _local_variables(self, method: ast.FunctionDef) -> Mapping[str, Item]:
+        names: dict[str, Item] = {}
         for node in own_nodes(method):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     item = self.items.get(id(value))
                     if item is not None and item.kind is ItemKind.VARIABLE:
-                        names.add(name)
-        return frozenset(names)
+                        names[name] = item
+        return names
 
-    def _attribute(self, node: ast.Attribute, receiver: str, local: frozenset[str]) -> None:
+    def _assignment(
+        self, node: ast.Assign | ast.AugAssign, receiver: str, local: Mapping[str, Item]
+    ) -> None:
+        """``v.value = x`` of a variable."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in (one for whole in targets for one in ast.walk(whole)):
+            match target:
+                case ast.Attribute(attr="value", ctx=ast.Store()) if self._is_variable(
+                    target.value, receiver, local
+                ):
+                    self.found.call[id(node)] = replacing(node, target)
+
+    def _attribute(self, node: ast.Attribute, receiver: str, local: Mapping[str, Item]) -> None:
         if node.attr == "value" and self._is_variable(node.value, receiver, local):
-            self.found.call[id(node)] = lambda renderer: f"{renderer.render(node.value)}[...]"
+            item = self._variable(node.value, receiver, local)
+            array = item is not None and makes_array(item, self.resolve)
+            self.found.call[id(node)] = reading(node.value, array=array)
             return
         if not (isinstance(node.value, ast.Name) and node.value.id == receiver):
             return
@@ -120,17 +141,25 @@ class Reader:
         elif name in _REFUSED and name not in self.own and id(node) not in self.found.handled:
             raise Refused(node, f"self.{name} has no NNX counterpart", _REFUSED[name], RULE)
 
-    def _is_variable(self, node: ast.expr, receiver: str, local: frozenset[str]) -> bool:
+    def _is_variable(self, node: ast.expr, receiver: str, local: Mapping[str, Item]) -> bool:
         match node:
-            case ast.Name(id=name):
-                return name in local
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
                 return attr in self.variables
+            case _:
+                return self._variable(node, receiver, local) is not None
+
+    def _variable(self, node: ast.expr, receiver: str, local: Mapping[str, Item]) -> Item | None:
+        """The item of a variable that the class itself makes."""
+        match node:
+            case ast.Name(id=name):
+                return local.get(name)
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
+                return self.held.get(attr)
             case ast.Call():
                 item = self.items.get(id(node))
-                return item is not None and item.kind is ItemKind.VARIABLE
+                return item if item is not None and item.kind is ItemKind.VARIABLE else None
             case _:
-                return False
+                return None
 
     def _call(self, node: ast.Call, receiver: str) -> None:
         self._tied_call(node, receiver)

@@ -212,7 +212,7 @@ def test_an_early_return_on_a_field_keeps_what_is_built_apart() -> None:
     assert "self.a = nnx.Linear(in_features, 2, rngs=rngs)\n      return\n" in init
 
 
-def test_variables_become_attributes_read_and_written_by_index() -> None:
+def test_variables_become_attributes_that_are_read_and_replaced() -> None:
     text = converted(
         """\
         class M(nn.Module):
@@ -225,7 +225,7 @@ def test_variables_become_attributes_read_and_written_by_index() -> None:
         """
     )
     assert "self.count = nnm.variable('state', jnp.zeros((), jnp.int32))" in text
-    assert "count[...] = count[...] + 1" in text
+    assert "count.set_value(count[...] + 1)" in text
     assert "if not False:" in text
 
 
