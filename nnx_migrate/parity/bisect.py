@@ -15,8 +15,9 @@ import jax
 import numpy as np
 from flax import linen, nnx
 
-from nnx_migrate.parity.case import Arguments
+from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.constant_key import constant_key
+from nnx_migrate.parity.running import as_run
 from nnx_migrate.parity.sides import SubmoduleOutput
 from nnx_migrate.parity.values import (
     Array,
@@ -140,6 +141,7 @@ def _trace(value: Any) -> Any:
 
 
 def run(
+    case: ParityCase,
     apply: Callable[..., Any],
     variables: Mapping[str, Any],
     arguments: Arguments,
@@ -155,13 +157,14 @@ def run(
     for lifts in (True, False):
         record.restart()
         try:
-            return _run(apply, variables, arguments, arrays, record, lifts=lifts)
+            return _run(case, apply, variables, arguments, arrays, record, lifts=lifts)
         except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
             errors["submodules"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     return ()
 
 
 def _run(
+    case: ParityCase,
     apply: Callable[..., Any],
     variables: Mapping[str, Any],
     arguments: Arguments,
@@ -177,7 +180,8 @@ def _run(
             outputs, _ = apply(variables, *arguments.rebuild(arrays))
         return [leaf for leaf in jax.tree.leaves(outputs) if is_array(leaf)]
 
-    jax.block_until_ready(jax.jit(forward)(dict(variables), jax.random.key(11), list(arrays)))
+    outputs = as_run(case, forward)(dict(variables), jax.random.key(11), list(arrays))
+    jax.block_until_ready(outputs)
     return record.outputs()
 
 

@@ -1,6 +1,7 @@
 """What a Linen module's initial call shows: the shapes every submodule was called with.
 
-Nothing is computed: the initialisation runs under ``jax.eval_shape``.
+Nothing is computed: the initialisation runs under ``jax.eval_shape``, or, where the module's own code
+needs values, as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from typing import Any
 
 import jax
 from flax import linen
+
+from nnx_migrate.parity.running import NEEDS_VALUES
 
 Shape = tuple[int, ...]
 
@@ -68,7 +71,10 @@ def record_calls(
     key = jax.random.key(0)
     streams = dict.fromkeys(("params", "dropout", *rng_names), key)
     with linen.intercept_methods(intercept):
-        jax.eval_shape(lambda: module.init(streams, *inputs, method=method, **kwargs))
+        try:
+            jax.eval_shape(lambda: module.init(streams, *inputs, method=method, **kwargs))
+        except NEEDS_VALUES:
+            module.init(streams, *inputs, method=method, **kwargs)
     return tuple(calls)
 
 

@@ -33,6 +33,8 @@ class ParityCase:
     the NNX attribute path. ``tolerance`` is relative to the largest value of each array; without
     it only equal bits pass. ``method`` names the method to call instead of ``__call__``.
     ``optimizer``, ``steps`` and ``shard_mode`` serve the checks that run more than one step.
+    Without ``compiled`` the model runs operation by operation, as one that reads values
+    (``x.item()``) has to; a Linen module that cannot be traced sets that for both sides.
     """
 
     linen: linen.Module | None = None
@@ -51,6 +53,7 @@ class ParityCase:
     tolerance: float | None = None
     method: str | None = None
     seed: int = 0
+    compiled: bool = True
 
     def __post_init__(self) -> None:
         """Refuse what cannot be a case. Raises BadCase."""

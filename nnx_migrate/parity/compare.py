@@ -66,7 +66,7 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
         # Nothing speaks for a program that differs once any number does.
         checks = tuple(_failed(check) if check.name == "program" else check for check in checks)
     verdict = _verdict(failed, found, linen, nnx)
-    if verdict == "numerically_equal":
+    if verdict == "numerically_equal" and not linen.untraced:
         not_checked.append("program: not the same; the numbers are for the inputs of this case")
     rules = found.rules if verdict == "equal_by_rules" else ()
     return Comparison(checks, verdict, tuple(not_checked), rules)
@@ -79,7 +79,7 @@ def _failed(check: Check) -> Check:
 def _verdict(failed: bool, found: Programs, linen: SideResult, nnx: SideResult) -> Verdict:
     if failed:
         return "different"
-    if found.parts or not _all_bits(linen, nnx):
+    if linen.untraced or found.parts or not _all_bits(linen, nnx):
         return "numerically_equal"
     return "identical" if found.same else "equal_by_rules"
 
@@ -102,6 +102,8 @@ def _stacks(linen: SideResult, nnx: SideResult) -> Check:
     failures = [*linen.problems, *nnx.problems]
     if (linen.stack, nnx.stack) != ("linen", "nnx"):
         failures.append(f"expected a Linen and an NNX side, found {linen.stack} and {nnx.stack}")
+    if "construct" not in nnx.errors and bool(linen.untraced) != bool(nnx.untraced):
+        failures.append("one side was compiled, the other ran operation by operation")
     failures += [
         f"NNX {stage}: {error}" for stage, error in nnx.errors.items() if stage == "construct"
     ]
@@ -262,6 +264,8 @@ def _program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
         for name in linen.programs
         if name not in nnx.programs
     ]
+    if linen.untraced:
+        return Check("program", "not_run", 0, (linen.untraced,))
     if not linen.programs:
         failures.append("nothing was compared")
     leaves = len(linen.programs.keys() & nnx.programs.keys())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,11 +28,11 @@ from nnx_migrate.parity.measure import (
     FORWARD,
     Measured,
     Variables,
-    describe_error,
     initialise,
     measure,
     repetitions,
 )
+from nnx_migrate.parity.running import NEEDS_VALUES, OPERATIONS, describe_error
 from nnx_migrate.parity.sides import SideResult, SubmoduleOutput
 from nnx_migrate.parity.training import Trained, train
 from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
@@ -56,7 +57,15 @@ def evaluate_linen(
     arguments, mesh = arguments_of(case), mesh_of(case)
     with surroundings(case, mesh):
         arrays = place(arguments.arrays, mesh)
-        return _evaluate(case, module, name, arguments, arrays, mesh, submodules, numbers)
+        rest = (module, name, arguments, arrays, mesh, submodules, numbers)
+        try:
+            return _evaluate(case, *rest)
+        except BadCase as error:
+            if not (case.compiled and isinstance(error.__cause__, NEEDS_VALUES)):
+                raise
+            reason = f"Linen itself cannot be traced: {describe_error(error.__cause__)}"
+        side = _evaluate(dataclasses.replace(case, compiled=False), *rest)
+        return dataclasses.replace(side, untraced=reason)
 
 
 def _evaluate(
@@ -80,14 +89,16 @@ def _evaluate(
 
     try:
         with _observed(classes):
-            init_values, values = initialise(build, constant=True)
+            init_values, values = initialise(case, build, constant=True)
     except Exception as error:
         raise BadCase(
             f"{name}: the Linen module cannot be initialised: {describe_error(error)}"
         ) from error
     # Stacks share keys where a lift does not split them: told from the values under real keys.
     stacked = repetitions(init_values)
-    repeated = repetitions(initialise(build, constant=False)[0], init_values) if stacked else ()
+    repeated = (
+        repetitions(initialise(case, build, constant=False)[0], init_values) if stacked else ()
+    )
     shapes = {path: shape_dtype(value) for path, value in values.items()}
     variables = replicate(
         {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
@@ -97,7 +108,9 @@ def _evaluate(
     if numbers:
         measured = measure(case, apply, variables, arguments, arrays, control=True)
     if FORWARD in measured.errors:
-        raise BadCase(f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}")
+        raise BadCase(
+            f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}"
+        ) from measured.raised[FORWARD]
     trained = Trained()
     if numbers:
         begin = functools.partial(begin_linen, case, init, apply, variables, arguments, mesh)
@@ -105,7 +118,7 @@ def _evaluate(
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_linen() as record:
-            outputs = bisect.run(apply, variables, arguments, arrays, record, measured.errors)
+            outputs = bisect.run(case, apply, variables, arguments, arrays, record, measured.errors)
     return SideResult(
         "linen",
         name,
@@ -124,6 +137,7 @@ def _evaluate(
         skipped={**measured.skipped, **trained.skipped},
         control=tuple(measured.control),
         control_leaves=measured.control_leaves,
+        untraced="" if case.compiled else OPERATIONS,
     )
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from nnx_migrate.parity import programs
 from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.constant_key import constant_key
+from nnx_migrate.parity.running import as_run, describe_error, retraced
 from nnx_migrate.parity.sides import Numbers
 from nnx_migrate.parity.values import (
     Arrays,
@@ -52,27 +53,10 @@ class Measured:
     second: Numbers = field(default_factory=Numbers)
     programs: dict[str, str] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
+    raised: dict[str, Exception] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     control: list[str] = field(default_factory=list)
     control_leaves: int = 0
-
-
-def describe_error(error: BaseException) -> str:
-    """Return an exception as one line."""
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text[:500]}"
-
-
-def retraced(stage: Callable[[], Any]) -> Any:
-    """Run a stage that traces; once more on empty caches when an old trace leaked into it.
-
-    Draws close over the constant key, which Flax and JAX cannot see in their cache keys.
-    """
-    try:
-        return stage()
-    except jax.errors.UnexpectedTracerError:
-        jax.clear_caches()
-        return stage()
 
 
 def measure(
@@ -98,6 +82,7 @@ def measure(
         except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
             failed = (name,) if name == FORWARD else (LOSS, GRADIENTS)
             result.errors |= dict.fromkeys(failed, describe_error(error))
+            result.raised |= dict.fromkeys(failed, error)
     return result
 
 
@@ -121,8 +106,7 @@ def _forward(
         return leaves, mutated
 
     paths: list[list[str]] = []
-    text, runs, differences, count = _execute(run, operands, twice)
-    result.programs[FORWARD] = text
+    runs, differences, count = _execute(case, FORWARD, run, operands, result, twice)
     for name, (leaves, mutated) in zip(("first", "second"), runs, strict=True):
         numbers = Numbers(
             structure=structures[-1],
@@ -161,8 +145,8 @@ def _loss_and_gradients(
     def run(operands: Any, key: Any, arrays: Sequence[Any]) -> Any:
         return jax.value_and_grad(loss)(*operands, key, arrays)
 
-    text, runs, differences, count = _execute(run, ((trained, others), arrays), twice)
-    result.programs[LOSS_AND_GRADIENTS] = text
+    operands = ((trained, others), arrays)
+    runs, differences, count = _execute(case, LOSS_AND_GRADIENTS, run, operands, result, twice)
     for name, (value, gradients) in zip(("first", "second"), runs, strict=True):
         numbers = dataclasses.replace(
             getattr(result, name), loss=fetch({"loss": value}), gradients=fetch(gradients)
@@ -173,26 +157,36 @@ def _loss_and_gradients(
 
 
 def _execute(
-    run: Callable[..., Any], operands: Any, twice: bool
-) -> tuple[str, list[Any], list[str], int]:
-    """Lower ``run(variables, key, arrays)``, run it under both keys, and again for control."""
+    case: ParityCase,
+    name: str,
+    run: Callable[..., Any],
+    operands: Any,
+    result: Measured,
+    twice: bool,
+) -> tuple[list[Any], list[str], int]:
+    """Run ``run(variables, key, arrays)`` under both keys, and again for control.
+
+    Its program is kept under ``name``; a case that is not compiled has none.
+    """
     variables, arrays = operands
     keys = [jax.random.key(seed) for seed in KEYS]
-    lowered = jax.jit(run).lower(variables, keys[0], arrays)
-    text = programs.canonical(lowered.as_text())
-    compiled = lowered.compile()
-    runs = [compiled(variables, key, arrays) for key in keys]
+    call, differences = run, []
+    if case.compiled:
+        lowered = jax.jit(run).lower(variables, keys[0], arrays)
+        result.programs[name] = programs.canonical(lowered.as_text())
+        call = lowered.compile()
+    runs = [call(variables, key, arrays) for key in keys]
     if not twice:
-        return text, runs, [], 0
-    # A second, independent trace; the same text compiles to the same program, so it runs again.
-    again = programs.canonical(
-        jax.jit(lambda *a: run(*a)).lower(variables, keys[0], arrays).as_text()
-    )
-    differences = [] if again == text else [programs.first_line_apart(text, again)]
+        return runs, [], 0
+    if case.compiled:
+        # A second, independent trace; the same text compiles to the same program, so it runs again.
+        lowered = jax.jit(lambda *a: run(*a)).lower(variables, keys[0], arrays)
+        text, again = result.programs[name], programs.canonical(lowered.as_text())
+        differences = [] if again == text else [programs.first_line_apart(text, again)]
     left = fetch(named_leaves(runs[0])[0])
-    right = fetch(named_leaves(compiled(variables, keys[0], arrays))[0])
+    right = fetch(named_leaves(call(variables, keys[0], arrays))[0])
     differences += [f"{path} differs" for path in left if not same_bits(left[path], right[path])]
-    return text, runs, differences, len(left)
+    return runs, differences, len(left)
 
 
 def _array_outputs(outputs: Any) -> tuple[list[str], list[Any]]:
@@ -240,8 +234,10 @@ def structure(outputs: Any) -> str:
     return f"{'dict' if name == 'FrozenDict' else name}({children})"
 
 
-def initialise(build: Callable[[], Variables], constant: bool) -> tuple[Arrays, dict[str, Any]]:
-    """Run an initialiser under ``jax.jit``; return its values on the host and as they are."""
+def initialise(
+    case: ParityCase, build: Callable[[], Variables], constant: bool
+) -> tuple[Arrays, dict[str, Any]]:
+    """Run an initialiser as the case runs; return its values on the host and as they are."""
 
     def run(key: Any) -> Variables:
         if not constant:
@@ -249,7 +245,7 @@ def initialise(build: Callable[[], Variables], constant: bool) -> tuple[Arrays, 
         with constant_key(key):
             return build()
 
-    values = retraced(lambda: jax.jit(run)(jax.random.key(KEYS[0])))
+    values = retraced(lambda: as_run(case, run)(jax.random.key(KEYS[0])))
     return fetch(values), values
 
 

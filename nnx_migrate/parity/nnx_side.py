@@ -27,12 +27,12 @@ from nnx_migrate.parity.measure import (
     Apply,
     Measured,
     Variables,
-    describe_error,
     initialise,
     measure,
     repetitions,
 )
 from nnx_migrate.parity.nnx_training import begin_nnx
+from nnx_migrate.parity.running import OPERATIONS, describe_error
 from nnx_migrate.parity.sharing import shared_paths
 from nnx_migrate.parity.sides import SideResult, SubmoduleOutput
 from nnx_migrate.parity.training import Trained, train
@@ -113,7 +113,7 @@ def _evaluate(
     values: dict[str, Any] = dict(real_values)
     try:
         init_values, values = initialise(
-            lambda: names.variables(nnx.state(build()))[0], constant=True
+            case, lambda: names.variables(nnx.state(build()))[0], constant=True
         )
     except Exception as error:  # noqa: BLE001 (a finding about the migration)
         errors["init_values"] = describe_error(error)
@@ -137,7 +137,9 @@ def _evaluate(
     if submodules:
         with bisect.recorded_nnx(module, names.linen_module_path) as record:
             tagged = _apply(case, module, names, written)
-            outputs = bisect.run(tagged, variables, arguments, arrays, record, measured.errors)
+            outputs = bisect.run(
+                case, tagged, variables, arguments, arrays, record, measured.errors
+            )
     return SideResult(
         "nnx",
         name,
@@ -160,6 +162,7 @@ def _evaluate(
         errors={**errors, **measured.errors, **trained.errors},
         skipped={**measured.skipped, **trained.skipped},
         submodules=outputs,
+        untraced="" if case.compiled else OPERATIONS,
     )
 
 

@@ -18,7 +18,7 @@ from nnx_migrate.evidence.values import arrays, unreadable
 from nnx_migrate.model import MigrationMap
 from nnx_migrate.parity.case_file import CaseError
 from nnx_migrate.parity.process import Job, Side, SideRun, run_sides
-from nnx_migrate.parity.run_file import FileOptions, job_of, judge, run_case_file
+from nnx_migrate.parity.run_file import FileOptions, following, job_of, judge, run_case_file
 from nnx_migrate.parity.trees import BadTree, open_trees
 
 if TYPE_CHECKING:
@@ -186,8 +186,9 @@ def _run_all(
             }
 
         old = _run(jobs("before", trees.before, cases))
-        ready = [number for number, (_, run) in old.items() if isinstance(run, SideRun)]
-        new = _run(jobs("after", trees.after, ready))
+        ready = {number: run for number, (_, run) in old.items() if isinstance(run, SideRun)}
+        after = jobs("after", trees.after, ready)
+        new = _run({number: following(ready[number], job) for number, job in after.items()})
         return {
             number: _row(
                 _title(instances[number]), old[number], new.get(number), cases[number], given

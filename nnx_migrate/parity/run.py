@@ -21,7 +21,9 @@ def check(case: ParityCase) -> ParityReport:
     initialised, a mesh that does not fit). What is wrong with the NNX side is in the report.
     """
     start = time.monotonic()
-    linen, nnx = evaluate_linen(case), evaluate_nnx(case)
+    linen = evaluate_linen(case)
+    case = dataclasses.replace(case, compiled=not linen.untraced)
+    nnx = evaluate_nnx(case)
     report = judge(case, linen, nnx)
     if wants_submodules(report):
         # Recording every submodule is slow, so it waits until there is something to locate.

@@ -80,7 +80,9 @@ def _compare(before: Job, after: Job, timeout: float | None) -> ParityReport:
     """Run both sides and judge them; where they differ, again with every submodule's output."""
     from nnx_migrate.parity import run
 
-    report = judge((before, after), [run_side(job, timeout) for job in (before, after)])
+    first = run_side(before, timeout)
+    after = following(first, after)
+    report = judge((before, after), [first, run_side(after, timeout)])
     if not run.wants_submodules(report):
         return report
     again = (
@@ -88,6 +90,12 @@ def _compare(before: Job, after: Job, timeout: float | None) -> ParityReport:
         dataclasses.replace(after, submodules=True),
     )
     return judge(again, [run_side(job, timeout) for job in again])
+
+
+def following(before: SideRun, after: Job) -> Job:
+    """The after side's job, run as the before side could be: compiled, or operation by operation."""
+    compiled = before.settings["compiled"]
+    return dataclasses.replace(after, overrides={**after.overrides, "compiled": compiled})
 
 
 def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> ParityReport:

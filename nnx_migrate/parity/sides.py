@@ -55,6 +55,7 @@ class SideResult:
     construction and those that got a key already handed out. ``first`` and ``second`` are the
     same run under two constant keys. ``layouts`` say how the training state lies on the mesh,
     ``layouts_after`` how after a step, ``losses`` are those of the steps. ``control`` lists how this side differs from itself.
+    ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
     ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
     """
 
@@ -81,6 +82,7 @@ class SideResult:
     submodules: tuple[SubmoduleOutput, ...] = ()
     errors: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
+    untraced: str = ""
 
 
 def save(side: SideResult, directory: Path) -> None:

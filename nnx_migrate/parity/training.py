@@ -12,7 +12,8 @@ from jax.sharding import Mesh
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.constant_key import constant_key
-from nnx_migrate.parity.measure import KEYS, default_loss, describe_error, retraced
+from nnx_migrate.parity.measure import KEYS, default_loss
+from nnx_migrate.parity.running import OPERATIONS, describe_error, retraced
 from nnx_migrate.parity.shardings import Layouts
 from nnx_migrate.parity.values import Arrays, to_host
 
@@ -72,6 +73,8 @@ def train(
         result.skipped |= dict.fromkeys((SPECS, AFTER_STEP), f"the case has no {missing}")
     if case.steps == 0:
         result.skipped[LOSSES] = "the case has steps=0"
+    if not case.compiled:
+        result.skipped = dict.fromkeys((SPECS, AFTER_STEP, LOSSES), OPERATIONS)
     wanted = [stage for stage in (SPECS, AFTER_STEP, LOSSES) if stage not in result.skipped]
     if not wanted:
         return result

@@ -32,6 +32,7 @@ from nnx_migrate.parity.report import peak_rss_bytes
 
 if TYPE_CHECKING:
     from nnx_migrate.parity.case import ParityCase
+    from nnx_migrate.parity.sides import SideResult
 
 
 def main(words: list[str]) -> int:
@@ -63,16 +64,15 @@ def _run(job: Job) -> dict[str, Any]:
     _require_devices(job, settings.get("mesh"))
     with told("inputs()"):
         inputs, kwargs = call_arguments(case.inputs(), case.path)
+    from nnx_migrate.parity import sides
     from nnx_migrate.parity.case import BadCase, ParityCase
     from nnx_migrate.parity.fields import CannotCross
 
     loss = None if case.loss is None else _named("loss()", case.loss)
     try:
         shared = ParityCase(inputs=inputs, kwargs=kwargs, loss=loss, **settings)
-        if job.side == "before":
-            _run_before(job, case, shared)
-        else:
-            _run_after(job, case, shared)
+        side = (_run_before if job.side == "before" else _run_after)(job, case, shared)
+        sides.save(side, job.result)
     except BadCase as error:
         own = job.side == "before" and not isinstance(error, CannotCross) and error.__cause__
         where = place(own) if own else ""
@@ -82,28 +82,27 @@ def _run(job: Job) -> dict[str, Any]:
         "collections": list(shared.collections),
         "tolerance": shared.tolerance,
         "mesh": dict(shared.mesh) if isinstance(shared.mesh, Mapping) else None,
+        "compiled": not side.untraced,
     }
 
 
-def _run_before(job: Job, case: CaseFile, shared: ParityCase) -> None:
-    from nnx_migrate.parity import sides
+def _run_before(job: Job, case: CaseFile, shared: ParityCase) -> SideResult:
     from nnx_migrate.parity.linen_side import evaluate_linen
 
     whole = dataclasses.replace(shared, linen=_linen_module(case))
     if case.nnx is None:
         _describe(job, whole)
-    sides.save(evaluate_linen(whole, submodules=job.submodules), job.result)
+    return evaluate_linen(whole, submodules=job.submodules)
 
 
-def _run_after(job: Job, case: CaseFile, shared: ParityCase) -> None:
-    from nnx_migrate.parity import sides
+def _run_after(job: Job, case: CaseFile, shared: ParityCase) -> SideResult:
     from nnx_migrate.parity.nnx_side import evaluate_nnx
 
     if case.nnx is not None:
         whole = dataclasses.replace(shared, nnx=_from_case(case.nnx))
     else:
         whole = _from_description(job, shared)
-    sides.save(evaluate_nnx(whole, submodules=job.submodules), job.result)
+    return evaluate_nnx(whole, submodules=job.submodules)
 
 
 def _require_devices(job: Job, mesh: Any) -> None:

@@ -214,6 +214,17 @@ def test_writes_outside_the_mutable_collections_are_told():
     assert any("cache/index" in line for line in result.not_checked)
 
 
+def test_one_side_compiled_and_the_other_not_is_no_comparison():
+    assert "stacks" in failed(judged(untraced="run operation by operation"))
+
+
+def test_sides_that_were_not_compiled_are_never_identical():
+    linen = side("linen", programs={}, untraced="Linen itself cannot be traced")
+    result = judged(linen=linen, programs={}, untraced="run operation by operation")
+    assert (result.verdict, statuses(result)["program"]) == ("numerically_equal", "not_run")
+    assert "program: Linen itself cannot be traced" in result.not_checked
+
+
 def test_bridged_submodules_are_told():
     result = judged(bridged=("inner (Dense)",))
     assert "still Linen, behind ToNNX: inner (Dense)" in result.not_checked
