@@ -33,6 +33,7 @@ from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_item
 from nnx_migrate.rewrite.classes.late import late_fields
 from nnx_migrate.rewrite.classes.layout import Layout, layout_of
 from nnx_migrate.rewrite.classes.optional import optional_attributes
+from nnx_migrate.rewrite.classes.partials import partial_edits
 from nnx_migrate.rewrite.classes.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
@@ -98,7 +99,8 @@ class _Conversion:
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
-        common |= name_edits(self.project, self.cls, handled, self.remarks)
+        partials, inside = partial_edits(self.project, self.cls, self.remarks)
+        common |= name_edits(self.project, self.cls, handled | inside, self.remarks) | partials
         base = Renderer(self.project, self.cls.module, common)
         parameters = parameters_of(self.project, self.cls, base, self.remarks)
         setup = self._setup(common, reads)

@@ -6,14 +6,24 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.expressions.calls import read_call
+from nnx_migrate.sizes.expressions.calls import arguments, read_call
 from nnx_migrate.sizes.expressions.comprehensions import read_comprehension
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.expressions.names import read_attribute, read_name
 from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
 from nnx_migrate.sizes.expressions.subscripts import read_subscript
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Function, Record, Sequence, Static, Unknown, Value, join
+from nnx_migrate.sizes.partials import partial_lambdas
+from nnx_migrate.sizes.values import (
+    Function,
+    Partial,
+    Record,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+    join,
+)
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -52,7 +62,7 @@ def _evaluate(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
         case ast.IfExp():
             return _conditional(interpreter, node, frame)
         case ast.Lambda():
-            return _lambda(node, frame)
+            return _lambda(interpreter, node, frame)
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
             return read_comprehension(interpreter, node, frame)
         case ast.NamedExpr(target=target, value=inner):
@@ -66,7 +76,12 @@ def _evaluate(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
             return Unknown(f"{type(node).__name__} is not modelled")
 
 
-def _lambda(node: ast.Lambda, frame: Frame) -> Value:
+def _lambda(interpreter: Interpreter, node: ast.Lambda, frame: Frame) -> Value:
+    call = partial_lambdas(interpreter.project).get(id(node))
+    if call is not None:
+        plain = [one for one in call.keywords if one.arg is not None]
+        args, kwargs = arguments(interpreter, ast.Call(call.func, call.args, plain), frame)
+        return Partial(interpreter.evaluate(call.func, frame), args, kwargs)
     env = dict(frame.env)
     if frame.instance is not None:
         env["__instance__"] = frame.instance

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Submodule
@@ -26,7 +27,10 @@ def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
             yield module.call, f"{ast.unparse(module.call.func)} is built in a while loop"
         elif isinstance(module, Instance) and module.info is study.root.info:
             yield module.call, "the class constructs itself"
+    partials = {id(one) for one in partial_lambdas(study.interpreter.project).values()}
     for scope, call in _own_calls(study.root):
+        if id(call) in partials:
+            continue
         symbol = study.interpreter.project.resolve(call.func, scope)
         if symbol in study.interpreter.project.linen and id(call) not in study.interpreter.built:
             yield call, f"{symbol} is built where size inference did not come by"
