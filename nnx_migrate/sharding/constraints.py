@@ -33,8 +33,8 @@ def constrain(
 ) -> Any:
     """``x`` sharded as its logical names say: with the resolver that parameters use.
 
-    Under Explicit axes the array is resharded, under Auto axes it is constrained. Mesh axes of
-    size 1 are never in the spec, so two arrays whose specs differ by one are sharded alike:
+    Under Explicit axes the array is resharded, under Auto axes it is constrained; a mesh may have
+    both. Mesh axes of size 1 are never in the spec, so two arrays whose specs differ by one are sharded alike:
     ``with_sharding_constraint`` by hand asserts there (MaxText's #4208). Without rules, without
     names and without a mesh, ``x`` is returned as it is, as by Linen's ``with_logical_constraint``
     (flax 0.12.8, linen/spmd.py).
@@ -55,7 +55,8 @@ def constrain(
         a name got nothing; a PartitionSpec names a mesh axis that no rule mentions.
     """
     if isinstance(names, NamedSharding):
-        return placed(x, names.mesh, _fitted(names.spec, x, names.mesh, misfit))
+        spec = _fitted(names.spec, x, names.mesh, misfit)
+        return placed(x, names.mesh, spec, names.memory_kind)
     rules = get_logical_axis_rules() if rules is None else rules
     mesh = ambient_mesh() if mesh is None else mesh
     if names is None or not rules or mesh is None:

@@ -80,7 +80,7 @@ def _shard_value(misfit: Misfit | None, value: Any, names: Any, own_rules: Any, 
     if notes.names is None or mesh is None:
         return value
     shardings = shardings_of_value(value, notes, mesh, misfit)
-    return jax.tree.map(lambda x, s: placed(x, s.mesh, s.spec), value, shardings)
+    return jax.tree.map(lambda x, s: placed(x, s.mesh, s.spec, s.memory_kind), value, shardings)
 
 
 def _get_var_pspec(misfit: Misfit | None, variable: Any) -> PartitionSpec | None:

@@ -14,6 +14,7 @@ from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.sharding.annotations import Annotation, annotation, frozen_rules
 from nnx_migrate.sharding.fitting import Misfit, fitted, with_entries
+from nnx_migrate.sharding.placing import default_memory
 from nnx_migrate.sharding.resolve import Rules, resolve_spec
 
 
@@ -103,10 +104,7 @@ class LeafShardings:
     @cached_property
     def default_memory(self) -> str:
         """The memory kind in which the mesh's devices put arrays unasked."""
-        if isinstance(self.mesh, AbstractMesh):
-            return "device"
-        kind: str = self.mesh.devices.flat[0].default_memory().kind
-        return kind
+        return default_memory(self.mesh)
 
 
 def _without_size_one(spec: PartitionSpec, shape: tuple[int, ...]) -> PartitionSpec:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
+
+from nnx_migrate.sharding.resolve import mesh_axes
 
 AnyMesh = Mesh | AbstractMesh
 
@@ -26,43 +29,95 @@ def ambient_mesh() -> AnyMesh | None:
     return devices if not devices.empty and devices.abstract_mesh == mesh else mesh
 
 
-def placed(x: Any, mesh: AnyMesh, spec: PartitionSpec) -> Any:
-    """``x`` sharded by ``spec``: ``reshard`` under Explicit axes, a constraint under Auto axes.
+def placed(x: Any, mesh: AnyMesh, spec: PartitionSpec, memory_kind: str | None = None) -> Any:
+    """``x`` sharded by ``spec``: ``reshard`` over Explicit axes, a constraint over Auto axes.
 
-    Axes that are Manual (inside ``shard_map``) are not looked at; the spec must not use them.
+    On a mesh that has both, each axis is served as its type asks. An array outside a trace is
+    moved. Axes that are Manual (inside ``shard_map``) are not looked at; the spec must not use
+    them.
 
     Raises:
-      ValueError: the axes are partly Auto and partly Explicit, the spec leaves a dimension
-        UNCONSTRAINED under Explicit axes, or ``x`` has values and the mesh has no devices.
+      ValueError: the spec leaves a dimension UNCONSTRAINED though axes are Explicit, puts an Auto
+        axis before an Explicit one in a dimension of a traced array, or ``x`` has values and the
+        mesh has no devices.
     """
-    kinds = set(mesh.axis_types) - {AxisType.Manual}
-    if len(kinds) > 1:
-        raise ValueError(
-            f"expected a mesh whose axes are all Auto or all Explicit, found {mesh.axis_types}"
-        )
-    if isinstance(mesh, AbstractMesh) and _is_concrete(x):
+    concrete = _is_concrete(x)
+    if concrete and isinstance(mesh, AbstractMesh):
         raise ValueError(
             "expected a mesh with devices for an array with values, found an AbstractMesh: use "
             "jax.set_mesh, or build under nnx.eval_shape"
         )
-    if kinds != {AxisType.Explicit}:
-        return jax.lax.with_sharding_constraint(x, NamedSharding(mesh, spec))
-    if PartitionSpec.UNCONSTRAINED in spec.partitions:
+    explicit = AxisType.Explicit in mesh.axis_types
+    if explicit and PartitionSpec.UNCONSTRAINED in spec.partitions:
         raise ValueError(
             f"expected mesh axes or None in every dimension under Explicit axes, found {spec}: "
             "nobody chooses what is UNCONSTRAINED there; name the axes or give None"
         )
-    return jax.sharding.reshard(x, NamedSharding(mesh, spec))
+    sharding = NamedSharding(mesh, spec, memory_kind=memory_kind)
+    if concrete and explicit:
+        return jax.device_put(x, sharding)
+    if not explicit:
+        x = jax.lax.with_sharding_constraint(x, sharding)
+    elif AxisType.Auto in mesh.axis_types:
+        x = _by_both(x, *_by_axis_type(sharding))
+    else:
+        x = jax.sharding.reshard(x, sharding)
+    # Neither of these moves a traced array to another memory.
+    return x if concrete or not _is_elsewhere(sharding) else jax.device_put(x, sharding)
+
+
+@partial(jax.jit, static_argnums=(1, 2))
+def _by_both(x: jax.Array, explicit: NamedSharding, auto: NamedSharding) -> jax.Array:
+    """Under ``jit`` for ``vmap`` and ``grad`` outside one: a constraint there undoes a reshard."""
+    return jax.lax.with_sharding_constraint(jax.sharding.reshard(x, explicit), auto)
+
+
+def _by_axis_type(sharding: NamedSharding) -> tuple[NamedSharding, NamedSharding]:
+    """The sharding over the Explicit axes of its mesh, and that over its Auto axes.
+
+    Raises:
+      ValueError: the second within the first is not the sharding: an Auto axis comes before an
+        Explicit one.
+    """
+    spec = sharding.spec
+    kinds = dict(zip(sharding.mesh.axis_names, sharding.mesh.axis_types, strict=True))
+    explicit, auto = (
+        [tuple(axis for axis in mesh_axes(entry) if kinds[axis] is kind) for entry in spec]
+        for kind in (AxisType.Explicit, AxisType.Auto)
+    )
+    for dim, entry in enumerate(spec):
+        if mesh_axes(entry) != (*explicit[dim], *auto[dim]):
+            raise ValueError(
+                f"expected Explicit axes before Auto axes and no others in dimension {dim}, found "
+                f"{entry!r} with {kinds}: change the order in the rules, or the axis types"
+            )
+    return (
+        sharding.update(spec=spec.update(partitions=explicit)),
+        sharding.update(spec=PartitionSpec(*auto)),
+    )
+
+
+def default_memory(mesh: AnyMesh) -> str:
+    """The memory kind in which the mesh's devices put arrays unasked."""
+    if isinstance(mesh, AbstractMesh):
+        return "device"
+    kind: str = mesh.devices.flat[0].default_memory().kind
+    return kind
+
+
+def outside_traces() -> bool:
+    """Whether code runs now, rather than being traced."""
+    try:
+        jax.sharding.get_mesh()
+    except ValueError:  # jax's answer inside a trace
+        return False
+    return True
+
+
+def _is_elsewhere(sharding: NamedSharding) -> bool:
+    return sharding.memory_kind not in (None, default_memory(sharding.mesh))
 
 
 def _is_concrete(x: Any) -> bool:
     """Whether ``x`` has values now, outside every trace."""
-    return isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer) and _outside_traces()
-
-
-def _outside_traces() -> bool:
-    try:
-        jax.sharding.get_mesh()
-    except ValueError:
-        return False
-    return True
+    return isinstance(x, jax.Array) and not isinstance(x, jax.core.Tracer) and outside_traces()

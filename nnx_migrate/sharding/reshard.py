@@ -9,7 +9,7 @@ from jax.sharding import AxisType, NamedSharding, Sharding
 
 from nnx_migrate.sharding.alike import shard_alike
 from nnx_migrate.sharding.fitting import fitted
-from nnx_migrate.sharding.placing import placed
+from nnx_migrate.sharding.placing import outside_traces, placed
 
 
 def reshard_like(x: jax.Array, reference: jax.Array | Sharding) -> jax.Array:
@@ -17,7 +17,8 @@ def reshard_like(x: jax.Array, reference: jax.Array | Sharding) -> jax.Array:
 
     Where a sharding is known it is applied: that of an array with values, and under Explicit axes
     that of a traced array's type. Under Auto axes a traced array has none yet; the compiler is told
-    to shard ``x`` as it will have sharded ``reference``.
+    to shard ``x`` as it will have sharded ``reference``. It takes only arrays of one shape for that
+    (Shardy's ``sharding_group``).
 
     Args:
       x: an array, traced or not.
@@ -28,33 +29,39 @@ def reshard_like(x: jax.Array, reference: jax.Array | Sharding) -> jax.Array:
         shapes differ.
       TypeError: a traced ``x`` with a sharding that names no mesh.
     """
-    sharding = _known_sharding(reference)
-    if sharding is None:
-        assert not isinstance(reference, Sharding)
-        if x.shape != reference.shape:
-            raise ValueError(
-                f"expected the reference's shape {reference.shape} under Auto axes, where a traced "
-                f"array has no sharding to read, found {x.shape}"
-            )
-        return shard_alike(x, reference)
+    if isinstance(reference, jax.core.Tracer):
+        sharding = jax.typeof(reference).sharding
+        kinds = {*sharding.mesh.axis_types}
+        if AxisType.Auto in kinds or AxisType.Explicit not in kinds:
+            return _grouped(x, reference, sharding)
+    else:
+        sharding = reference if isinstance(reference, Sharding) else reference.sharding
     if isinstance(sharding, NamedSharding):
-        spec = fitted(sharding.spec, x.shape, sharding.mesh.shape)
-        if isinstance(x, jax.core.Tracer):
-            named: jax.Array = placed(x, sharding.mesh, spec)
-            return named
-        sharding = sharding.update(spec=spec)
-    elif isinstance(x, jax.core.Tracer):
-        raise TypeError(f"expected a NamedSharding for a traced array, found {sharding}")
+        sharding = sharding.update(spec=fitted(sharding.spec, x.shape, sharding.mesh.shape))
+    if isinstance(x, jax.core.Tracer) or not outside_traces():
+        if not isinstance(sharding, NamedSharding):
+            raise TypeError(f"expected a NamedSharding for a traced array, found {sharding}")
+        named: jax.Array = placed(x, sharding.mesh, sharding.spec, sharding.memory_kind)
+        return named
     moved: jax.Array = jax.device_put(x, sharding)
     return moved
 
 
-def _known_sharding(reference: Any) -> Sharding | None:
-    """The sharding of a reference as far as it is known now."""
-    if isinstance(reference, Sharding):
-        return reference
-    if not isinstance(reference, jax.core.Tracer):
-        found: Sharding = reference.sharding
-        return found
-    sharding = jax.typeof(reference).sharding
-    return sharding if AxisType.Explicit in sharding.mesh.axis_types else None
+def _grouped(x: jax.Array, reference: jax.Array, typed: NamedSharding) -> jax.Array:
+    """``x`` as the compiler shards ``reference``, over the Explicit axes as its type says."""
+    if _physical_shape(x) != _physical_shape(reference):
+        raise ValueError(
+            f"expected the reference's shape {reference.shape} under Auto axes, where a traced "
+            f"array has no sharding to read, and a key for a key, found {x.shape} ({x.dtype} for "
+            f"{reference.dtype}): give the reference's NamedSharding, or constrain by names"
+        )
+    if AxisType.Explicit in typed.mesh.axis_types:
+        x = jax.sharding.reshard(x, typed)
+    return shard_alike(x, reference)
+
+
+def _physical_shape(x: jax.Array) -> tuple[int, ...]:
+    """Shape with that of an element: a PRNG key is an array of numbers to the compiler."""
+    if not jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+        return tuple(x.shape)
+    return tuple(jax.eval_shape(jax.random.key_data, x).shape)

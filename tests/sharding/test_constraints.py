@@ -53,6 +53,17 @@ def test_a_named_sharding_is_taken_as_it_is(kind: AxisType) -> None:
 
 
 @pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
+@pytest.mark.parametrize("traced", [True, False])
+def test_a_named_sharding_keeps_its_memory(kind: AxisType, traced: bool) -> None:
+    devices = mesh(kind, data=2, fsdp=2)
+    given = NamedSharding(devices, P("data"), memory_kind="pinned_host")
+    with jax.set_mesh(devices):
+        y = (jax.jit if traced else lambda f: f)(lambda x: constrain(x, given))(jnp.asarray(X))
+    assert y.sharding.memory_kind == "pinned_host"
+    assert y.sharding.is_equivalent_to(given, 3)
+
+
+@pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
 def test_arrays_with_values_are_moved(kind: AxisType) -> None:
     devices = mesh(kind, data=2, fsdp=2, tensor=2)
     expected = NamedSharding(devices, P(("data", "fsdp"), None, "tensor"))
@@ -193,13 +204,6 @@ def test_explicit_axes_refuse_what_is_unconstrained() -> None:
     with pytest.raises(ValueError, match="nobody chooses what is UNCONSTRAINED there"):
         sharding_of(EXPLICIT, ("batch", P.UNCONSTRAINED, None))
     assert sharding_of(AUTO, ("batch", P.UNCONSTRAINED, None)).spec[0] == ("data", "fsdp")
-
-
-def test_axes_of_both_kinds_are_refused() -> None:
-    kinds = {"axis_types": (AUTO, EXPLICIT)}
-    mixed = jax.sharding.Mesh(mesh(data=4, tensor=2).devices, ("data", "tensor"), **kinds)
-    with pytest.raises(ValueError, match="all Auto or all Explicit"):
-        constrain(jnp.zeros((8, 2)), ("embed",), RULES, mixed)
 
 
 def test_inside_shard_map_the_axes_left_over_are_constrained() -> None:

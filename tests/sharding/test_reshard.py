@@ -63,6 +63,38 @@ def test_a_sharding_or_an_array_with_values_will_do_as_reference(
 
 
 @pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
+def test_arrays_with_values_are_resharded_in_a_trace(kind: AxisType) -> None:
+    devices, reference = arrays(kind, P("model", "data"))
+    with jax.set_mesh(devices):
+        y = jax.jit(lambda: reshard_like(jnp.asarray(X), reference))()
+        z = jax.jit(lambda x: reshard_like(jnp.asarray(X), x))(reference)
+    assert y.sharding.is_equivalent_to(reference.sharding, 2)
+    assert z.sharding.is_equivalent_to(reference.sharding, 2)
+
+
+@pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
+@pytest.mark.parametrize("traced", [True, False])
+def test_the_memory_comes_back_too(kind: AxisType, traced: bool) -> None:
+    devices = mesh(kind, data=4, model=2)
+    host = NamedSharding(devices, P("model"), memory_kind="pinned_host")
+    f = lambda x: reshard_like(x, host)
+    with jax.set_mesh(devices):
+        y = (jax.jit(f) if traced else f)(jnp.asarray(X))
+    assert y.sharding.memory_kind == "pinned_host"
+    assert y.sharding.is_equivalent_to(host, 2)
+
+
+@pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
+def test_keys_are_resharded_like_keys(kind: AxisType) -> None:
+    devices = mesh(kind, data=4, model=2)
+    keys = jax.random.split(jax.random.key(0), 8)
+    sharded = jax.device_put(keys, NamedSharding(devices, P("data")))
+    with jax.set_mesh(devices):
+        back = jax.jit(reshard_like)(keys, sharded)
+    assert back.sharding.is_equivalent_to(sharded.sharding, 1)
+
+
+@pytest.mark.parametrize("kind", [AUTO, EXPLICIT])
 def test_gradients_loops_and_vmap_go_through(kind: AxisType) -> None:
     devices, x = arrays(kind, P("model", "data"))
 
@@ -107,6 +139,8 @@ def test_what_cannot_be_given_is_refused() -> None:
     _, x = arrays(AUTO, P("model", "data"))
     with pytest.raises(ValueError, match=r"reference's shape \(8, 8\) under Auto axes"):
         jax.jit(lambda x: reshard_like(x[0], x))(x)
+    with pytest.raises(ValueError, match=r"a key for a key, found \(8,\) \(key<fry> for float32\)"):
+        jax.jit(lambda x: reshard_like(jax.random.split(jax.random.key(0), 8), x[0]))(x)
     with pytest.raises(ValueError, match="divisible by 2"):
         reshard_like(jnp.ones((3, 4)), x)
     with pytest.raises(ValueError, match="at most 1 entries"):
