@@ -69,7 +69,8 @@ def placed(x: Any, mesh: AnyMesh, spec: PartitionSpec, memory_kind: str | None =
 @partial(jax.jit, static_argnums=(1, 2))
 def _by_both(x: jax.Array, explicit: NamedSharding, auto: NamedSharding) -> jax.Array:
     """Under ``jit`` for ``vmap`` and ``grad`` outside one: a constraint there undoes a reshard."""
-    return jax.lax.with_sharding_constraint(jax.sharding.reshard(x, explicit), auto)
+    y: jax.Array = jax.lax.with_sharding_constraint(jax.sharding.reshard(x, explicit), auto)
+    return y
 
 
 def _by_axis_type(sharding: NamedSharding) -> tuple[NamedSharding, NamedSharding]:

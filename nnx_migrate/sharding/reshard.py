@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
+import jax.numpy as jnp
 from jax.sharding import AxisType, NamedSharding, Sharding
 
 from nnx_migrate.sharding.alike import shard_alike
@@ -62,6 +61,6 @@ def _grouped(x: jax.Array, reference: jax.Array, typed: NamedSharding) -> jax.Ar
 
 def _physical_shape(x: jax.Array) -> tuple[int, ...]:
     """Shape with that of an element: a PRNG key is an array of numbers to the compiler."""
-    if not jax.dtypes.issubdtype(x.dtype, jax.dtypes.prng_key):
+    if not jnp.issubdtype(x.dtype, jax.dtypes.prng_key):
         return tuple(x.shape)
     return tuple(jax.eval_shape(jax.random.key_data, x).shape)

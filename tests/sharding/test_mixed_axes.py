@@ -105,7 +105,7 @@ def test_auto_axes_first_are_refused_in_a_trace_and_moved_outside(kinds: Any, re
     """Types say the outermost split, so nothing can be told of an Auto axis around it."""
     devices = mixed(kinds)
     with jax.set_mesh(devices):
-        with pytest.raises(ValueError, match="Explicit axes before Auto axes .* in dimension 0"):
+        with pytest.raises(ValueError, match=r"Explicit axes before Auto axes .* in dimension 0"):
             jax.jit(lambda x: constrain(x, (refused,), RULES))(away(devices))
         y = constrain(away(devices), (refused,), RULES)
     assert y.sharding.is_equivalent_to(NamedSharding(devices, P(dict(RULES)[refused])), 2)
