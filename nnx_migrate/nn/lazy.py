@@ -118,10 +118,29 @@ def abstractly(function: Callable[..., Any], *arrays: Any) -> Any:
     return jax.eval_shape(function, *arrays)
 
 
-def has_variable(module: nnx.Module, collection: str, name: str) -> bool:
-    """``self.has_variable(collection, name)``: whether the module holds that variable."""
+def copied(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy of a submodule that :func:`abstractly` may run: the submodule's own state stays.
+
+    Linen modules behind bridges get the variables that they make in their first call. What is no
+    module is returned as it is.
+    """
+    if not isinstance(function, nnx.Module):
+        return function
+    copy = nnx.clone(function)
+    if not any(isinstance(one, nnx.bridge.ToNNX) for _, one in nnx.iter_graph(copy)):
+        return copy
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nnx.bridge.lazy_init(copy, *args, **kwargs)
+        return copy(*args, **kwargs)
+
+    return call
+
+
+def has_variable(module: nnx.Module, col: str, name: str) -> bool:
+    """``self.has_variable(col, name)``: whether the module holds that variable."""
     found = getattr(module, name, None)
-    return type(found) is variable_type(collection)
+    return type(found) is variable_type(col)
 
 
 def lazy_variable(
@@ -153,11 +172,11 @@ def lazy_variable(
     return made
 
 
-def sow(module: nnx.Module, collection: str, name: str, value: Any, **options: Any) -> bool:
+def sow(module: nnx.Module, col: str, name: str, value: Any, **options: Any) -> bool:
     """``self.sow(...)``: stores only under ``nnx.capture``, as Linen's only where mutable."""
     if not hasattr(module, "__captures__"):
         return False
-    return bool(module.sow(variable_type(collection), name, value, **options))
+    return bool(module.sow(variable_type(col), name, value, **options))
 
 
 def with_params(build: Callable[[nnx.Rngs], T], params: Mapping[str, Any]) -> T:

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
+from flax import linen, nnx
 from flax.core import FrozenDict
 
 from nnx_migrate import nn as nnm
@@ -104,7 +104,7 @@ def test_a_lazy_variable_refuses_a_taken_name_and_a_missing_initialiser() -> Non
 def test_sow_stores_only_under_capture() -> None:
     class Model(nnx.Module):
         def __call__(self, x: jax.Array) -> jax.Array:
-            nnm.sow(self, "intermediates", "seen", x)
+            nnm.sow(self, col="intermediates", name="seen", value=x)  # Linen's words
             return 2 * x
 
     model = Model()
@@ -112,6 +112,27 @@ def test_sow_stores_only_under_capture() -> None:
     assert not hasattr(model, "seen")
     _, seen = nnx.capture(model, nnx.Intermediate)(jnp.ones(()))
     assert float(seen["seen"][0]) == 1.0
+
+
+def test_a_submodule_runs_abstractly_and_keeps_its_state() -> None:
+    norm = nnx.BatchNorm(3, use_running_average=False, rngs=nnx.Rngs(0))
+    x = nnm.abstract_array((2, 4, 3))
+    out = nnm.abstractly(lambda x: nnm.copied(norm)(x).sum(axis=1), x)
+    assert out.shape == (2, 3)
+    np.testing.assert_array_equal(norm.mean[...], jnp.zeros(3))
+    norm(jnp.ones((2, 3)))  # and no tracer is left in it
+    np.testing.assert_array_equal(norm.mean[...], jnp.full(3, 0.01))
+
+
+def test_a_linen_submodule_behind_a_bridge_runs_abstractly_before_its_first_call() -> None:
+    bridged = nnx.bridge.ToNNX(linen.Dense(5), rngs=nnx.Rngs(0))
+    out = nnm.abstractly(lambda x: nnm.copied(bridged)(x), nnm.abstract_array((2, 3)))
+    assert out.shape == (2, 5)
+    assert not nnx.state(bridged, nnx.Param)
+
+
+def test_what_is_no_module_is_not_copied() -> None:
+    assert nnm.copied(jnp.tanh) is jnp.tanh
 
 
 def test_with_params_computes_with_the_given_kernel() -> None:

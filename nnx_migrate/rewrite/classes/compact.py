@@ -132,6 +132,8 @@ class CompactConverter:
         )
         self.replaced |= {key: frozenset() for key in moves.values}
         taint = self._taint(steps)
+        shapes.whole = self._whole(items, moves)
+        shapes.held = _holders(self.method, shapes.whole)
         names = names_of(steps, frozenset(taint.steps), self.numbered)
         operands = {key: operands_of(items[key], moves.values) for key in inside}
         fixed = {k: v for k, v in self.replaced.items() if k in fixed or k not in shapes.nodes}
@@ -162,6 +164,19 @@ class CompactConverter:
         }
         part = CompactPart(lines, edits, header, attributes, lazy, reads)
         return part, frozenset(slicer.entered)
+
+    def _whole(self, items: Mapping[int, Item], moves: Moves) -> frozenset[int]:
+        """Submodules and parameters that are whole once they are built."""
+        completed = {*moves.views, *moves.late}
+        for key, item in items.items():
+            parts = {id(one) for one in ast.walk(item.call)}
+            if parts & moves.values:
+                completed.add(key)
+        return frozenset(
+            key
+            for key, item in items.items()
+            if item.kind in (ItemKind.SITE, ItemKind.PARAM) and key not in completed
+        )
 
     def _entered(self, names: set[str]) -> list[str]:
         """Statements that give parameters of the call a shape in ``__init__``."""
@@ -318,6 +333,18 @@ class CompactConverter:
             if is_inline(item):
                 edits[key] = lambda renderer, one=item: builder(one, renderer)  # type: ignore[misc]
         return edits
+
+
+def _holders(method: ast.FunctionDef, items: frozenset[int]) -> frozenset[str]:
+    """Local names that some statement binds to what an item built."""
+    found: set[str] = set()
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(
+                id(one) in items for one in ast.walk(value)
+            ):
+                found |= {one.id for one in targets if isinstance(one, ast.Name)}
+    return frozenset(found)
 
 
 def _parameters(method: ast.FunctionDef) -> list[str]:

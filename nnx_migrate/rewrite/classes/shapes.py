@@ -2,7 +2,8 @@
 
 The constructor then takes the whole shape as an argument. In ``__init__`` the call's parameter is a
 local that has this shape and no values; statements that compute arrays from it are evaluated
-abstractly, so that ``inputs.shape`` means what it means in Linen's initial call.
+abstractly, so that ``inputs.shape`` means what it means in Linen's initial call. A submodule that
+has computed such an array is built by then: a copy of it runs, so that its state stays as it is.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.evaluation import free_names
+from nnx_migrate.rewrite.classes.evaluation import free_names, target_names
 from nnx_migrate.rewrite.classes.flow import Bind
 from nnx_migrate.rewrite.classes.taint import Replaced, value_of
 from nnx_migrate.rewrite.render import Renderer
@@ -23,6 +24,7 @@ _ATTRIBUTES = frozenset({"shape", "ndim", "size"})
 _FUNCTIONS: Mapping[str, str] = {
     f"{module}.{name}": name for module in ("jax.numpy", "numpy") for name in ("shape", "ndim")
 }
+_FLAGS = frozenset({"deterministic", "use_running_average", "train", "training"})
 _NO_ARRAYS = ("int", "bool", "str", "float", "dict", "list", "tuple", "Dict", "List", "Tuple")
 
 
@@ -33,6 +35,8 @@ class Shapes:
     Args:
       parameters: names of the parameters that are taken for arrays.
       items: ids of the calls that build something.
+      whole: ids of those that ``__init__`` may use: no call has to complete them.
+      held: local names that hold such a submodule.
 
     Attributes:
       nodes: ids of the expressions that read a shape -> the array expression.
@@ -44,6 +48,8 @@ class Shapes:
     method: ast.FunctionDef
     parameters: frozenset[str]
     items: frozenset[int]
+    whole: frozenset[int] = frozenset()
+    held: frozenset[str] = frozenset()
     nodes: dict[int, ast.expr] = field(default_factory=dict)
     read: dict[int, tuple[ast.AST, str]] = field(default_factory=dict)
     abstract: dict[int, tuple[ast.expr, frozenset[str]]] = field(default_factory=dict)
@@ -85,10 +91,8 @@ class Shapes:
           Refused: it cannot be evaluated without values.
         """
         value = value_of(step.node)
-        single = isinstance(step.node, ast.Assign) and all(
-            isinstance(one, ast.Name) for one in step.node.targets
-        )
-        if not single or not isinstance(value, ast.expr) or not self._is_pure(value, tainted):
+        plain = isinstance(step.node, ast.Assign) and all(map(_is_plain, step.node.targets))
+        if not plain or not isinstance(value, ast.expr) or not self._is_pure(value, tainted):
             raise Refused(
                 step.node,
                 "the shape of what it computes decides what is built later, and it cannot be"
@@ -121,10 +125,15 @@ class Shapes:
             self.abstract[id(value)] = value, names
 
     def _is_pure(self, node: ast.expr, tainted: frozenset[str]) -> bool:
-        """Whether evaluating ``node`` needs no values, no submodule and no state of the module."""
+        """Whether evaluating ``node`` needs no values and no state of the module."""
+        inside = {
+            id(part) for call in ast.walk(node) if id(call) in self.items for part in ast.walk(call)
+        }
         for one in ast.walk(node):
-            if id(one) in self.items:
+            if id(one) in self.items and id(one) not in self.whole:
                 return False
+            if id(one) in inside:
+                continue  # __init__ has built it
             match one:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
                     return False
@@ -136,12 +145,21 @@ class Shapes:
                     return False
         return True
 
+    def _copies(self, value: ast.expr) -> list[ast.expr]:
+        """What ``value`` calls that is a submodule, or a local that holds one."""
+        functions = [one.func for one in ast.walk(value) if isinstance(one, ast.Call)]
+        return [
+            one
+            for one in functions
+            if id(one) in self.whole or (isinstance(one, ast.Name) and one.id in self.held)
+        ]
+
     def edits(self) -> dict[int, str | Callable[[Renderer], str]]:
         """Edits for ``__init__``."""
         edits: dict[int, str | Callable[[Renderer], str]] = {}
         for key, (value, names) in self.abstract.items():
             if not isinstance(value, ast.Name):
-                edits[key] = _evaluation(value, names)
+                edits[key] = _evaluation(value, names, self._copies(value))
         for key, (node, name) in self.read.items():
             if isinstance(node, ast.Call) and id(self.nodes[key]) in self.abstract:
                 edits[key] = _attribute(self.nodes[key], name)
@@ -155,7 +173,21 @@ def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
     keyword = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
     candidates = {one.arg for one in required if _may_be_array(one)}
     candidates |= {one.arg for one, given in keyword if given is None and _may_be_array(one)}
-    return frozenset(candidates & _origins(method, shapes.nodes.values()))
+    return frozenset((candidates - _flags(method)) & _origins(method, shapes.nodes.values()))
+
+
+def _flags(method: ast.FunctionDef) -> set[str]:
+    """Names that are asked for their truth, or handed on as one of Linen's flags."""
+    found: list[ast.expr] = []
+    for node in ast.walk(method):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
+                found.append(test)
+            case ast.BoolOp(values=values):
+                found += values
+            case ast.keyword(arg=name, value=value) if name in _FLAGS:
+                found.append(value)
+    return {one.id for one in found if isinstance(one, ast.Name)}
 
 
 def _origins(method: ast.FunctionDef, arrays: Iterable[ast.expr]) -> set[str]:
@@ -163,8 +195,9 @@ def _origins(method: ast.FunctionDef, arrays: Iterable[ast.expr]) -> set[str]:
     bound: dict[str, list[ast.expr]] = {}
     for node in ast.walk(method):
         match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                bound.setdefault(name, []).append(value)
+            case ast.Assign(targets=[target], value=value) if _is_plain(target):
+                for name in target_names(target):
+                    bound.setdefault(name, []).append(value)
     found: set[str] = set()
     todo = list(arrays)
     while todo:
@@ -180,8 +213,11 @@ def _roots(node: ast.expr) -> Iterator[str]:
             yield name
         case ast.Attribute(value=value) | ast.Subscript(value=value):
             yield from _roots(value)
-        case ast.Call(func=function, args=args):
-            for one in (function, *args):
+        case ast.Call(func=function, args=args, keywords=keywords):
+            for one in (function, *args, *(keyword.value for keyword in keywords)):
+                yield from _roots(one)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for one in parts:
                 yield from _roots(one)
         case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
             yield from _roots(one)
@@ -193,11 +229,21 @@ def _may_be_array(parameter: ast.arg) -> bool:
     return text.partition("[")[0].rpartition(".")[2] not in _NO_ARRAYS
 
 
-def _evaluation(value: ast.expr, names: frozenset[str]) -> Callable[[Renderer], str]:
+def _is_plain(target: ast.expr) -> bool:
+    """Whether a target is a name, or several that a sequence is unpacked into."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return all(isinstance(one, ast.Name) for one in target.elts)
+    return isinstance(target, ast.Name)
+
+
+def _evaluation(
+    value: ast.expr, names: frozenset[str], copied: Iterable[ast.expr]
+) -> Callable[[Renderer], str]:
     listed = ", ".join(sorted(names))
 
     def text(renderer: Renderer) -> str:
-        inner = renderer.without(value).inner(value)
+        copies = {id(one): f"nnm.copied({renderer.render(one)})" for one in copied}
+        inner = renderer.with_edits(copies).without(value).inner(value)
         return f"nnm.abstractly(lambda {listed}: {inner}, {listed})"
 
     return text

@@ -55,6 +55,28 @@ AT_LEAST = module(
     'return self.param("w", nn.initializers.normal(), (jnp.ndim(flat), *flat.shape[1:])) + x[0, 0, 0]'
 )
 
+# As many parameters as an axis says of what a submodule returns.
+DEPTH = (
+    "for index in range(y.shape[1] // 2):\n"
+    '    y = y + self.param(f"w{index}", nn.initializers.normal(), y.shape)\n'
+    "return y"
+)
+AFTER_A_LAYER = module(
+    "y = nn.Conv(3, (2,), strides=2)(x) if self.n else x\ny = jnp.swapaxes(y, 1, 2)\n" + DEPTH
+)
+AFTER_A_HELD_LAYER = module(
+    "norm = nn.BatchNorm(use_running_average=False)\ny = jnp.swapaxes(norm(x), 1, 2)\n" + DEPTH
+)
+AFTER_AN_UNPACKED_LAYER = module(
+    "first, second = jnp.split(nn.Dense(6)(x), 2, axis=-1)\n"
+    "y = jnp.concatenate([first, second], axis=1)\n" + DEPTH
+)
+AFTER_A_CLASS = (
+    "class Both(nn.Module):\n    @nn.compact\n    def __call__(self, x, axes):\n"
+    "        y = nn.Dropout(0.5, deterministic=True)(nn.Dense(8)(x))\n"
+    "        return y, jnp.swapaxes(y, *axes)\n\n\n"
+) + module("_, y = Both()(x, axes=(1, 2))\n" + DEPTH)
+
 
 def rewritten(source: str) -> str:
     result = rewrite({"m.py": HEADER + source})
@@ -65,16 +87,28 @@ def rewritten(source: str) -> str:
 
 
 @pytest.mark.parametrize(
-    "source", [PER_AXIS, IN_INITIALIZER, ANY_RANK, OF_A_VALUE, WIDENED, AT_LEAST]
+    "source",
+    [
+        PER_AXIS,
+        IN_INITIALIZER,
+        ANY_RANK,
+        OF_A_VALUE,
+        WIDENED,
+        AT_LEAST,
+        AFTER_A_LAYER,
+        AFTER_A_HELD_LAYER,
+        AFTER_AN_UNPACKED_LAYER,
+        AFTER_A_CLASS,
+    ],
 )
 def test_parameters_and_outputs_are_linens(source: str) -> None:
     x = jax.random.normal(jax.random.key(1), (2, 4, 5))
     with loaded(source, "shapes_before") as before, loaded(rewritten(source), "shapes") as after:
         variables = before.M().init(jax.random.key(0), x)
-        expected = before.M().apply(variables, x)
+        expected = before.M().apply(variables, x, mutable=["batch_stats"])[0]
         made = nnm.build(after.M, x_shape=x.shape, rngs=jax.random.key(0))
+        given: dict[str, Any] = jax.tree.map(np.asarray, nnm.variables_of(made))
         found = made(x)
-    given: dict[str, Any] = nnm.variables_of(made)
     assert jax.tree.structure(given) == jax.tree.structure(dict(variables))
     for one, other in zip(jax.tree.leaves(given), jax.tree.leaves(variables), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -113,6 +147,18 @@ REFUSED = {
         'return self.param("b", nn.initializers.ones, jnp.zeros((3, 4))[x].shape[:1]) + x'
     ),
     "an argument is no array": 'return self.param("b", nn.initializers.ones, (k + 1,)) + x[0]',
+    "a call decides what the submodule does": (
+        "y = jnp.fft.rfft(nn.Dropout(0.5, deterministic=k)(x))\n"
+        "for i in range(y.shape[1]):\n    y = nn.Dense(3)(y)\nreturn y"
+    ),
+    "the submodule is given a flag": (
+        "y = jnp.fft.rfft(nn.Dropout(0.5)(x, deterministic=k))\n"
+        "for i in range(y.shape[1]):\n    y = nn.Dense(3)(y)\nreturn y"
+    ),
+    "a variable computes it": (
+        'y = jnp.fft.rfft(x + self.variable("stats", "v", jnp.zeros, (5,)).value)\n'
+        "for i in range(y.shape[1] // 2):\n    y = nn.Dense(3)(y)\nreturn y"
+    ),
     "its dtype decides": 'return self.param("b", nn.initializers.ones, (3,), x[0].dtype) + x',
 }
 
