@@ -1,0 +1,121 @@
+"""``python -m benchmarks.sizes --set SET``: the sizes that real code needs, and who finds them.
+
+Every case of the corpus is recorded in Linen. What its layers were given there is the denominator,
+committed as ``needed.json`` (``--freeze`` writes it). Then each case's package is rewritten with
+that recording, and the report says of each size whether the code told it, the recording, or
+neither. A size that the code tells wrongly makes the command fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpus import fetch
+from benchmarks.corpus.packages import CHECKOUT, SETS, Case, cases, packages, requirements
+from benchmarks.corpus.run import Progress
+from benchmarks.sizes.measure import MeasureError, Row, hashes_of, report_with_evidence, row
+from benchmarks.sizes.traced import Needed, TraceError, needed, record
+
+FROZEN = Path(__file__).parent / "needed.json"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Exit code 0: measured; 1: a wrong size, or other sizes than committed; 2: not measured."""
+    options = _parser().parse_args(arguments)
+    progress = Progress()
+    frozen: dict[str, Any] = json.loads(FROZEN.read_text()) if FROZEN.exists() else {}
+    rows: list[Row] = []
+    problems: list[str] = []
+    try:
+        for case, tree, python in _chosen(options, progress):
+            progress(f"{case.name}: recording")
+            file = (
+                options.cache.resolve() / "sizes" / case.set / f"{case.name.replace('/', '-')}.db"
+            )
+            try:
+                record(case, tree, python, file, options.timeout)
+                sizes = needed(file, hashes_of(tree).get)
+                problems += _against_frozen(case, sizes, frozen, freeze=options.freeze)
+                if not options.freeze:
+                    progress(f"{case.name}: rewriting")
+                    report = report_with_evidence(tree, file, file.parent, options.timeout)
+                    rows.append(row(case.name, sizes, report))
+            except (TraceError, MeasureError) as error:
+                problems.append(f"{case.name}: {error}")
+    except fetch.FetchError as error:
+        progress.done()
+        sys.stderr.write(f"error: {error}\n")
+        return 2
+    progress.done()
+    if options.freeze:
+        FROZEN.write_text(json.dumps(frozen, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    else:
+        _show(rows, options.json)
+    problems += [f"{one.case}: {one.wrong} sizes are wrong" for one in rows if one.wrong]
+    for problem in problems:
+        sys.stderr.write(f"error: {problem}\n")
+    return 1 if problems else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.sizes", description=__doc__)
+    parser.add_argument("--set", choices=[one for one in SETS if one != "guide"], required=True)
+    parser.add_argument("--cache", type=Path, default=CHECKOUT / ".cache" / "corpus")
+    parser.add_argument("--only", metavar="NAME", help="one case, or all cases of one package")
+    parser.add_argument("--freeze", action="store_true", help="write the list of needed sizes anew")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
+    parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one case")
+    return parser
+
+
+def _chosen(
+    options: argparse.Namespace, log: Callable[[str], None]
+) -> Iterator[tuple[Case, Path, Path]]:
+    """The cases to measure with their package's tree and the interpreter to run them with."""
+    cache = options.cache.resolve()
+    python = fetch.environment(cache, requirements(options.set), log)
+    for package in packages(options.set):
+        own = [one for one in cases(options.set) if one.package == package.name]
+        own = [one for one in own if options.only in (None, one.name, one.package)]
+        if own:
+            tree = fetch.source(cache, package, python, log)
+            yield from ((case, tree, python) for case in own)
+
+
+def _against_frozen(
+    case: Case, sizes: list[Needed], frozen: dict[str, Any], *, freeze: bool
+) -> list[str]:
+    texts = [one.text for one in sizes]
+    of_set = frozen.setdefault(case.set, {})
+    if freeze:
+        of_set[case.name] = texts
+    if not texts:
+        return [f"{case.name}: no size was traced"]
+    if of_set.get(case.name) != texts:
+        return [f"{case.name}: other sizes were traced than {FROZEN.name} has; see --freeze"]
+    return []
+
+
+def _show(rows: list[Row], file: Path | None) -> None:
+    heads = ("case", "needed", "from the code", "recorded", "argument", "open", "wrong")
+    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    counts = [
+        (one.needed, one.static, one.recorded, one.argument, one.open, one.wrong) for one in rows
+    ]
+    cells = [(one.case, *count) for one, count in zip(rows, counts, strict=True)]
+    cells.append(("all", *(sum(column) for column in zip(*counts, strict=True))))
+    lines += [f"| {' | '.join(map(str, cell))} |" for cell in cells]
+    sys.stdout.write("\n".join(lines) + "\n")
+    if file is not None:
+        content = {"schema": 1, "cases": [asdict(one) for one in rows]}
+        file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,116 @@
+"""Where the rewriter gets each needed size from, without and with what was recorded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.corpus.rewriting import last_line, tool_environment, within_file
+from benchmarks.sizes.traced import Needed
+
+# How the report names where a size comes from, and what that means with and without evidence.
+_STATIC = ("static", "both")
+_DISAGREE = "the code and the recorded calls disagree"  # how such a refusal begins
+
+
+class MeasureError(Exception):
+    """A package could not be rewritten; the message is one line."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One case: how many sizes it needs, and how many of them come from where."""
+
+    case: str
+    needed: int
+    static: int  # an expression over fields and inputs, found in the code and equal to the traces
+    recorded: int  # an expression that only the recording gave
+    argument: int  # a constructor argument that the code does not tell
+    open: int  # the class stays Linen, or the place is not in the report
+    wrong: int  # the code's answer is not what was traced
+    places: Mapping[str, list[str]] = field(default_factory=dict)
+
+
+def hashes_of(tree: Path) -> dict[str, str]:
+    """Path in the package by the hash of the file's bytes."""
+    return {
+        hashlib.sha256(file.read_bytes()).hexdigest(): file.relative_to(tree).as_posix()
+        for file in sorted(tree.rglob("*.py"))
+        if file.is_file()
+    }
+
+
+def report_with_evidence(
+    tree: Path, evidence: Path, folder: Path, timeout: float
+) -> dict[str, Any]:
+    """The report of ``rewrite --evidence``; nothing of the tree is changed. Raises MeasureError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    report = folder / f"{evidence.stem}.json"
+    report.unlink(missing_ok=True)
+    command = [sys.executable, "-m", "nnx_migrate", "rewrite", str(tree), "--root", str(tree)]
+    command += ["--check", "--report", str(report), "--evidence", str(evidence)]
+    try:
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env=tool_environment(),
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise MeasureError(f"not rewritten after {timeout:g} s") from None
+    if not report.exists():
+        raise MeasureError(last_line(done.stderr))
+    content: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    return content
+
+
+def row(case: str, sizes: Iterable[Needed], report: Mapping[str, Any]) -> Row:
+    """Count one case's sizes by the source that the report gives them."""
+    sources = _sources(report)
+    contradicted = _contradicted(report)
+    places: dict[str, list[str]] = {}
+    for one in sizes:
+        source = sources.get((one.path, one.line, one.column, one.argument), "open")
+        kind = "static" if source in _STATIC else source
+        if source == "open" and (one.path, one.cls) in contradicted:
+            kind = "wrong"
+        places.setdefault(kind, []).append(one.text)
+    count = Counter({kind: len(texts) for kind, texts in places.items()})
+    return Row(
+        case,
+        sum(count.values()),
+        count["static"],
+        count["recorded"],
+        count["argument"],
+        count["open"],
+        count["wrong"],
+        {kind: texts for kind, texts in places.items() if kind != "static"},
+    )
+
+
+def _sources(report: Mapping[str, Any]) -> dict[tuple[str, int, int, str], str]:
+    """``source`` by path, line, column and argument, of the classes that are rewritten."""
+    return {
+        (cls["path"], size["line"], size["column"], size["argument"]): size["source"]
+        for cls in report["classes"]
+        if cls["outcome"] == "rewritten"
+        for size in cls.get("sizes", ())
+    }
+
+
+def _contradicted(report: Mapping[str, Any]) -> set[tuple[str, str]]:
+    """Classes refused because the code's answer is not the recorded one."""
+    return {
+        (cls["path"], within_file(cls["name"], cls["path"]))
+        for cls in report["classes"]
+        if cls["outcome"] != "rewritten" and _DISAGREE in (cls.get("reason") or "")
+    }
