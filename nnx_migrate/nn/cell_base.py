@@ -26,9 +26,14 @@ class RNNCellBase(nnx.Module):
 
 
 class Cell(RNNCellBase):
-    """A cell whose carry is one array ``(*batch, features)``."""
+    """A cell whose carry is one array ``(*batch, features)``.
+
+    Linen's gates are as wide as the hidden state they are given; where that is not ``features`` wide,
+    the constructor takes ``carry_features``. Carries that the cell makes are ``features`` wide.
+    """
 
     features: int
+    carry_features: int | None = None
     gate_fn: Any
     activation_fn: Any
     carry_init: Any
@@ -66,7 +71,7 @@ class Cell(RNNCellBase):
     @property
     def out_features(self) -> int:
         """Size of the output's last axis."""
-        return self.features
+        return self.carry_features or self.features
 
     def _store(self, **fields: Any) -> None:
         for name, value in fields.items():

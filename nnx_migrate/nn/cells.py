@@ -38,7 +38,12 @@ _orthogonal = nnx.initializers.orthogonal()
 def _dense(cell: Any, name: str, size: int, rngs: nnx.Rngs, **options: Any) -> None:
     """Give ``cell`` an ``nnx.Linear`` under Linen's name (``if`` and ``in`` are keywords)."""
     layer = nnx.Linear(
-        size, cell.features, dtype=cell.dtype, param_dtype=cell.param_dtype, rngs=rngs, **options
+        size,
+        cell.out_features,
+        dtype=cell.dtype,
+        param_dtype=cell.param_dtype,
+        rngs=rngs,
+        **options,
     )
     setattr(cell, name, layer)
 
@@ -59,17 +64,19 @@ class LSTMCell(MemoryCell):
         carry_init: Any = _zeros,
         *,
         in_features: int,
+        carry_features: int | None = None,
         rngs: nnx.Rngs,
     ) -> None:
         """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        self.carry_features = carry_features
         for gate in "ifgo":
             _dense(self, f"i{gate}", in_features, rngs, use_bias=False, kernel_init=kernel_init)
             _dense(
                 self,
                 f"h{gate}",
-                features,
+                self.out_features,
                 rngs,
                 kernel_init=recurrent_kernel_init,
                 bias_init=bias_init,
@@ -125,16 +132,19 @@ class OptimizedLSTMCell(MemoryCell):
         carry_init: Any = _zeros,
         *,
         in_features: int,
+        carry_features: int | None = None,
         rngs: nnx.Rngs,
     ) -> None:
         """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        self.carry_features = carry_features
+        width = self.out_features
         for gate in "ifgo":
-            inputs = _DenseParams((in_features, features), kernel_init, None, param_dtype, rngs)
+            inputs = _DenseParams((in_features, width), kernel_init, None, param_dtype, rngs)
             setattr(self, f"i{gate}", inputs)
             hidden = _DenseParams(
-                (features, features), recurrent_kernel_init, bias_init, param_dtype, rngs
+                (width, width), recurrent_kernel_init, bias_init, param_dtype, rngs
             )
             setattr(self, f"h{gate}", hidden)
 
@@ -186,13 +196,17 @@ class SimpleCell(Cell):
         residual: bool = False,
         *,
         in_features: int,
+        carry_features: int | None = None,
         rngs: nnx.Rngs,
     ) -> None:
         """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, activation_fn=activation_fn, residual=residual)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        self.carry_features = carry_features
         _dense(self, "i", in_features, rngs, kernel_init=kernel_init, bias_init=bias_init)
-        _dense(self, "h", features, rngs, use_bias=False, kernel_init=recurrent_kernel_init)
+        _dense(
+            self, "h", self.out_features, rngs, use_bias=False, kernel_init=recurrent_kernel_init
+        )
 
     def __call__(self, carry: jax.Array, inputs: jax.Array) -> Any:
         """One step: the new carry and the output."""
@@ -225,11 +239,13 @@ class GRUCell(Cell):
         carry_init: Any = _zeros,
         *,
         in_features: int,
+        carry_features: int | None = None,
         rngs: nnx.Rngs,
     ) -> None:
         """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        self.carry_features = carry_features
         for gate in "rzn":
             _dense(
                 self, f"i{gate}", in_features, rngs, kernel_init=kernel_init, bias_init=bias_init
@@ -237,7 +253,7 @@ class GRUCell(Cell):
             _dense(
                 self,
                 f"h{gate}",
-                features,
+                self.out_features,
                 rngs,
                 use_bias=gate == "n",
                 kernel_init=recurrent_kernel_init,
@@ -274,11 +290,13 @@ class MGUCell(Cell):
         reset_gate: bool = True,
         *,
         in_features: int,
+        carry_features: int | None = None,
         rngs: nnx.Rngs,
     ) -> None:
         """Take Linen's fields in Linen's order, then the sizes; see the class."""
         self._store(features=features, gate_fn=gate_fn, activation_fn=activation_fn)
         self._store(dtype=dtype, param_dtype=param_dtype, carry_init=carry_init)
+        self.carry_features = carry_features
         self.reset_gate = reset_gate
         inits = {"f": forget_bias_init, "n": activation_bias_init}
         for gate, bias_init in inits.items():
@@ -288,7 +306,7 @@ class MGUCell(Cell):
             _dense(
                 self,
                 f"h{gate}",
-                features,
+                self.out_features,
                 rngs,
                 use_bias=gate == "n" and reset_gate,
                 kernel_init=recurrent_kernel_init,

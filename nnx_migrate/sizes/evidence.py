@@ -39,7 +39,7 @@ class Wanted:
 def wanted(key: str, argument: SizeArgument | None) -> Wanted:
     """What a size argument of a layer (``argument`` None) or of a project class stands for."""
     if argument is None:
-        names = {"in_kv_features": "inputs_k"}
+        names = {"in_kv_features": "inputs_k", "carry_features": "carry"}
         return Wanted("__call__", names.get(key), None if key == "in_shape" else -1)
     if argument.submodule is not None:
         below = argument.submodule.replace(".", "/")

@@ -15,6 +15,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.values import (
+    Argument,
     Array,
     Instance,
     Sequence,
@@ -277,11 +278,47 @@ def carry_of(layer: Submodule) -> Value:
 
 
 def _cell(call: LayerCall) -> Outcome:
-    array = call.array(1, "inputs")
-    out = Array((call.size("features"),), None)
-    if array is not None:
-        out = array.with_last(call.size("features"))
-    return {"in_features": array.axis(-1) if array else None}, Sequence((carry_of(call.layer), out))
+    """A step. Linen's gates are as wide as the hidden state that comes in, not as ``features`` says.
+
+    Only ConvLSTMCell takes ``features`` (flax 0.12.8, linen/recurrent.py).
+    """
+    array, width = call.array(1, "inputs"), call.size("features")
+    sizes: Sizes = {"in_features": array.axis(-1) if array else None}
+    if not call.layer.symbol.endswith("ConvLSTMCell"):
+        hidden = _hidden(call)
+        if hidden is None:
+            _assume_width(call)
+        elif hidden != width:
+            sizes["carry_features"] = width = hidden
+    out = array.with_last(width) if array is not None else Array((width,), None)
+    state = Array((width,), None)
+    carry = Sequence((state, state)) if "LSTM" in call.layer.symbol else state
+    return sizes, Sequence((carry, out))
+
+
+def _hidden(call: LayerCall) -> Expr | None:
+    """The width of the hidden state that a cell is called with."""
+    carry = call.args[0] if call.args else call.kwargs.get("carry")
+    if "LSTM" in call.layer.symbol:
+        match carry:
+            case Sequence(items=(_, hidden)):
+                carry = hidden
+            case Argument(path=path):
+                carry = Argument(f"{path}[1]")
+            case _:
+                return None
+    array = as_array(carry) if carry is not None else None
+    return array.axis(-1) if array is not None else None
+
+
+def _assume_width(call: LayerCall) -> None:
+    """Say that the hidden state is taken to be as wide as ``features``."""
+    interpreter, node = call.interpreter, call.layer.call
+    text = "the carry is taken to be `features` wide, as initialize_carry makes it: it is not known"
+    if call.layer.owner is interpreter.root and all(
+        one is not node for one, _ in interpreter.review
+    ):
+        interpreter.review.append((node, text))
 
 
 def _rnn(call: LayerCall) -> Outcome:

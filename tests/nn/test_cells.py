@@ -46,6 +46,17 @@ def test_cell_is_linens_program(name, fields, dtype, param_dtype):
     check(linen_cell, build, carry_of(name, 2, 4), array(2, 3))
 
 
+@pytest.mark.parametrize(("name", "fields"), CELLS)
+def test_gates_are_as_wide_as_the_hidden_state(name, fields):
+    build = getattr(nn, name)
+    check(
+        getattr(linen, name)(4, **fields),
+        lambda r: build(4, **fields, in_features=3, carry_features=5, rngs=r),
+        carry_of(name, 2, 5),
+        array(2, 3),
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "fields"), CELLS)
 def test_cell_takes_initialisers_and_activations(name, fields):

@@ -278,9 +278,31 @@ def test_attention_has_the_sizes_of_query_and_memory() -> None:
 
 def test_a_recurrent_layer_passes_the_features_of_its_cell() -> None:
     assert head("x = nn.RNN(nn.LSTMCell(7))(x)") == "7"
-    assert head("c, x = nn.GRUCell(7)(c, x)", args="c, x") == "7"
+    assert head("c, x = nn.OptimizedLSTMCell(7)((c, c), x)", args="c, x") == "c_features"
     both = "x = nn.Bidirectional(nn.RNN(nn.LSTMCell(7)), nn.RNN(nn.GRUCell(5)))(x)"
     assert head(both) == "12"
+
+
+@pytest.mark.parametrize(
+    ("body", "size"),
+    [
+        ("c, y = nn.GRUCell(7)(c, x)", "c_features"),
+        ("c, y = nn.GRUCell(7)(nn.Dense(5)(x), x)", "5"),
+        ("c, y = nn.SimpleCell(7)(carry=nn.Dense(7)(x), inputs=x)", "7"),
+        ("c, y = nn.LSTMCell(7)(c, x)", "c_1_features"),
+        ("c, y = nn.LSTMCell(7)((c[0], nn.Dense(5)(x)), x)", "5"),
+        ("c, y = nn.ConvLSTMCell(7, (3,))(c, x)", "7"),
+        ("cell = nn.LSTMCell(7)\nc, y = cell(cell.initialize_carry(k, x.shape), x)", "7"),
+    ],
+)
+def test_a_cell_is_as_wide_as_the_hidden_state_it_is_given(body: str, size: str) -> None:
+    result = sizes_of(compact(f"{body}\nreturn nn.Dense(2)(y)", arguments="c, x, k"))
+    assert sites(result)["nn.Dense(2)"]["in_features"] == size
+
+
+def test_a_carry_of_unknown_width_asks_for_a_look() -> None:
+    result = sizes_of(compact("c, y = nn.GRUCell(7)(mystery(x), x)\nreturn nn.Dense(2)(y)"))
+    assert any("taken to be `features` wide" in text for _, text in result.review)
 
 
 def test_a_field_that_shares_an_argument_name_is_not_overwritten() -> None:

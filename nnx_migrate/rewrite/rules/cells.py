@@ -48,7 +48,13 @@ _FIELDS = {
 
 def _layer(name: str) -> Layer:
     required = tuple(one for one in ("features", "kernel_size") if one in _FIELDS[name])
-    return Layer(name=name, target=f"nnm.{name}", fields=_FIELDS[name], required=required)
+    return Layer(
+        name=name,
+        target=f"nnm.{name}",
+        fields=_FIELDS[name],
+        required=required,
+        optional_sizes=() if name == "ConvLSTMCell" else ("carry_features",),
+    )
 
 
 def _arguments(name: str) -> str:

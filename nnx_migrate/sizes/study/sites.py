@@ -105,6 +105,7 @@ _WHOLE = SizeArgument("input_shape", axis=None)
 _NOT_FIRST = {
     "in_shape": SizeArgument("in_shape", axis=None),
     "in_kv_features": SizeArgument("in_kv_features", argument="inputs_k"),
+    "carry_features": SizeArgument("carry_features", argument="carry"),
 }
 
 

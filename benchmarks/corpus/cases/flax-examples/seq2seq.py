@@ -8,7 +8,7 @@ CASE = {"rngs": {"lstm": 2}}
 def linen():
     import models
 
-    return models.Seq2seq(teacher_force=False, hidden_size=13, vocab_size=13, eos_id=1)
+    return models.Seq2seq(teacher_force=False, hidden_size=17, vocab_size=13, eos_id=1)
 
 
 def inputs():
