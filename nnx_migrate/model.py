@@ -115,6 +115,10 @@ class SizeArgument:
     is a dict from the scope names of the direct submodules to that size of each. With ``submodule``
     it is the dict that this submodule needs. With ``within`` it is the size of what stands at this
     scope path below each.
+
+    With a ``fact`` it is no size but says what Linen's initial call had for ``argument``, which
+    decides what is built: ``given`` (not None) or ``truth`` (a true value). Its ``default`` is what
+    holds in calls that leave ``argument`` out; None where they cannot.
     """
 
     name: str
@@ -125,6 +129,8 @@ class SizeArgument:
     optional: bool = False
     each: str | None = None
     within: str | None = None
+    fact: str | None = None
+    default: bool | None = None
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ from .lazy import (
     with_params,
 )
 from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
-from .naming import LinenNames, linen_name, out_features
+from .naming import LinenNames, built_for, linen_name, out_features
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
 from .partitioning import with_logical_partitioning, with_partitioning
 from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
@@ -190,6 +190,7 @@ __all__ = [
     "bind",
     "broadcast",
     "build",
+    "built_for",
     "canonicalize_dtype",
     "class_decorator",
     "combine_masks",

@@ -73,6 +73,23 @@ class LinenNames:
         return f"{name}_{index}"
 
 
+def built_for(module: nnx.Module, **facts: bool) -> None:
+    """Check that a call has what the module was built for, where Linen's names depend on it.
+
+    ``facts`` are constructor arguments, kept in attributes of their name after an underscore.
+
+    Raises:
+      ValueError: one differs. Linen would give some submodules the parameters of others, or fail.
+    """
+    for name, holds in facts.items():
+        built = getattr(module, f"_{name}")
+        if built != holds:
+            raise ValueError(
+                f"this call needs a {type(module).__name__} built with {name}={holds}, it was built"
+                f" with {name}={built}: Linen would number its submodules otherwise"
+            )
+
+
 def out_features(layer: Any, in_features: int) -> int:
     """Size of the last axis that ``layer`` makes of an input whose last axis is ``in_features``.
 

@@ -130,6 +130,10 @@ def _value(
         exact = bool(own)
         own = own or of_class
         own = [call for call in own if call.method == size.method] or own
+    if size.fact is not None:
+        told = [call.fact(size.argument or "", size.fact) for call in own]
+        facts = {size.default if one is None else one for one in told}
+        return facts.pop() if len(facts) == 1 else None
     shapes = [_first(call) if size.argument is None else call.shape(size.argument) for call in own]
     values: list[Size] = [
         shape if size.axis is None else shape[size.axis] for shape in shapes if shape

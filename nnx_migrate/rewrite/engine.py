@@ -13,7 +13,7 @@ from nnx_migrate.model import Outcome, RewriteResult
 from nnx_migrate.rewrite.attempt import Attempt, make_attempt
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.evidence import evidence_of, with_evidence
-from nnx_migrate.rewrite.granted import WantedShapes
+from nnx_migrate.rewrite.granted import Wanted
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -40,7 +40,7 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
     changing = {id(module) for module in loaded.targets.values()}
     linen = loaded.project.linen.items()
     names = [name for name, c in linen if id(c.module) in changing]
-    shapes = WantedShapes(links_of(loaded.project).builds)
+    wanted = Wanted(links_of(loaded.project).builds)
     sizes = analyse(loaded.project, names, evidence)
     sources = _sources(loaded.project, {})
     paths = frozenset(loaded.targets)
@@ -49,8 +49,8 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
         attempt = make_attempt(loaded, sizes, request, barred, untouched)
-        while shapes.learn(attempt.decisions):
-            sizes = analyse(loaded.project, names, evidence, shapes.granted)
+        while wanted.learn(attempt.decisions):
+            sizes = analyse(loaded.project, names, evidence, wanted.shapes, wanted.facts)
             attempt = make_attempt(loaded, sizes, request, barred, untouched)
         after = ledger.count(_sources(loaded.project, attempt.texts), paths)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before))

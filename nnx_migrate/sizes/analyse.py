@@ -43,6 +43,7 @@ def analyse(
     names: Iterable[str] | None = None,
     evidence: ProjectEvidence | None = None,
     shapes: Mapping[str, frozenset[str]] | None = None,
+    told: Mapping[str, frozenset[str]] | None = None,
 ) -> Mapping[str, ClassSizes]:
     """Sizes of Linen classes of the project by qualified name.
 
@@ -50,8 +51,10 @@ def analyse(
         names: the classes to study (and those they build); None studies all.
         evidence: recorded calls, for sizes that the code leaves open and to check the others.
         shapes: by class, parameters of ``__call__`` whose whole shape becomes an argument.
+        told: by class, parameters of ``__call__`` of which the constructor is told what the initial
+            call has for them.
     """
-    analysis = Analysis(project, evidence, shapes or {})
+    analysis = Analysis(project, evidence, shapes or {}, told or {})
     return analysis.study(project.linen if names is None else names)
 
 
@@ -62,6 +65,7 @@ class Analysis:
     project: Project
     evidence: ProjectEvidence | None = None
     shapes: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    told: Mapping[str, frozenset[str]] = field(default_factory=dict)
     done: dict[str, ClassSizes] = field(default_factory=dict)
     running: list[str] = field(default_factory=list)
 
@@ -105,7 +109,11 @@ class Analysis:
         """One run; ``names_entries`` gives unknown sizes at a loop's start an argument each."""
         root = Instance(info, {}, None, None)
         interpreter = Interpreter(
-            self.project, root, factories=self.factories, names_entries=names_entries
+            self.project,
+            root,
+            factories=self.factories,
+            told=self.told.get(info.name, frozenset()),
+            names_entries=names_entries,
         )
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
         output = _run_methods(interpreter, info, root)

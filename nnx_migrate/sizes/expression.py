@@ -29,6 +29,7 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
 _BUILTINS = frozenset(("self", "min", "max", "len", "int"))
 _INPUT = "size__"
 _OPAQUE = "opaque_at_line_"
+GIVEN, TRUTH = "given", "truth"  # what a constructor may be told about an argument of the call
 FOREIGN = "foreign__"  # a name of another module that __init__ cannot spell
 
 
@@ -108,6 +109,17 @@ def input_shape(argument: str) -> Expr:
     return name(f"{_INPUT}{_escape(argument)}__all")
 
 
+def call_fact(argument: str, fact: str) -> Expr:
+    """What Linen's initial call has for a parameter: whether it is GIVEN, or its TRUTH."""
+    return name(f"{_INPUT}{argument}__{fact}")
+
+
+def fact_of(identifier: str) -> str | None:
+    """The fact that a name of :func:`call_fact` stands for; None for sizes."""
+    side = identifier.rpartition("__")[2]
+    return side if is_input(identifier) and side in (GIVEN, TRUTH) else None
+
+
 def opaque_size(local: str, line: int) -> Expr:
     """The last axis of a local array of which nothing is known: seen only by what it is given to."""
     return name(f"{_INPUT}{_OPAQUE}{line}.{local}__m1".replace(".", "__dot__"))
@@ -126,9 +138,9 @@ def is_input(identifier: str) -> bool:
 
 
 def input_of(identifier: str) -> tuple[str, int | None]:
-    """Argument path and axis of an input size; axis None is the whole shape."""
+    """Argument path and axis of an input size; axis None is the whole shape, or a fact."""
     argument, _, side = identifier.removeprefix(_INPUT).rpartition("__")
-    if side == "all":
+    if side in ("all", GIVEN, TRUTH):
         return _unescape(argument), None
     axis = int(side[1:])
     return _unescape(argument), -axis if side[0] == "m" else axis

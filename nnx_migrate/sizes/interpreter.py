@@ -73,6 +73,7 @@ class Interpreter:
     unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls
+    told: frozenset[str] = frozenset()  # parameters of the call that the constructor knows about
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     depth: int = 0
     steps: int = 0

@@ -56,6 +56,9 @@ def recorded_text(size: Expr) -> str:
             if not ex.is_input(node.id):
                 return node
             path, axis = ex.input_of(node.id)
+            if ex.fact_of(node.id) is not None:
+                text = f"{path} is not None" if ex.fact_of(node.id) == ex.GIVEN else path
+                return ast.parse(text, mode="eval").body
             end = "" if axis is None else f"[{axis}]"
             return ast.parse(f"{path}.shape{end}", mode="eval").body
 

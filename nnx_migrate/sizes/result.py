@@ -83,6 +83,8 @@ class ClassSizes:
     carried: Mapping[int, tuple[Carried, ...]] = field(default_factory=dict)  # by id of the loop
     # parameters of __call__ whose whole shape, every axis, is an argument -> its name
     full_shapes: Mapping[str, str] = field(default_factory=dict)
+    # those of ``dims`` that hold in Linen's initial call and may be otherwise in a later one
+    facts: frozenset[int] = frozenset()
     # every other expression whose value is static, also names of locals (``config`` ->
     # ``self.config``): what __init__ may write instead of copying the statements it comes from
     statics: Mapping[int, str] = field(default_factory=dict)

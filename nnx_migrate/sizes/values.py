@@ -253,6 +253,14 @@ class Use:
     method: str = "__call__"
     arguments: dict[str, Value] = field(default_factory=dict)  # of a project class' method
 
+    @property
+    def certain(self) -> bool:
+        """Whether it happens whatever the arguments of the call are."""
+        return all(
+            one is not None and not any(ex.fact_of(name) for name in one.names)
+            for one in self.conditions
+        )
+
 
 NONE = Static(ex.literal(None))
 
@@ -269,6 +277,18 @@ def is_none(value: Value) -> bool | None:
     if isinstance(value, Argument) and value.present:
         return False
     return None if isinstance(value, Unknown | Argument | Choice) else False
+
+
+def given_when(value: Value) -> Expr | None:
+    """The condition under which a choice is not None; None when nobody knows."""
+    match value:
+        case Choice(options=(one, other), test=Expr() as test):
+            match is_none(one), is_none(other):
+                case False, True:
+                    return test
+                case True, False:
+                    return Expr(ast.UnaryOp(ast.Not(), test.node))
+    return None
 
 
 def is_instance(value: Value, symbol: str | None) -> bool | None:

@@ -304,3 +304,17 @@ def test_layers_split_merge_and_train_in_jit_on_a_mesh():
     assert jax.tree.structure(changed) == jax.tree.structure(rest)
     assert first != second  # streams and statistics moved on
     assert all(jnp.isfinite(g).all() for g in jax.tree.leaves(gradients))
+
+
+class Built(nnx.Module):
+    def __init__(self, with_c: bool) -> None:
+        self._with_c = with_c
+
+
+@pytest.mark.parametrize("holds", [True, False])
+def test_a_call_that_has_what_the_module_was_built_for_passes(holds: bool) -> None:
+    nn.built_for(Built(holds), with_c=holds)
+    with pytest.raises(
+        ValueError, match=f"a Built built with with_c={not holds}, it was .*={holds}:"
+    ):
+        nn.built_for(Built(holds), with_c=not holds)

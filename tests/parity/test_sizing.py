@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import pytest
+from flax import linen
 
 from nnx_migrate.model import ClassMap, SizeArgument
-from nnx_migrate.parity.calls import Call
+from nnx_migrate.parity.calls import Call, record_calls
 from nnx_migrate.parity.migration_map import class_map_of
 from nnx_migrate.parity.sizing import sizes_for
 
@@ -93,3 +95,58 @@ def test_two_classes_of_one_name_below_a_package_are_none() -> None:
 
 def test_a_class_of_another_package_is_none() -> None:
     assert class_map_of({BLOCK: entry(BLOCK)}, "other.Block") is None
+
+
+def told(*, with_c: bool = False, init_train: bool) -> None:
+    """The constructor of a migrated class that is told what its first call had."""
+
+
+FACTS = (
+    SizeArgument("with_c", argument="c", axis=None, fact="given", default=False),
+    SizeArgument("init_train", argument="train", axis=None, fact="truth"),
+)
+
+
+def fact_call(path: str, *facts: tuple[str, str, bool]) -> Call:
+    return Call(tuple(path.split("/")), BLOCK, "__call__", (), facts)
+
+
+def test_facts_are_those_of_the_modules_own_call() -> None:
+    calls = (
+        fact_call("a", ("c", "given", True), ("train", "given", True), ("train", "truth", False)),
+        fact_call("b", ("train", "given", True), ("train", "truth", True)),
+    )
+    one = sizes_for(told, (), entry(BLOCK, *FACTS), calls, ("a",), BLOCK)
+    assert one == ({"with_c": True, "init_train": False}, ())
+    two = sizes_for(told, (), entry(BLOCK, *FACTS), calls, ("b",), BLOCK)
+    assert two == ({"with_c": False, "init_train": True}, ())
+
+
+def test_facts_that_no_call_shows_or_calls_disagree_on_are_missing() -> None:
+    calls = (
+        fact_call("a", ("train", "truth", False)),
+        fact_call("b", ("train", "truth", True)),
+    )
+    assert sizes_for(told, (), entry(BLOCK, *FACTS), calls, None, BLOCK) == (
+        {"with_c": False},
+        ("init_train",),
+    )
+    array = (fact_call("a", ("train", "given", True)),)
+    assert sizes_for(told, (), entry(BLOCK, *FACTS), array, ("a",), BLOCK)[1] == ("init_train",)
+
+
+class Flagged(linen.Module):
+    @linen.compact
+    def __call__(self, x: Any, c: Any = None, train: bool = True) -> Any:
+        return x
+
+
+def test_a_trace_shows_what_was_given_and_which_flags_were_set() -> None:
+    (seen,) = record_calls(Flagged(), (jnp.ones(3), None), {"train": False})
+    assert [seen.fact(name, "given") for name in ("x", "c", "train", "z")] == [
+        True,
+        False,
+        True,
+        None,
+    ]
+    assert [seen.fact(name, "truth") for name in ("x", "c", "train")] == [None, False, False]

@@ -6,36 +6,37 @@ import ast
 from types import SimpleNamespace
 
 from nnx_migrate.rewrite.classes import ClassRefusal
+from nnx_migrate.rewrite.classes.data import Wants
 from nnx_migrate.rewrite.decide import Decisions
-from nnx_migrate.rewrite.granted import WantedShapes
+from nnx_migrate.rewrite.granted import Wanted
 
 
 def decisions(**wants: str) -> Decisions:
     node = ast.Pass()
     refused = {
-        name: ClassRefusal(node, "reason", "recipe", "rule", frozenset(one.split()))
+        name: ClassRefusal(node, "reason", "recipe", "rule", Wants(frozenset(one.split())))
         for name, one in wants.items()
     }
     return Decisions(refused=refused)
 
 
 def test_a_refused_class_gets_the_shape_it_wants() -> None:
-    wanted = WantedShapes()
+    wanted = Wanted()
     assert wanted.learn(decisions(A="x", B=""))
-    assert wanted.granted == {"A": frozenset({"x"})}
+    assert wanted.shapes == {"A": frozenset({"x"})}
     assert not wanted.learn(decisions(B=""))
 
 
 def test_a_class_that_is_refused_all_the_same_loses_it_for_good() -> None:
-    wanted = WantedShapes()
+    wanted = Wanted()
     wanted.learn(decisions(A="x"))
     assert wanted.learn(decisions(A=""))
-    assert wanted.granted == {}
+    assert wanted.shapes == {}
     assert not wanted.learn(decisions(A="x"))
 
 
 def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
-    wanted = WantedShapes({"Caller": ["Block"], "Block": ["A"], "Other": ["B"]})
+    wanted = Wanted({"Caller": ["Block"], "Block": ["A"], "Other": ["B"]})
     before = decisions(A="x", B="x")
     made = {name: SimpleNamespace() for name in ("Caller", "Other")}
     before.converted = dict(made)  # type: ignore[assignment]
@@ -43,11 +44,11 @@ def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
     after = decisions(Caller="")
     after.converted = {"Other": made["Other"]}  # type: ignore[dict-item]
     assert wanted.learn(after)
-    assert wanted.granted == {"B": frozenset({"x"})}
+    assert wanted.shapes == {"B": frozenset({"x"})}
 
 
 def test_learning_ends() -> None:
-    wanted = WantedShapes()
+    wanted = Wanted()
     rounds = [wanted.learn(decisions(**{f"A{number}": "x"})) for number in range(9)]
     assert rounds[-1] is False
     assert sum(rounds) < 9

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.construct import Builder, is_inline, operands_of, optional_sizes
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.emit import Emitter, needs_counter, reference
@@ -18,8 +19,9 @@ from nnx_migrate.rewrite.classes.naming import COUNTER, Count, Name, names_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.slicing import Slicer
-from nnx_migrate.rewrite.classes.taint import Taint, taint_of
+from nnx_migrate.rewrite.classes.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.text import GONE
+from nnx_migrate.rewrite.classes.told import Told, in_call, note_of, renumbering
 from nnx_migrate.rewrite.classes.unused import unused_classes
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
@@ -87,10 +89,11 @@ class CompactConverter:
             return self._split(frozenset())[0]
         except Refused as refused:
             self.remarks.restore(before)
-            wants = self._wanted()
-            if not wants:
+            shapes = self._wanted()
+            if not shapes:
                 raise
             found = refused.refusal
+            wants = replace(found.wants, shapes=shapes)
             raise Refused(found.node, found.reason, found.recipe, found.rule, wants) from None
 
     def _wanted(self) -> frozenset[str]:
@@ -114,8 +117,9 @@ class CompactConverter:
         """The parts, and which of the parameters ``arrays`` the shape is read of."""
         self.replaced.clear()
         receiver = receiver_of(self.method)
-        for one in self._static_texts().items():
-            self.replaced[one[0]] = _names_in(one[1])
+        static = {key: _names_in(text) for key, text in self._static_texts().items()}
+        told = {key: names for key, names in static.items() if key in self.sizes.facts}
+        self.replaced |= {key: names for key, names in static.items() if key not in told}
         shapes = Shapes(self.project, self._scope, self.method, arrays, frozenset(self.items))
         fixed = dict(self.replaced)
         self.replaced |= shapes.unread(fixed)
@@ -139,11 +143,13 @@ class CompactConverter:
         fixed = {k: v for k, v in self.replaced.items() if k in fixed or k not in shapes.nodes}
         slicer = Slicer(
             frozenset(_parameters(self.method)),
-            {**fixed, **shapes.needed(fixed)},
+            {**fixed, **shapes.needed(fixed), **told},
             operands,
-            taint,
+            self._taint(steps, told),
             shapes=shapes if arrays else None,
-            fixed=fixed,
+            fixed={**fixed, **told},
+            told=Told(taint, self.replaced) if told else None,
+            askable=frozenset(_parameters(self.method) if self.method.name == "__call__" else ()),
         )
         kept = slicer.run(steps)
         lines, reads = self._lines(
@@ -154,6 +160,17 @@ class CompactConverter:
         edits |= self._inline_edits(moves)
         counted = needs_counter(steps, names)
         header = (f"{COUNTER} = nnm.LinenNames()",) if counted else ()
+        guarded = [
+            one for one in self._facts(told) if one.name in renumbering(steps, taint, names, told)
+        ]
+        if guarded:
+            checked = ", ".join(f"{one.name}={in_call(one)}" for one in guarded)
+            header = (f"nnm.built_for(self, {checked})", *header)
+            lines = (
+                *(f"{self.layout.body}self._{one.name} = {one.name}" for one in guarded),
+                *lines,
+            )
+        self.remarks.notes += [(self.method, note_of(one)) for one in self._facts(told)]
         if counted:
             self.remarks.imports.add("nnm")
             lines = (f"{self.layout.body}{COUNTER} = nnm.LinenNames()", *lines)
@@ -178,6 +195,11 @@ class CompactConverter:
             if item.kind in (ItemKind.SITE, ItemKind.PARAM) and key not in completed
         )
 
+    def _facts(self, told: Replaced) -> list[SizeArgument]:
+        """The facts of the initial call that conditions of the method are told."""
+        read = frozenset().union(*told.values())
+        return [one for one in self.sizes.new_arguments if one.fact and one.name in read]
+
     def _entered(self, names: set[str]) -> list[str]:
         """Statements that give parameters of the call a shape in ``__init__``."""
         lines = []
@@ -187,8 +209,8 @@ class CompactConverter:
             lines.append(f"{self.layout.body}{name} = nnm.abstract_array({argument})")
         return lines
 
-    def _taint(self, steps: tuple[Step, ...]) -> Taint:
-        return taint_of(steps, _parameters(self.method), self.replaced)
+    def _taint(self, steps: tuple[Step, ...], told: Replaced | None = None) -> Taint:
+        return taint_of(steps, _parameters(self.method), {**self.replaced, **(told or {})})
 
     def _static_texts(self) -> dict[int, str]:
         inside = {id(node) for node in ast.walk(self.method)}
@@ -263,6 +285,7 @@ class CompactConverter:
             hoisted,
             self.parameters,
             lambda node: indent_of(self.cls, node),
+            self.sizes.facts,
         )
         if any(item.site and item.site.out_variable for item in builds(kept)):
             self.remarks.imports.add("nnm")

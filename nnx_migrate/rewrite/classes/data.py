@@ -47,6 +47,23 @@ class ConvertedClass:
 
 
 @dataclass(frozen=True)
+class Wants:
+    """What a constructor would have to know to build a class that is refused without.
+
+    Attributes:
+      shapes: parameters of the call whose whole shape would help.
+      facts: parameters of which it would help to know what the initial call has for them.
+    """
+
+    shapes: frozenset[str] = frozenset()
+    facts: frozenset[str] = frozenset()
+
+    def __or__(self, other: Wants) -> Wants:
+        """Both."""
+        return Wants(self.shapes | other.shapes, self.facts | other.facts)
+
+
+@dataclass(frozen=True)
 class ClassRefusal:
     """Why a class is left as it is."""
 
@@ -54,7 +71,7 @@ class ClassRefusal:
     reason: str
     recipe: str
     rule: str
-    wants: frozenset[str] = frozenset()  # call arguments whose whole shape would help
+    wants: Wants = Wants()
 
 
 class Refused(Exception):
@@ -66,7 +83,7 @@ class Refused(Exception):
         reason: str,
         recipe: str,
         rule: str,
-        wants: frozenset[str] = frozenset(),
+        wants: Wants = Wants(),
     ) -> None:
         """Refuse at ``node``."""
         super().__init__(reason)

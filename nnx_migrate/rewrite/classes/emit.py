@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import keyword
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nnx_migrate.rewrite.classes.construct import Builder, asks_its_name
 from nnx_migrate.rewrite.classes.data import Refused
@@ -82,6 +82,8 @@ class Emitter:
     hoisted: Collection[int] = ()  # items that need the condition sizes found for them
     parameters: Collection[str] = ()  # fields that are parameters, as they come
     origin: Callable[[ast.AST], str] = lambda _: ""
+    told: Collection[int] = ()  # conditions that hold where Linen's initial call meets them
+    certain: bool = False  # Linen's initial call gets here: it has every size
 
     def lines(self, steps: Sequence[Step], indent: str) -> list[str]:
         """Lines (without line ends) for ``steps`` at ``indent``."""
@@ -119,7 +121,7 @@ class Emitter:
             return []
         value = self.builder(item, self.renderer)
         # Under a condition on fields Linen certainly calls it: a size left out is an error then.
-        sized = None if reached else self.builder.guard(item, value)
+        sized = None if reached or self.certain else self.builder.guard(item, value)
         if id(item.call) not in self.hoisted:
             reached = None
         conditions = [one for one in (reached, sized) if one]
@@ -151,8 +153,10 @@ class Emitter:
     def _branch(self, step: Branch, indent: str, word: str) -> list[str]:
         inner = indent + self.layout.unit
         test = self.renderer.value(step.test)
-        body = self.lines(step.body, inner)
-        orelse = self.lines(step.orelse, inner)
+        told = any(id(one) in self.told for one in ast.walk(step.test))
+        within = replace(self, certain=self.certain or told)
+        body = within.lines(step.body, inner)
+        orelse = within.lines(step.orelse, inner)
         if not body and not orelse:
             return []
         if not body:
@@ -160,7 +164,7 @@ class Emitter:
         lines = [f"{indent}{word} {test}:", *body]
         match step.orelse:
             case (Branch(node=ast.If()) as nested,):
-                return [*lines, *self._branch(nested, indent, "elif")]
+                return [*lines, *within._branch(nested, indent, "elif")]
         return [*lines, f"{indent}else:", *orelse] if orelse else lines
 
     def _loop(self, step: Loop, indent: str) -> list[str]:

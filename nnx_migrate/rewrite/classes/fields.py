@@ -260,6 +260,8 @@ def signature(
 
 
 def _size_annotation(one: SizeArgument) -> str:
+    if one.fact is not None:
+        return ": bool" if one.default is None else f": bool = {one.default}"
     kind = "int" if one.axis is not None else "tuple[int, ...]"
     if one.each is not None:  # the same for the dict that each submodule needs
         kind = _dict_of(one.each, kind)

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.data import Refused, Wants
 from nnx_migrate.rewrite.classes.evaluation import free_names, target_names
 from nnx_migrate.rewrite.classes.flow import (
     Bind,
@@ -25,6 +25,7 @@ from nnx_migrate.rewrite.classes.flow import (
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.shapes import Shapes
 from nnx_migrate.rewrite.classes.taint import Replaced, Taint, value_of
+from nnx_migrate.rewrite.classes.told import Told, tested_parameters
 
 RULE = "compact"
 Live = dict[str, ast.AST]  # name -> the construction that needs it
@@ -49,6 +50,8 @@ class Slicer:
     shapes: Shapes | None = None  # of call parameters that __init__ may read
     fixed: Replaced = field(default_factory=dict)  # ``replaced`` without the shapes
     entered: set[str] = field(default_factory=set)  # those whose shape it does read
+    told: Told | None = None  # conditions that the constructor is told about
+    askable: frozenset[str] = frozenset()  # parameters that it may be told about
 
     @property
     def static(self) -> Replaced:
@@ -82,6 +85,8 @@ class Slicer:
                 for one in self.operands[id(item.call)]:
                     self._need(one, item.call, live)
                     self._check_value(one, item.call)
+                    if self.told is not None:
+                        self.told.check(one, item.call)
                 return [step]
             case Bind():
                 return self._bind(step, live)
@@ -132,6 +137,8 @@ class Slicer:
     def _branch(self, step: Branch, live: Live, *, later: bool) -> Sequence[Step]:
         cause = self.taint.steps.get(id(step))
         inside = builds((*step.body, *step.orelse))
+        if cause is None and self.told is not None:
+            cause = self.told.cause(step, leaves=_leaves(step) and later)
         if cause is not None and (inside or (_leaves(step) and later)):
             return self._dynamic(step, cause, inside, live, later=later)
         other = dict(live)
@@ -164,6 +171,7 @@ class Slicer:
                     f"it is built only under a condition on {cause!r}, known in the call alone",
                     f"make {cause!r} a field, or build it unconditionally",
                     RULE,
+                    Wants(facts=tested_parameters(step.test, self.askable)),
                 )
         if _leaves(step) and later:
             raise Refused(

@@ -69,6 +69,11 @@ def sizes_of_call(
     reads: list[ast.expr] = []
     for one in wanted:
         value = given.get(one.argument or "") if one.method == method else None
+        if one.fact is not None and one.method == method:
+            if value is not None or one.default is None:
+                texts[one.name] = _fact(one, value, resolve)
+            reads += [value] if isinstance(value, ast.Name) else []
+            continue
         if value is None or one.submodule is not None:
             if one.optional:
                 continue
@@ -78,6 +83,26 @@ def sizes_of_call(
         texts[one.name] = dimension(value, one.axis, resolve)
         reads.append(value)
     return Sizes(texts, tuple(reads))
+
+
+def _fact(one: SizeArgument, value: ast.expr | None, resolve: Resolve) -> str:
+    """Text of a fact of the initial call.
+
+    Raises:
+      Unknown: the call does not show it.
+    """
+    given = one.fact == "given"
+    match value:
+        case ast.Constant(value=known):
+            return repr(known is not None if given else bool(known))
+        case ast.Call() if given and (resolve(value.func) or "").startswith(_PURE_PACKAGES):
+            return "True"
+        case ast.Name():
+            return f"{value.id} is not None" if given else f"bool({value.id})"
+    what = "is given" if given else "is true"
+    raise Unknown(
+        f"whether {one.argument} {what} in Linen's initial call does not show in this call"
+    )
 
 
 def _bound(

@@ -12,6 +12,7 @@ from nnx_migrate.sizes.attributes import ShapeOf
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.sizes.told import told_fact
 from nnx_migrate.sizes.values import (
     Array,
     Choice,
@@ -22,6 +23,7 @@ from nnx_migrate.sizes.values import (
     Static,
     Submodule,
     Value,
+    given_when,
     is_instance,
     is_none,
 )
@@ -33,9 +35,15 @@ if TYPE_CHECKING:
 def truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Expr | None:
     """Truth of a condition: known, an expression over fields and sizes, or None."""
     test = _truth(interpreter, node, frame)
-    if isinstance(test, Expr) and isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp):
+    noted = isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp) or is_told(test)
+    if isinstance(test, Expr) and noted:
         interpreter.note(node, Static(test), frame)
     return test
+
+
+def is_told(test: bool | Expr | None) -> bool:
+    """Whether a condition hangs on what the constructor is told about the initial call."""
+    return isinstance(test, Expr) and any(ex.fact_of(name) for name in test.names)
 
 
 def _truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Expr | None:
@@ -51,6 +59,10 @@ def _truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Exp
             return _compare(interpreter, node, frame)
         case ast.Call(func=ast.Name(id="isinstance"), args=[tested, cls]):
             return _is_instance(interpreter, tested, cls, frame)
+        case ast.Name(id=name) if fact := told_fact(
+            interpreter.told, frame.env.get(name), ex.TRUTH
+        ):
+            return fact
     value = interpreter.evaluate(node, frame)
     if isinstance(value, Static):
         return bool(value.expr.constant) if value.expr.is_constant else value.expr
@@ -97,6 +109,9 @@ def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> bool 
                 known = is_none(one)
                 if known is not None:
                     return known is not negated
+                given = told_fact(interpreter.told, one, ex.GIVEN) or given_when(one)
+                if given is not None:
+                    return given if negated else Expr(ast.UnaryOp(ast.Not(), given.node))
         shapes_differ = _compare_shapes(values)
         if shapes_differ is not None:
             if isinstance(shapes_differ, bool):

@@ -9,7 +9,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.expressions.conditions import truth
+from nnx_migrate.sizes.expressions.conditions import is_told, truth
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
@@ -116,7 +116,9 @@ def read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
     test = truth(interpreter, node, frame)
     if isinstance(test, bool):
         return Static(ex.literal(test))
-    return Static(test) if test is not None else Unknown("a condition on call arguments")
+    if test is None or (isinstance(node, ast.BoolOp) and is_told(test)):  # a or b is no truth value
+        return Unknown("a condition on call arguments")
+    return Static(test)
 
 
 def _is_none_test(node: ast.Compare) -> bool:

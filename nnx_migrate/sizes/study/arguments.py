@@ -9,6 +9,7 @@ from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.study.study import INPUT, Study
+from nnx_migrate.sizes.told import METHOD, fact_argument
 
 
 def _opaque_argument(
@@ -27,7 +28,8 @@ def name_arguments(
     study: Study, needed: set[str], entered: dict[str, str | None]
 ) -> dict[str, SizeArgument]:
     """Constructor argument of every input size in use."""
-    inputs = {name: ex.input_of(name) for name in sorted(needed)}
+    facts = [name for name in sorted(needed) if ex.fact_of(name)]
+    inputs = {name: ex.input_of(name) for name in sorted(needed.difference(facts))}
     whole = {path for path, axis in inputs.values() if axis != -1}
     paths = list(dict.fromkeys(path for path, _ in inputs.values()))
     first = _first_argument(study)
@@ -54,6 +56,10 @@ def name_arguments(
             axis=None if is_whole else axis,
             optional=optional,
         )
+    found = study.root.info.find(METHOD)
+    for name in facts:
+        arguments[name] = fact_argument(name, found[1] if found else None, taken)
+        taken.add(arguments[name].name)
     return arguments
 
 

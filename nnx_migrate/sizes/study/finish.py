@@ -56,6 +56,9 @@ def finish(study: Study) -> ClassSizes:
             key: tuple(Carried(n, rename(one), rename(two)) for n, one, two in entries)
             for key, entries in carried.items()
         },
+        facts=frozenset(
+            key for key in dims if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
+        ),
         full_shapes={path: arguments[name].name for path, name in whole.items()},
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
         out_features=rename(last.text) if last and _exportable(last, needed) else None,

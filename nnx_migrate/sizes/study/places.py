@@ -139,7 +139,10 @@ def _auto_name(study: Study, call: ast.Call) -> str | None:
 
 
 def _counted_with(study: Study, call: ast.Call) -> list[ast.Call]:
-    """Constructor calls that Linen counts under the same class name, in order."""
+    """Constructor calls that Linen counts under the same class name, in order.
+
+    Those on the other side of an ``if`` are left out: where ``call`` runs, they do not.
+    """
     module = study.interpreter.built.get(id(call))
     if module is None:
         return []
@@ -147,7 +150,29 @@ def _counted_with(study: Study, call: ast.Call) -> list[ast.Call]:
     if not kind:  # a class that is only known at run time
         return []
     same = [one for one in study.interpreter.built.values() if class_name(one) == kind]
-    return [one.call for one in same if one.call is not None and _named(one.call) is None]
+    calls = [one.call for one in same if one.call is not None and _named(one.call) is None]
+    sides = _sides(study, call)
+    return [
+        one
+        for one in calls
+        if all(_sides(study, one).get(branch, side) == side for branch, side in sides.items())
+    ]
+
+
+def _sides(study: Study, call: ast.Call) -> dict[ast.AST, str]:
+    """On which side of every ``if`` around it a call stands."""
+    found: dict[ast.AST, str] = {}
+    for node in study.nodes:
+        parents = _parents(node)
+        below: ast.AST = call
+        for above in _above(call, parents):
+            match above:
+                case ast.If() if below is not above.test:
+                    found[above] = "body" if below in above.body else "orelse"
+                case ast.IfExp() if below is not above.test:
+                    found[above] = "body" if below is above.body else "orelse"
+            below = above
+    return found
 
 
 def entered_at(

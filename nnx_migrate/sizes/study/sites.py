@@ -15,6 +15,7 @@ from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.study.witnesses import agreed_size, witness_of
+from nnx_migrate.sizes.told import Unsure, passed_fact
 from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name, is_none
 
 
@@ -138,14 +139,28 @@ _NEED_INPUT = frozenset(
 def _instance_sizes(study: Study, module: Instance, uses: list[Use]) -> dict[str, str]:
     child = study.sizes_of(module.info.name)
     sizes: dict[str, str] = {}
-    unsure = bool(uses) and all(None in use.conditions for use in uses)
+    unsure = bool(uses) and not any(use.certain for use in uses)
     for argument in child.new_arguments:
+        if argument.fact is not None:
+            sizes[argument.name] = _fact_text(study, module, argument, uses)
+            continue
         size, conditional = witness_of(study, child, argument, uses)
         if size is None and argument.optional and not _is_passed(argument, uses):
             continue
         conditional = conditional or unsure or argument.optional
         sizes[argument.name] = _text(study, module, argument.name, size, conditional, argument)
     return {key: text for key, text in sizes.items() if text}
+
+
+def _fact_text(study: Study, module: Instance, argument: SizeArgument, uses: list[Use]) -> str:
+    """What is passed for a fact of the child's initial call; "" to leave it to its default."""
+    assert module.call is not None
+    try:
+        fact = passed_fact(study, argument, uses)
+    except Unsure as unsure:
+        study.problems.append((module.call, unsure.reason))
+        return ""
+    return fact.text if fact is not None else ""
 
 
 def _is_passed(argument: SizeArgument, uses: list[Use]) -> bool:

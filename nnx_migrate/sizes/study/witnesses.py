@@ -32,7 +32,7 @@ def agreed_size(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
 
 def _size_of_one(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
     """The size of one submodule."""
-    certain = [use for use in uses if None not in use.conditions]
+    certain = [use for use in uses if use.certain]
     for use in certain:
         size = use.sizes.get(key)
         if size is not None and spellable(size):

@@ -7,8 +7,8 @@ import textwrap
 
 import pytest
 
-from nnx_migrate.model import Outcome
-from tests.rewrite.outside.converting import convert, convert_modules, refusals
+from nnx_migrate.model import Outcome, SizeArgument
+from tests.rewrite.outside.converting import HEAD, convert, convert_modules, refusals
 
 REWRITTEN = {
     "straight line": (
@@ -381,3 +381,33 @@ def test_crlf_and_tabs_stay() -> None:
         "def f(k):\r\n\tm = functools.partial(MLP, 4)\r\n\tx = g()\r\n"
         "\tm = nnm.build(m, in_features=x.shape[-1], rngs=k)\r\n\tv = nnm.variables_of(m, x)\r\n"
     )
+
+
+TOLD = (
+    SizeArgument("with_c", argument="c", axis=None, fact="given", default=False),
+    SizeArgument("init_train", argument="train", axis=None, fact="truth", default=False),
+)
+TOLD_HEAD = HEAD.replace("x, train=False", "x, c=None, train=False")
+
+
+@pytest.mark.parametrize(
+    ("call", "passed"),
+    [
+        ("x", ""),
+        ("x, None, True", "with_c=False, init_train=True, "),
+        ("x, jnp.ones(3), train=1", "with_c=True, init_train=True, "),
+        ("x, c, flag", "with_c=c is not None, init_train=bool(flag), "),
+    ],
+)
+def test_what_the_initial_call_has_is_passed_on(call: str, passed: str) -> None:
+    source = f"{TOLD_HEAD}def f(x, c, flag):\n    v = MLP(4).init(key, {call})\n"
+    new, _ = convert_modules({"m": source}, sizes={"m.MLP": TOLD})
+    assert f"nnm.build(MLP, 4, {passed}rngs=key)" in new["m"]
+
+
+@pytest.mark.parametrize("call", ["x, g(x)", "x, train=x.y"])
+def test_a_call_that_does_not_show_what_it_has_is_refused(call: str) -> None:
+    source = f"{TOLD_HEAD}def f(x):\n    v = MLP(4).init(key, {call})\n"
+    new, results = convert_modules({"m": source}, sizes={"m.MLP": TOLD})
+    assert new["m"] == source
+    assert any("does not show in this call" in one.message for one in results["m"].findings)

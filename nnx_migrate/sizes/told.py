@@ -1,0 +1,132 @@
+"""What the constructor is told about the initial call: which arguments it has, which flags are set.
+
+In Linen the arguments of ``init`` decide what exists, in NNX the constructor does. Where a condition
+on an argument decides what is built, the class gets a constructor argument that says what held in
+Linen's initial call, and callers in the project pass it on.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.values import Argument, Static, Use, Value, given_when, is_none
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.study.study import Study
+
+METHOD = "__call__"
+_PREFIXES = {ex.GIVEN: "with", ex.TRUTH: "init"}
+
+
+def told_fact(told: frozenset[str], value: Value | None, fact: str) -> Expr | None:
+    """The fact of a parameter that the constructor is told about; None for every other value."""
+    if not isinstance(value, Argument) or value.path not in told:
+        return None
+    return ex.call_fact(value.path, fact)
+
+
+def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> SizeArgument:
+    """The constructor argument for a fact: ``with_c`` for whether ``c`` is given, ``init_train``."""
+    fact = ex.fact_of(name)
+    assert fact is not None
+    parameter, _ = ex.input_of(name)
+    text = f"{_PREFIXES[fact]}_{parameter}"
+    while text in taken:
+        text = f"input_{text}"
+    return SizeArgument(
+        text,
+        argument=parameter,
+        axis=None,
+        fact=fact,
+        default=_default(call, parameter, fact) if call else None,
+    )
+
+
+def _default(call: ast.FunctionDef, parameter: str, fact: str) -> bool | None:
+    """What holds in calls that leave the parameter out; None where the code does not say."""
+    node = defaults_of(call).get(parameter)
+    match node:
+        case ast.Constant(value=value):
+            return value is not None if fact == ex.GIVEN else bool(value)
+        case _:
+            return None
+
+
+def defaults_of(call: ast.FunctionDef) -> Mapping[str, ast.expr]:
+    """Defaults of a method by parameter."""
+    plain = [one.arg for one in (*call.args.posonlyargs, *call.args.args)]
+    found = dict(zip(reversed(plain), reversed(call.args.defaults), strict=False))
+    pairs = zip(call.args.kwonlyargs, call.args.kw_defaults, strict=True)
+    return found | {one.arg: default for one, default in pairs if default is not None}
+
+
+@dataclass(frozen=True)
+class Unsure(Exception):
+    """A fact that the calls of a submodule do not show, or on which they differ."""
+
+    reason: str
+
+
+def passed_fact(study: Study, argument: SizeArgument, uses: list[Use]) -> Expr | None:
+    """What a caller passes for a fact of the class it builds; None to leave it out.
+
+    Raises:
+      Unsure: the calls do not show it.
+    """
+    calls = [use for use in uses if use.method == argument.method]
+    if not calls:
+        raise Unsure(f"no call shows the argument {argument.argument!r} of this submodule")
+    found = {_in_call(study, argument, use) for use in calls}
+    if len(found) > 1:
+        raise Unsure(f"the calls of this submodule differ in their argument {argument.argument!r}")
+    return found.pop()
+
+
+def _in_call(study: Study, argument: SizeArgument, use: Use) -> Expr | None:
+    value = use.arguments.get(argument.argument or "")
+    if value is None and argument.default is not None:
+        return None
+    found = _fact(value, argument.fact or "") if value is not None else None
+    if found is None:
+        raise Unsure(_unknown(argument))
+    own = {ex.input_of(name)[0] for name in found.names if ex.fact_of(name)}
+    method = study.root.info.find(METHOD)
+    names = (
+        {one.arg for one in ast.walk(method[1].args) if isinstance(one, ast.arg)}
+        if method
+        else set()
+    )
+    if not own <= names or (own and not use.primary):
+        raise Unsure(_unknown(argument))
+    return found
+
+
+def _unknown(argument: SizeArgument) -> str:
+    what = "is given" if argument.fact == ex.GIVEN else "is true"
+    return f"whether the argument {argument.argument!r} of this submodule {what} is not known here"
+
+
+def _fact(value: Value, fact: str) -> Expr | None:
+    """A fact of an argument as the caller passes it."""
+    if isinstance(value, Argument) and not (fact == ex.GIVEN and value.present):
+        return ex.call_fact(value.path, fact) if value.path.isidentifier() else None
+    if fact == ex.GIVEN:
+        return _is_given(value)
+    if not isinstance(value, Static):
+        return None
+    return ex.literal(bool(value.expr.constant)) if value.expr.is_constant else value.expr
+
+
+def _is_given(value: Value) -> Expr | None:
+    known = is_none(value)
+    if known is not None:
+        return ex.literal(not known)
+    if isinstance(value, Static):
+        return Expr(ast.Compare(value.expr.node, [ast.IsNot()], [ast.Constant(None)]))
+    return given_when(value)

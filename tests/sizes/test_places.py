@@ -1,0 +1,31 @@
+"""Scope names under which sizes that nobody knows are asked for."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sizes.inference import compact, sizes_of
+
+
+@pytest.mark.parametrize(
+    ("body", "places"),
+    [
+        ("if self.a:\n    y = nn.Dense(2)(g(x))\nelse:\n    y = nn.Dense(3)(g(x))", ["Dense_0"]),
+        ("y = nn.Dense(2)(g(x)) if self.a else nn.Dense(3)(g(x))", ["Dense_0"]),
+        (
+            "nn.Dense(1)(x)\nif self.a:\n    nn.Dense(2)(g(x))\nelse:\n    nn.Dense(2)(x)\n    nn.Dense(3)(g(x))",
+            ["Dense_1", "Dense_2"],
+        ),
+        ("if self.a:\n    nn.Dense(2)(g(x))\n    nn.Dense(3)(g(x))", ["Dense_0", "Dense_1"]),
+    ],
+)
+def test_only_one_side_of_an_if_is_counted(body: str, places: list[str]) -> None:
+    found = sizes_of(compact(body, fields="a: bool = True", before="from other import g"))
+    assert [one.submodule for one in found.new_arguments if one.submodule] == places
+
+
+def test_what_stands_after_a_condition_has_no_certain_place() -> None:
+    body = "if self.a:\n    nn.Dense(2)(x)\nnn.Dense(3)(g(x))"
+    found = sizes_of(compact(body, fields="a: bool = True", before="from other import g"))
+    assert not [one.submodule for one in found.new_arguments if one.submodule]
+    assert [one.name for one in found.new_arguments if one.each] == ["in_features_of"]
