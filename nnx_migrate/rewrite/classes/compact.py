@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.classes.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.slicing import Slicer
 from nnx_migrate.rewrite.classes.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.text import GONE
-from nnx_migrate.rewrite.classes.told import Told, in_call, note_of, renumbering
+from nnx_migrate.rewrite.classes.told import Told, check_in_call, note_of, renumbering
 from nnx_migrate.rewrite.classes.unused import unused_classes
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
@@ -160,17 +160,16 @@ class CompactConverter:
         edits |= self._inline_edits(moves)
         counted = needs_counter(steps, names)
         header = (f"{COUNTER} = nnm.LinenNames()",) if counted else ()
-        guarded = [
-            one for one in self._facts(told) if one.name in renumbering(steps, taint, names, told)
-        ]
-        if guarded:
-            checked = ", ".join(f"{one.name}={in_call(one)}" for one in guarded)
-            header = (f"nnm.built_for(self, {checked})", *header)
+        facts = self._facts(told)
+        self.remarks.notes += [(self.method, note_of(one)) for one in facts]
+        numbering = renumbering(steps, taint, names, told)
+        checked = [one for one in facts if one.name in numbering]
+        if checked:
+            header = (check_in_call(checked), *header)
             lines = (
-                *(f"{self.layout.body}self._{one.name} = {one.name}" for one in guarded),
+                *(f"{self.layout.body}self._{one.name} = {one.name}" for one in checked),
                 *lines,
             )
-        self.remarks.notes += [(self.method, note_of(one)) for one in self._facts(told)]
         if counted:
             self.remarks.imports.add("nnm")
             lines = (f"{self.layout.body}{COUNTER} = nnm.LinenNames()", *lines)

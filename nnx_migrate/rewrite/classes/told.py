@@ -109,10 +109,13 @@ def _branches(steps: Sequence[Step]) -> Iterator[Branch]:
                 yield from _branches(body)
 
 
-def in_call(argument: SizeArgument) -> str:
-    """What a fact is in the call."""
-    test = "{} is not None" if argument.fact == GIVEN else "bool({})"
-    return test.format(argument.argument)
+def check_in_call(facts: Sequence[SizeArgument]) -> str:
+    """The statement by which a call makes sure that the module was built for it."""
+    tests = {
+        one.name: f"{one.argument} is not None" if one.fact == GIVEN else f"bool({one.argument})"
+        for one in facts
+    }
+    return f"nnm.built_for(self, {', '.join(f'{name}={test}' for name, test in tests.items())})"
 
 
 def note_of(argument: SizeArgument) -> str:
