@@ -11,7 +11,7 @@ from typing import Any
 from jax.sharding import PartitionSpec
 
 from nnx_migrate.sharding.resolve import mesh_axes
-from nnx_migrate.sharding.rules_file import AxisRulesError, RuleFinding, parse
+from nnx_migrate.sharding.rules_file import AxisRulesError, RuleFinding, parse, text_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def load_axis_rules(
     """
     path = Path(source)
     if isinstance(source, Path) or path.suffix in (".yml", ".yaml") or "/" in source:
-        text, name = path.read_text(encoding="utf-8"), str(source)
+        text, name = text_of(path.read_bytes(), str(source)), str(source)
     else:
         text, name = _own_text(source), source
     parsed = parse(text, name)
@@ -95,7 +95,7 @@ def load_axis_rules(
     rules = AxisRules(
         name, parsed.mesh_axes, parsed.data_sharding, parsed.rules, parsed.context_sharding
     )
-    findings += _contradiction(rules)
+    findings += _contradiction(rules, parsed.context_line)
     if strict and findings:
         raise AxisRulesError(sorted(findings, key=lambda one: one.line))
     return replace(rules, findings=tuple(findings))
@@ -148,11 +148,11 @@ def _unused(
     ]
 
 
-def _contradiction(rules: AxisRules) -> list[RuleFinding]:
+def _contradiction(rules: AxisRules, line: int) -> list[RuleFinding]:
     if rules.context_sharding is None or rules.context_sharding in rules.context_axes:
         return []
     text = (
         f"context_sharding is {rules.context_sharding!r}, but the rule of 'activation_length' "
         f"gives {rules.context_axes!r}, and the rule counts"
     )
-    return [RuleFinding(rules.name, 0, False, text)]
+    return [RuleFinding(rules.name, line, False, text)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -25,22 +26,26 @@ def shardings_of_value(
     return leaf_shardings(mesh, None, misfit).value(value, notes)
 
 
-def leaf_shardings(mesh: Mesh | AbstractMesh, rules: Rules | None, misfit: Misfit) -> LeafShardings:
+def leaf_shardings(
+    mesh: Mesh | AbstractMesh, rules: Rules | None, misfit: Misfit, strict: bool = False
+) -> LeafShardings:
     """Shardings by ``rules``, or by the context's."""
     context = get_logical_axis_rules() if rules is None else rules
-    return LeafShardings(mesh, frozen_rules(context), misfit)
+    return LeafShardings(mesh, frozen_rules(context), misfit, strict)
 
 
 @dataclass(frozen=True)
 class LeafShardings:
     """Shardings of single leaves, for one mesh and one list of rules.
 
-    ``cache`` holds what equal annotations of equal shapes gave: a model has few of them.
+    ``strict`` is :func:`resolve_spec`'s. ``cache`` holds what equal annotations of equal shapes
+    gave: a model has few of them.
     """
 
     mesh: Mesh | AbstractMesh
     rules: tuple[tuple[str, Any], ...]
     misfit: Misfit
+    strict: bool = False
     cache: dict[Any, NamedSharding] = field(default_factory=dict)
 
     def leaf(self, leaf: Any) -> tuple[Any, bool]:
@@ -81,18 +86,21 @@ class LeafShardings:
         names = notes.names_of(len(shape)) if notes else None
         if notes is None or names is None:
             return NamedSharding(self.mesh, PartitionSpec(), memory_kind=kind)
+
+        def fit(spec: PartitionSpec, sizes: Mapping[str, int]) -> PartitionSpec:
+            spec = _without_size_one(spec, shape) if is_part else spec
+            return fitted(spec, shape, sizes, self.misfit)
+
         if isinstance(names, NamedSharding):
-            return names
-        sizes = self.mesh.shape
+            fits = fit(names.spec, names.mesh.shape)
+            return names if fits == names.spec else names.update(spec=fits)
         spec = names if isinstance(names, PartitionSpec) else self.spec(names, notes.rules)
-        if is_part:
-            spec = _without_size_one(spec, shape)
-        return NamedSharding(self.mesh, fitted(spec, shape, sizes, self.misfit), memory_kind=kind)
+        return NamedSharding(self.mesh, fit(spec, self.mesh.shape), memory_kind=kind)
 
     def spec(self, names: tuple[Any, ...], own: tuple[tuple[str, Any], ...]) -> PartitionSpec:
         """The names resolved: by rules if there are any, else as mesh axes."""
         rules = (*own, *self.rules) or tuple((axis, axis) for axis in self.mesh.axis_names)
-        return resolve_spec(names, rules, self.mesh)
+        return resolve_spec(names, rules, self.mesh, strict=self.strict)
 
     def memory_kind(self, array: Any) -> str | None:
         """The memory kind of an array that was placed elsewhere than in the default memory."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 import jax
@@ -18,6 +19,7 @@ from nnx_migrate.sharding.listing import (
     should_have_names,
 )
 from nnx_migrate.sharding.resolve import Rules
+from nnx_migrate.sharding.silent import SilentResolutionError
 
 T = TypeVar("T")
 
@@ -31,6 +33,7 @@ def construct_named_sharding(
     *,
     misfit: Misfit = "raise",
     missing: Literal["replicate", "raise"] = "replicate",
+    strict: bool = False,
 ) -> T:
     """The state with a NamedSharding in place of every array: same Variables, same tree.
 
@@ -63,24 +66,33 @@ def construct_named_sharding(
         divide: "raise", or "drop" the names and replicate the dimensions.
       missing: "raise" refuses parameters without names, and names without rules that are no mesh
         axes.
+      strict: refuse rules that lose silently and names without a rule, all of them at once, each
+        with its array.
 
     Raises:
+      SilentResolutionError: with ``strict``; a ValueError.
       ValueError: names that do not fit, a stacking axis that is not where it is recorded, a name
         given twice; or what is missing when ``missing`` is "raise".
       TypeError: a leaf that is no array, or a variable with ``hijax=True``.
     """
-    resolver = leaf_shardings(mesh, rules, misfit)
+    resolver = leaf_shardings(mesh, rules, misfit, strict)
     leaves, treedef = jax.tree.flatten(state, is_leaf=is_variable)
-    shardings, bare = [], []
+    shardings, bare, silent = [], [], []
     for position, leaf in enumerate(leaves):
         try:
             sharding, has_names = resolver.leaf(leaf)
+        except SilentResolutionError as error:
+            path = paths_of(state)[position]
+            silent += [replace(one, array=path) for one in error.silent]
+            continue
         except (TypeError, ValueError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"{paths_of(state)[position]}: {error}") from error
         shardings.append(sharding)
         if not has_names and should_have_names(leaf):
             bare.append(position)
+    if silent:
+        raise SilentResolutionError(tuple(silent))
     if bare:
         paths = [paths_of(state)[position] for position in bare]
         _report("parameters without logical axis names", paths, missing)

@@ -60,14 +60,29 @@ class AxisRulesError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The content of a file, with the line of each rule."""
+    """The content of a file, with the lines of the rules and of ``context_sharding``."""
 
     mesh_axes: tuple[str, ...]
     data_sharding: tuple[Any, ...] | None
     rules: tuple[tuple[str, Any], ...]
     rule_lines: tuple[int, ...]
     context_sharding: str | None
+    context_line: int
     findings: tuple[RuleFinding, ...]
+
+
+def text_of(content: bytes, source: str) -> str:
+    """The text of a file; ``source`` is what findings call it.
+
+    Raises:
+      AxisRulesError: it is not UTF-8.
+    """
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        text = f"expected UTF-8 text, found the byte {content[error.start]:#04x}"
+        raise AxisRulesError([RuleFinding(source, line, True, text)]) from None
 
 
 def parse(text: str, source: str) -> Parsed:
@@ -82,11 +97,12 @@ def parse(text: str, source: str) -> Parsed:
     data = reader.entries(top.get("data_sharding"))
     rules = list(reader.rules(top.get("logical_axis_rules")))
     context = reader.optional_string(top.get("context_sharding"), "context_sharding")
+    context_line = reader.line(top["context_sharding"]) if context else 0
     known = frozenset(mesh_axes)
     for line, axes, what in [
         *((line, axes, f"the rule of {name!r}") for line, name, axes in rules),
         *((line, entry, "data_sharding") for line, entry in data or ()),
-        *([(reader.line(top["context_sharding"]), context, "context_sharding")] if context else []),
+        (context_line, context, "context_sharding"),
     ]:
         reader.check_known(line, axes, what, known)
     findings = sorted(reader.findings, key=lambda one: one.line)
@@ -98,6 +114,7 @@ def parse(text: str, source: str) -> Parsed:
         tuple((name, axes) for _, name, axes in rules),
         tuple(line for line, _, _ in rules),
         context,
+        context_line,
         tuple(findings),
     )
 
@@ -123,12 +140,13 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             self.fault(mark.line + 1 if mark else 0, f"not YAML: {error.problem}")
             raise AxisRulesError(self.findings) from None
-        except yaml.YAMLError as error:
-            self.fault(0, f"not YAML: {error}")
+        except yaml.reader.ReaderError as error:
+            line = text.count("\n", 0, error.position) + 1
+            self.fault(line, f"not YAML: {error.reason} (#x{error.character:04x})")
             raise AxisRulesError(self.findings) from None
         if not isinstance(root, yaml.MappingNode):
             found = "nothing" if root is None else _kind(root)
-            self.fault(0, f"expected the keys {', '.join(KEYS)}, found {found}")
+            self.fault(1, f"expected the keys {', '.join(KEYS)}, found {found}")
             raise AxisRulesError(self.findings)
         return self._keys(root)
 
@@ -166,9 +184,9 @@ class _Reader:
             (self.line(item), self._entry(item, "data_sharding"))
             for item in self._items(node, "data_sharding", "one entry per dimension")
         ]
-        used = [axis for _, entry in entries for axis in _axes(entry)]
-        if len({*used}) < len(used) and not self.findings:
-            self._refuse_twice(self.line(node), used, "data_sharding")
+        # Doubles within one entry are refused with the entry.
+        across = [axis for _, entry in entries for axis in {*_axes(entry)}]
+        self._refuse_twice(self.line(node), across, "data_sharding")
         return entries
 
     def axes(self, node: yaml.Node | None, what: str) -> tuple[str, ...]:

@@ -35,8 +35,8 @@ class ScanAxis:
 def recorded(metadata: Mapping[str, Any]) -> tuple[ScanAxis, ...]:
     """The stacking axes that a variable's metadata records, the one added last coming last.
 
-    A name without an index is a record only if it says where to insert it, which it does not: such
-    a name must stand in the variable's names already, and :func:`stacked_names` has nothing to do.
+    A name without an index is no record: it does not say where to insert the name, which must
+    stand in the variable's names already (:func:`refuse_unplaced`).
 
     Raises:
       ValueError: an index without a name, or tuples of different lengths.
@@ -57,6 +57,22 @@ def recorded(metadata: Mapping[str, Any]) -> tuple[ScanAxis, ...]:
             f"found {names!r} and {indices!r}"
         )
     return tuple(ScanAxis(index, name) for index, name in zip(indices, names, strict=True))
+
+
+def refuse_unplaced(metadata: Mapping[str, Any], names: Any) -> None:
+    """Refuse a stacking axis of which nothing says where it is.
+
+    Raises:
+      ValueError: it has a name and no index, and logical ``names`` lack it.
+    """
+    name = metadata.get(NAME_KEY)
+    if name is None or metadata.get(INDEX_KEY) is not None or not isinstance(names, tuple):
+        return
+    if isinstance(name, str) and name not in names:
+        raise ValueError(
+            f"expected the stacking axis {name!r} (metadata {NAME_KEY!r}) among the names, or its "
+            f"index under {INDEX_KEY!r}, found {names!r} and no index: record_scan_axis records both"
+        )
 
 
 def record(axes: Sequence[ScanAxis]) -> dict[str, Any]:

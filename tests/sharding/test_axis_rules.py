@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import textwrap
 from pathlib import Path
 
 import pytest
 from jax.sharding import PartitionSpec
 
 from nnx_migrate.sharding import (
-    AxisRulesError,
     axis_rule_names,
     first_axes,
     load_axis_rules,
     merge_rules,
 )
+from tests.sharding.rules_files import HEAD, faults, written
 
 P = PartitionSpec
 
@@ -32,20 +31,6 @@ OWN = {
     "pure-fsdp": (14, 1, "d3bad35bf51776a7"),
     "shard-exp-on-fsdp": (30, 6, "16fed6c6dcb03ab6"),
 }
-
-
-def written(tmp_path: Path, text: str) -> Path:
-    path = tmp_path / "rules.yml"
-    path.write_text(textwrap.dedent(text), encoding="utf-8")
-    return path
-
-
-def faults(path: Path, **options: object) -> list[str]:
-    """What is wrong with the file, without the path."""
-    with pytest.raises(AxisRulesError) as caught:
-        load_axis_rules(path, **options)  # type: ignore[arg-type]
-    assert str(caught.value) == "\n".join(map(str, caught.value.findings))
-    return [str(one).removeprefix(f"{path}:").strip() for one in caught.value.findings]
 
 
 def test_the_project_has_its_own_rules() -> None:
@@ -150,104 +135,6 @@ def test_a_path_that_is_not_there_is_refused(tmp_path: Path) -> None:
         load_axis_rules(tmp_path / "none.yml")
 
 
-KEYS = "mesh_axes, data_sharding, logical_axis_rules, context_sharding"
-
-
-def unknown(line: int, axis: str, where: str) -> str:
-    return (
-        f"{line}: expected mesh axes among data, model, found {axis!r} in {where}: "
-        "correct it, or add it to mesh_axes"
-    )
-
-
-HEAD = "mesh_axes: [data, model]\n"
-FAULTS: dict[str, tuple[str, list[str]]] = {
-    "an unknown key": (
-        HEAD + "logical_axis_rules: []\nlogical_rules: []\n",
-        [f"3: expected one of {KEYS}, found key 'logical_rules'"],
-    ),
-    "a key again": (
-        HEAD + "logical_axis_rules: []\nmesh_axes: []\n",
-        ["3: expected each key once, found 'mesh_axes' again"],
-    ),
-    "a missing key": (HEAD, ["expected the key 'logical_axis_rules', found none: add it"]),
-    "an unknown axis in a rule": (
-        HEAD + "logical_axis_rules:\n  - [a, data]\n  - [b, [data, modle]]\n",
-        [unknown(4, "modle", "the rule of 'b'")],
-    ),
-    "an unknown axis in data_sharding": (
-        HEAD + "logical_axis_rules: []\ndata_sharding: [[data, modle]]\n",
-        [unknown(3, "modle", "data_sharding")],
-    ),
-    "an unknown axis in context_sharding": (
-        HEAD + "logical_axis_rules: []\ncontext_sharding: contxt\n",
-        [unknown(3, "contxt", "context_sharding")],
-    ),
-    "a mesh axis twice": (
-        "mesh_axes: [data, data]\nlogical_axis_rules: []\n",
-        ["1: mesh_axes: expected each mesh axis once, found 'data' more than once"],
-    ),
-    "an axis twice in a rule": (
-        HEAD + "logical_axis_rules:\n  - [a, [data, model, data]]\n",
-        ["3: the rule of 'a': expected each mesh axis once, found 'data' more than once"],
-    ),
-    "an axis in two entries of data_sharding": (
-        HEAD + "logical_axis_rules: []\ndata_sharding:\n  - [data]\n  - [model, data]\n",
-        ["4: data_sharding: expected each mesh axis once, found 'data' more than once"],
-    ),
-    "a rule that is no pair": (
-        HEAD + "logical_axis_rules:\n  - [a]\n  - b: data\n  - [c, data, model]\n",
-        [f"{n}: logical_axis_rules: expected a pair [name, mesh axes]" for n in (3, 4, 5)],
-    ),
-    "a number for an axis": (
-        HEAD + "logical_axis_rules:\n  - [a, 3]\n",
-        ["3: the rule of 'a': expected a name, found '3': quote it if it is one"],
-    ),
-    "a word that YAML takes for a truth value": (
-        HEAD + "logical_axis_rules:\n  - [on, data]\n",
-        ["3: the name of a rule: expected a name, found 'on': quote it if it is one"],
-    ),
-    "a list in a list": (
-        HEAD + "logical_axis_rules:\n  - [a, [[data]]]\n",
-        ["3: the rule of 'a': expected a name, found a list: quote it if it is one"],
-    ),
-    "a mapping of rules": (
-        HEAD + "logical_axis_rules:\n  a: data\n",
-        ["3: logical_axis_rules: expected a list of pairs [name, mesh axes], found a mapping"],
-    ),
-    "a string of mesh axes": (
-        "mesh_axes: data\nlogical_axis_rules: []\n",
-        ["1: mesh_axes: expected a list of mesh axes, found 'data'"],
-    ),
-    "an empty file": (
-        "# nothing\n",
-        [f"expected the keys {KEYS}, found nothing"],
-    ),
-    "no mapping": (
-        "- a\n",
-        [f"expected the keys {KEYS}, found a list"],
-    ),
-    "no YAML": (
-        HEAD + "logical_axis_rules: [[a, data\n",
-        ["3: not YAML: expected ',' or ']', but got '<stream end>'"],
-    ),
-    "several faults at once": (
-        HEAD + "colour: red\nlogical_axis_rules:\n  - [a, blue]\n  - [b]\n",
-        [
-            f"2: expected one of {KEYS}, found key 'colour'",
-            unknown(4, "blue", "the rule of 'a'"),
-            "5: logical_axis_rules: expected a pair [name, mesh axes]",
-        ],
-    ),
-}
-
-
-@pytest.mark.parametrize("case", FAULTS)
-def test_a_faulty_file_is_refused_with_every_fault_and_its_line(case: str, tmp_path: Path) -> None:
-    text, expected = FAULTS[case]
-    assert faults(written(tmp_path, text)) == expected
-
-
 def test_a_customary_axis_that_the_mesh_lacks_is_a_remark(tmp_path: Path) -> None:
     path = written(tmp_path, HEAD + "logical_axis_rules:\n  - [a, [data, tensor]]\n")
     text = "the rule of 'a' names mesh axis 'tensor', which mesh_axes lacks: it has no effect"
@@ -281,6 +168,7 @@ def test_context_sharding_against_the_rule_of_the_sequence_is_a_remark(tmp_path:
     rules = load_axis_rules(path)
     assert rules.context_axes == ("data",)
     (found,) = rules.findings
+    assert (found.line, found.fatal) == (4, False)
     assert found.text == (
         "context_sharding is 'model', but the rule of 'activation_length' gives ('data',), "
         "and the rule counts"

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
-from flax import linen
+from flax import linen, nnx
 from jax.sharding import PartitionSpec
 
-from nnx_migrate.sharding import load_axis_rules, resolve_spec
+from nnx_migrate.sharding import construct_named_sharding, load_axis_rules, resolve_spec
 from nnx_migrate.sharding.resolve import mesh_axes
+from tests.sharding.meshes import abstract_mesh
 from tests.sharding.recorded import FILES, recorded
 
 P = PartitionSpec
@@ -24,6 +26,13 @@ COUNTS = {
     "deepseek2-16b__shard-exp-on-fsdp": (84, 29),
     "qwen3-0.6b__default": (42, 12),
 }
+
+
+@pytest.fixture(autouse=True)
+def _constructed_without_a_mesh() -> Any:
+    """Names are given without a mesh here, where NNX would want to shard at once."""
+    with nnx.use_eager_sharding(False):
+        yield
 
 
 def rules_of(file: str) -> tuple[tuple[str, Any], ...]:
@@ -79,6 +88,38 @@ def test_activations_constrained_by_mesh_axes_keep_them(file: str) -> None:
 def test_the_spec_of_an_array_has_an_entry_for_every_dimension(file: str) -> None:
     arrays = recorded(file).arrays
     assert [row.name for row in arrays if len(row.spec) != len(row.shape)] == []
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_variables_with_recorded_names_get_the_recorded_specs(file: str) -> None:
+    """Recorded specs keep mesh axes of size 1: a mesh whose axes are all larger shows them all."""
+    rows, rules = recorded(file).arrays, rules_of(file)
+    twos = abstract_mesh(**dict.fromkeys(recorded(file).mesh.axis_names, 2))
+    state = {
+        row.name: nnx.Param(
+            jax.ShapeDtypeStruct((128,) * len(row.shape), float), out_sharding=row.names or ()
+        )
+        for row in rows
+    }
+    found = construct_named_sharding(state, twos, rules)
+    assert {name: one.get_raw_value().spec for name, one in found.items()} == {
+        row.name: row.spec for row in rows
+    }
+    assert len(found) > 40
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_on_the_recorded_mesh_and_shapes_only_axes_of_size_one_are_missing(file: str) -> None:
+    rows, rules = recorded(file).arrays, rules_of(file)
+    state = {
+        row.name: nnx.Param(jax.ShapeDtypeStruct(row.shape, float), out_sharding=row.names or ())
+        for row in rows
+    }
+    found = construct_named_sharding(state, recorded(file).mesh, rules)
+    for row in rows:
+        assert found[row.name].get_raw_value().spec == resolve_spec(
+            row.names or (), rules, recorded(file).mesh
+        )
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the recorded files themselves are not here")

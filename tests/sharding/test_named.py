@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-import flax.struct
 import jax
 import jax.numpy as jnp
 import optax
@@ -15,18 +14,16 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.sharding import (
+    SilentResolutionError,
     construct_named_sharding,
     extract_named_sharding,
     resolve_spec,
     unannotated,
 )
 from tests.sharding.meshes import AUTO, EXPLICIT, abstract_mesh, mesh
-from tests.sharding.recorded import FILES, recorded
-from tests.sharding.test_golden import rules_of
+from tests.sharding.variables import MESH, RULES, param, spec_of
 
 P = PartitionSpec
-RULES = (("embed", "fsdp"), ("mlp", "expert"), ("mlp", "fsdp"), ("heads", "expert"))
-MESH = {"fsdp": 4, "expert": 2}
 
 
 @pytest.fixture(autouse=True)
@@ -34,19 +31,6 @@ def _constructed_without_a_mesh() -> Any:
     """Names are given without a mesh here, where NNX would want to shard at once."""
     with nnx.use_eager_sharding(False):
         yield
-
-
-def param(shape: tuple[int, ...], **metadata: Any) -> nnx.Param[Any]:
-    """A parameter with exactly this metadata: NNX renames old keys when it constructs."""
-    variable = nnx.Param(jnp.zeros(shape))
-    return nnx.Param.from_metadata(variable.get_raw_value(), variable.get_metadata() | metadata)
-
-
-def spec_of(variable: Any, rules: Any = RULES, **options: Any) -> PartitionSpec:
-    found = construct_named_sharding({"x": variable}, mesh(**MESH), rules, **options)
-    sharding: NamedSharding = found["x"].get_raw_value()
-    assert sharding.mesh == mesh(**MESH)
-    return sharding.spec
 
 
 class Model(nnx.Module):
@@ -217,91 +201,38 @@ def test_resolved_shardings_stay_as_they_are() -> None:
     assert found["spec"].get_raw_value() == given
 
 
-@flax.struct.dataclass
-class Quantised:
-    value: Any
-    scale: Any
-    zero: Any
+def test_resolved_shardings_that_do_not_fit_are_refused_or_dropped() -> None:
+    given = NamedSharding(mesh(**MESH), P("fsdp", "expert"))
+    long = {"x": param((8,), out_sharding=given)}
+    uneven = {"x": param((7, 8), out_sharding=given)}
+    for state, message, expected in (
+        (long, "at most 1 entries", P("fsdp")),
+        (uneven, "divisible by 4", P(None, "expert")),
+    ):
+        with pytest.raises(ValueError, match=f"^x: expected .*{message}"):
+            construct_named_sharding(state, mesh(**MESH), RULES)
+        found = construct_named_sharding(state, mesh(**MESH), RULES, misfit="drop")
+        assert found["x"].get_raw_value() == given.update(spec=expected)
 
 
-def test_the_parts_of_a_composite_value_get_their_own_shardings() -> None:
-    value = Quantised(jnp.zeros((8, 4), jnp.int8), jnp.ones((1, 4)), jnp.zeros(()))
-    variable = param((), out_sharding=("embed", "mlp")).replace(value)
-    found = construct_named_sharding({"x": variable}, mesh(**MESH), RULES)["x"].get_raw_value()
-    assert isinstance(found, Quantised)
-    assert (found.value.spec, found.scale.spec) == (P("fsdp", "expert"), P(None, "expert"))
-    assert found.zero.spec == P()
-    assert isinstance(extract_named_sharding({"x": nnx.Param(found)})["x"], Quantised)
-
-
-def test_a_composite_value_keeps_its_containers_where_stock_nnx_loses_them() -> None:
-    pair = nnx.Param((jnp.zeros((8, 4)), jnp.ones((1, 4))), out_sharding=("fsdp", "expert"))
-    state = {"x": pair}
-    stock = nnx.get_named_sharding(state, mesh(**MESH))
-    assert jax.tree.structure(stock) != jax.tree.structure(state)
-    found = construct_named_sharding(state, mesh(**MESH))
-    assert jax.tree.structure(found) == jax.tree.structure(state)
-
-
-def test_prng_keys_and_counts_are_replicated() -> None:
-    found = construct_named_sharding(nnx.state(nnx.Rngs(0)), mesh(**MESH), RULES)
-    leaves = jax.tree.leaves(found)
-    assert len(leaves) == 2
-    assert {leaf.spec for leaf in leaves} == {P()}
-    keys = nnx.RngKey(jax.random.split(jax.random.key(0), 4), tag="x", out_sharding=("embed",))
-    assert spec_of(keys) == P("fsdp")
-
-
-def test_memory_kinds_are_kept() -> None:
-    devices = mesh(**MESH)
-    host = NamedSharding(devices, P(), memory_kind="pinned_host")
-    offloaded = param((8,), out_sharding=("embed",)).replace(jax.device_put(jnp.ones(8), host))
-    abstract = nnx.Param(jax.ShapeDtypeStruct((8,), float, sharding=host))
-    found = construct_named_sharding(
-        {"a": offloaded, "b": abstract, "c": param((8,))}, devices, RULES
+def test_strict_lists_what_was_lost_on_every_array() -> None:
+    state = {
+        "wi": param((8, 8), out_sharding=("embed", "mlp")),
+        "wo": param((8, 8), out_sharding=("heads", "mlp")),
+        "norm": param((8,), out_sharding=("unknown",)),
+    }
+    with pytest.raises(SilentResolutionError) as caught:
+        construct_named_sharding(state, mesh(**MESH), RULES, strict=True)
+    assert [(one.array, one.name) for one in caught.value.silent] == [
+        ("norm", "unknown"),
+        ("wo", "heads"),
+    ]
+    assert "  wo, dimension 0: rule 3 ('heads' -> 'expert') lost: 'expert' is used by 'mlp'" in str(
+        caught.value
     )
-    a, b, c = (found[key].get_raw_value() for key in "abc")
-    assert (a.spec, a.memory_kind) == (P("fsdp"), "pinned_host")
-    assert b.memory_kind == "pinned_host"
-    assert c.memory_kind == NamedSharding(devices, P()).memory_kind
-
-
-@pytest.mark.parametrize(
-    ("metadata", "shape", "expected"),
-    [
-        ({"partition_name": "layers", "param_scan_axis": 0}, (2, 8, 8), P(None, "fsdp", "expert")),
-        ({"partition_name": "layers", "param_scan_axis": 1}, (8, 2, 8), P("fsdp", None, "expert")),
-        ({"partition_name": "layers", "param_scan_axis": 2}, (8, 8, 2), P("fsdp", "expert", None)),
-        ({"partition_name": "heads", "param_scan_axis": 1}, (8, 2, 8), P("fsdp", None, "expert")),
-        ({"partition_name": None, "param_scan_axis": 0}, (2, 8, 8), P(None, "fsdp", "expert")),
-        (
-            {"partition_name": ("layers", "stage"), "param_scan_axis": (1, 0)},
-            (2, 8, 2, 8),
-            P(None, "fsdp", None, "expert"),
-        ),
-    ],
-)
-def test_recorded_scan_axes_are_inserted(metadata: Any, shape: Any, expected: Any) -> None:
-    assert spec_of(param(shape, out_sharding=("embed", "mlp"), **metadata)) == expected
-
-
-def test_a_stack_whose_names_lack_its_axis() -> None:
-    """Stock NNX shifts the names by one dimension; Linen's box has the axis in its names."""
-    box = linen.LogicallyPartitioned(jnp.zeros((2, 8, 8)), ("embed", "mlp"))
-    names = box.add_axis(0, {linen.PARTITION_NAME: "layers"}).names
-    stacked = param(
-        (2, 8, 8), out_sharding=("embed", "mlp"), partition_name="layers", param_scan_axis=0
-    )
-    with nnx.logical_axis_rules((("embed", "fsdp"), ("mlp", "expert"))):
-        stock = nnx.get_partition_spec({"x": stacked})["x"].get_raw_value()
-    assert stock == P("fsdp", "expert")
-    assert spec_of(stacked) == linen.logical_to_mesh_axes(names, RULES) == P(None, "fsdp", "expert")
-
-
-def test_a_scan_axis_that_the_names_have_is_not_inserted_again() -> None:
-    names = ("embed", "layers", "mlp")
-    stacked = param((8, 2, 8), out_sharding=names, partition_name="layers", param_scan_axis=1)
-    assert spec_of(stacked) == P("fsdp", None, "expert")
+    own = {"x": param((8, 8), out_sharding=("embed", "mlp"))}
+    found = construct_named_sharding(own, mesh(**MESH), RULES[:2], strict=True)
+    assert found == construct_named_sharding(own, mesh(**MESH), RULES)
 
 
 @pytest.mark.parametrize(
@@ -383,12 +314,6 @@ def test_parameters_without_names_are_refused_on_request() -> None:
     assert found["b"].get_raw_value().spec == P()
 
 
-def test_a_variable_that_is_a_reference_will_do_and_a_hijax_one_is_refused() -> None:
-    assert spec_of(nnx.Param(jnp.ones(8), ref=True, out_sharding=("embed",))) == P("fsdp")
-    with pytest.raises(TypeError, match="x: expected a plain Variable, found one with hijax"):
-        spec_of(nnx.Param(jnp.ones(8), hijax=True, out_sharding=("embed",)))
-
-
 @pytest.mark.parametrize("leaf", ["text", object()])
 def test_leaves_that_are_no_arrays_are_refused(leaf: Any) -> None:
     with pytest.raises(TypeError, match=r"^x: expected an array or a ShapeDtypeStruct"):
@@ -403,35 +328,3 @@ def test_an_abstract_mesh_will_do() -> None:
     sharding = construct_named_sharding(state, large, RULES)["x"].get_raw_value()
     assert sharding == NamedSharding(large, P("fsdp", "expert"))
     assert sharding.shard_shape((512, 8)) == (2, 4)
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_variables_with_recorded_names_get_the_recorded_specs(file: str) -> None:
-    """Recorded specs keep mesh axes of size 1: a mesh whose axes are all larger shows them all."""
-    rows, rules = recorded(file).arrays, rules_of(file)
-    twos = abstract_mesh(**dict.fromkeys(recorded(file).mesh.axis_names, 2))
-    state = {
-        row.name: nnx.Param(
-            jax.ShapeDtypeStruct((128,) * len(row.shape), float), out_sharding=row.names or ()
-        )
-        for row in rows
-    }
-    found = construct_named_sharding(state, twos, rules)
-    assert {name: one.get_raw_value().spec for name, one in found.items()} == {
-        row.name: row.spec for row in rows
-    }
-    assert len(found) > 40
-
-
-@pytest.mark.parametrize("file", FILES)
-def test_on_the_recorded_mesh_and_shapes_only_axes_of_size_one_are_missing(file: str) -> None:
-    rows, rules = recorded(file).arrays, rules_of(file)
-    state = {
-        row.name: nnx.Param(jax.ShapeDtypeStruct(row.shape, float), out_sharding=row.names or ())
-        for row in rows
-    }
-    found = construct_named_sharding(state, recorded(file).mesh, rules)
-    for row in rows:
-        assert found[row.name].get_raw_value().spec == resolve_spec(
-            row.names or (), rules, recorded(file).mesh
-        )
