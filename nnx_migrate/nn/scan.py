@@ -1,4 +1,4 @@
-"""``linen.scan`` of a module class: layers stacked along an axis, or one layer run over time."""
+"""``linen.scan``: layers stacked along an axis, or one module run over time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,11 @@ def scan(
     check_constancy_invariants: bool = True,
     _split_transpose: bool = False,
 ) -> T:
-    """A subclass of ``target`` whose ``__call__(carry, *xs)`` loops over layers or steps.
+    """``target`` in a loop over layers or steps.
+
+    Of a class: a subclass whose ``__call__(carry, *xs)`` is the loop. Of a function ``target(module,
+    carry, *xs) -> (carry, ys)``: a function with the same parameters that loops over the steps of
+    ``xs``, with a module that exists already and stacks nothing.
 
     Parameters, their paths and (under :func:`nnx_migrate.nn.build`) their initial values are those
     of ``linen.scan`` (flax 0.12.8, linen/transforms.py and core/lift.py): a collection named in
@@ -48,7 +52,7 @@ def scan(
     changed. The class is called ``Scan<target>``, which is what automatic submodule names count.
 
     Args:
-      target: an ``nnx.Module`` class, or a ``functools.partial`` of one.
+      target: an ``nnx.Module`` class, a ``functools.partial`` of one, or a function.
       variable_axes: collection (or several) -> axis of its stacked variables.
       variable_broadcast: collections that all steps share and none changes.
       variable_carry: collections handed from step to step.
@@ -60,16 +64,16 @@ def scan(
       check_constancy_invariants: Linen's option; it decides which keys initial values come from.
 
     Raises:
-      TypeError: ``target`` is no module class.
+      TypeError: ``target`` is neither, or a function gets no module.
       ValueError: a variable is in none of the three groups, a shared one was changed by the body,
-        or the number of layers is missing.
+        the number of layers is missing, or a function is to stack variables.
     """
-    if isinstance(target, functools.partial):
+    if isinstance(target, functools.partial) and isinstance(target.func, type):
         options = {name: value for name, value in locals().items() if name != "target"}
         inner = scan(target.func, **options)
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
-    if not (isinstance(target, type) and issubclass(target, nnx.Module)):
-        raise TypeError(f"expected scan to get an nnx.Module class, found {target!r}")
+    if (isinstance(target, type) and not issubclass(target, nnx.Module)) or not callable(target):
+        raise TypeError(f"expected scan to get an nnx.Module class or function, found {target!r}")
     stacking = Stacking(
         options_of(variable_axes, int),
         options_of(split_rngs, bool),
@@ -85,6 +89,8 @@ def scan(
         out_axes,
         {"reverse": reverse, "unroll": unroll, "_split_transpose": _split_transpose},
     )
+    if not isinstance(target, type):
+        return cast(T, _of_function(target, loop))
     kind: type[Any] = target
 
     @functools.wraps(kind.__init__)
@@ -103,6 +109,23 @@ def scan(
         "_stacking": stacking,
     }
     return cast(T, type(f"Scan{kind.__name__}", (kind,), body))
+
+
+def _of_function(target: Callable[..., Any], loop: Loop) -> Callable[..., Any]:
+    """The loop of a function that gets its module."""
+    if loop.stacking.axes:
+        raise ValueError(
+            f"expected scan of a function to have no variable_axes=, found {loop.stacking.axes}: a "
+            "module that exists has no variables to stack; scan its class"
+        )
+
+    @functools.wraps(target)
+    def looped(module: Any, carry: Any, *xs: Any) -> tuple[Any, Any]:
+        if not isinstance(module, nnx.Module):
+            raise TypeError(f"expected a scanned function to get an nnx.Module, found {module!r}")
+        return loop.run(module, target, carry, xs)
+
+    return looped
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,9 @@ def call_instance_method(
     found = instance.info.find(name)
     if found is not None and not _is_property(interpreter, *found):
         return interpreter.call_instance(instance, name, args, kwargs)
+    if name in ("param", "variable") and _is_outside(interpreter, instance, frame):
+        reason = f"a function outside the class calls self.{name} for it"
+        interpreter.problems.append((instance.info.node, reason))
     if name == "param":
         return _param(interpreter, args, kwargs, node, frame)
     if name == "variable":
@@ -65,6 +68,12 @@ def call_instance_method(
         return Unknown(f"functional use of a submodule: {name}")
     target = instance_attribute(interpreter, instance, name, frame)
     return interpreter.call(target, args, kwargs, node, frame)
+
+
+def _is_outside(interpreter: Interpreter, instance: Instance, frame: Frame) -> bool:
+    """Whether code that got the root handed, and is in no method, calls one of its methods."""
+    is_root = instance is interpreter.root
+    return is_root and frame.instance is not interpreter.root and frame.defined_in is None
 
 
 def _is_property(interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef) -> bool:

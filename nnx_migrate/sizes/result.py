@@ -43,6 +43,8 @@ class Site:
     reached: str | None = None
     # Linen class names the auto-name counts under ("Dense"); None when only known at run time.
     class_name: str | None = None
+    # Fields of the built class that get a submodule with state from the one that builds it.
+    holds: tuple[str, ...] = ()
 
 
 class SizeSource(StrEnum):

@@ -68,9 +68,59 @@ def test_a_flag_between_remat_and_the_class_leaves_the_name_open() -> None:
     assert [site.sizes for site in result.sites.values()] == [{"x_features": "in_features"}]
 
 
-@pytest.mark.parametrize("target", ["lambda m, c, x: (c, x)", "helper", "nn.Dense", "self.cell"])
-def test_a_scan_of_no_class_is_a_problem(target: str) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        "nn.scan(nn.Dense, length=3)(self, x, x)",
+        "nn.scan(self.cell, length=3)(self, x, x)",
+        "nn.scan(self.step)(x, x)",
+        "nn.scan(helper, variable_axes={'params': 0}, length=3)(self, x, x)",
+        "nn.vmap(helper)(self, x, x)",
+    ],
+)
+def test_a_transformation_of_no_class_and_no_plain_function_is_a_problem(call: str) -> None:
     before = "def helper(m, c, x):\n    return c, x\n"
-    body = f"return nn.scan({target}, length=3)(self, x, x)"
-    result = sizes_of(compact(body, fields="cell: Any", before=before))
-    assert any("nn.scan of something else" in reason for _, reason in result.problems)
+    source = compact(f"return {call}", fields="cell: Any", before=before)
+    result = sizes_of(source + "    def step(self, c, x):\n        return c, x\n")
+    assert any("of something else than a module class" in reason for _, reason in result.problems)
+
+
+BEFORE = """
+def outside(m, c, x):
+    return m(jnp.concatenate([c, x], -1)), (c, x)
+"""
+
+
+@pytest.mark.parametrize(
+    "step", ["outside", "lambda m, c, x: (m(jnp.concatenate([c, x], -1)), (c, x))", "inside"]
+)
+def test_a_scanned_function_runs_on_a_slice_of_the_input(step: str) -> None:
+    body = f"""
+        def inside(m, c, x):
+            return m(jnp.concatenate([c, x], -1)), (c, x)
+        dense = nn.Dense(5)
+        start = jnp.zeros((x.shape[1], 5))
+        c, (_, y) = nn.scan({step}, {SHARED})(dense, start, x)
+        return nn.Dense(2)(jnp.concatenate([c, y[0]], -1))
+    """
+    result = sizes_of(compact(body, before=BEFORE))
+    assert not result.problems
+    assert in_features(result) == ["5 + in_features", "5 + in_features"]
+
+
+def test_what_a_scanned_function_builds_is_a_problem() -> None:
+    body = f"return nn.scan(lambda m, c, x: (nn.Dense(3)(c), x), {SHARED})(self, x, x)"
+    reasons = [reason for _, reason in sizes_of(compact(body)).problems]
+    assert "a submodule is built inside a scanned function" in reasons
+
+
+@pytest.mark.parametrize("call", ["helper(self, x)", f"nn.scan(helper, {SHARED})(self, x, x)"])
+def test_a_function_that_makes_parameters_for_the_class_is_a_problem(call: str) -> None:
+    before = """
+        def helper(m, c, x=None):
+            return c + m.param("b", nn.initializers.ones, (3,)), x
+    """
+    result = sizes_of(compact(f"return {call}", before=before))
+    assert [reason for _, reason in result.problems] == [
+        "a function outside the class calls self.param for it"
+    ]

@@ -127,14 +127,17 @@ class Builder:
         positional = [one.name for one in child.fields if not one.keyword_only]
         given = {*positional[: len(call.args)], *(one.arg for one in call.keywords if one.arg)}
         handed = sorted(given & _factories_of(child))
-        if handed:
-            raise Refused(
-                call,
-                f"{child.node.name} stays Linen and builds layers from {handed[0]!r}, which would"
-                " be NNX layers here",
-                f"convert {child.name} first",
-                RULE,
-            )
+        held = sorted(given.intersection(site.holds))
+        if not handed and not held:
+            return
+        reason = (
+            f"{child.node.name} stays Linen and builds layers from {handed[0]!r}, which would"
+            " be NNX layers here"
+            if handed
+            else f"{child.node.name} stays Linen and gets a submodule as {held[0]!r}, which would"
+            " be an NNX one here"
+        )
+        raise Refused(call, reason, f"convert {child.name} first", RULE)
 
     def _plain(self, call: ast.Call) -> ast.Call:
         """The call without the keywords that move to where the layer is called."""

@@ -1,4 +1,4 @@
-"""scan of a module class: layers stacked along an axis of their parameters, or one layer over time.
+"""scan: layers stacked along an axis of their parameters, or one module run over time.
 
 ``nn.scan(Block, variable_axes={"params": 0}, split_rngs={"params": True}, length=n)(fields...)``
 becomes ``nnm.scan(Block, ...)(fields..., in_features=..., rngs=rngs)``: a class ``ScanBlock`` whose
@@ -6,8 +6,10 @@ instances hold one array per parameter for all layers, under Linen's paths and w
 and whose call is one ``jax.lax.scan``. The options are Linen's and mean the same; arguments become
 keywords, ``nn.broadcast`` becomes ``nnm.broadcast``. Variables that the body changes come back,
 parameters do not. ``metadata_params={nn.PARTITION_NAME: "layers"}`` names the axis in the metadata.
+``nn.scan(step, variable_broadcast="params")(self.cell, carry, xs)`` of a function that gets its module
+stays what it is.
 
-Refused: functions and lambdas in place of the class, ``methods=``, ``data_transform=``, stacked
+Refused: functions that build layers or stack variables, ``methods=``, ``data_transform=``, stacked
 variables without ``length=`` (NNX builds them before it sees the inputs), ``nn.broadcast`` in
 ``out_axes``, options the text does not show.
 
@@ -60,7 +62,8 @@ def _unsupported(given: Given) -> Refusal | None:
     for name in ("methods", "data_transform"):
         if name in given and not is_literal(given[name], None):
             return Refusal(f"scan with {name}=", _BY_HAND, given[name])
-    refusal = no_named_class("scan", given, _BY_HAND)
+    is_lambda = isinstance(given["target"], ast.Lambda)
+    refusal = None if is_lambda else no_named_class("scan", given, _BY_HAND)
     if refusal is None and _stacks(given.get("variable_axes")):
         refusal = no_size("scan", "length", "layers", given)
     out_axes = given.get("out_axes")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
@@ -111,12 +112,9 @@ def renamed_site(site: Site, rename: Callable[[str], str], used: set[str]) -> Si
     variable = site.out_variable
     if variable is not None and not any(variable in text for text in used):
         variable = None
-    return Site(
-        site.call,
-        site.kind,
-        site.symbol,
-        {key: rename(text) for key, text in site.sizes.items()},
-        variable,
-        rename(site.reached) if site.reached else None,
-        site.class_name,
+    return replace(
+        site,
+        sizes={key: rename(text) for key, text in site.sizes.items()},
+        out_variable=variable,
+        reached=rename(site.reached) if site.reached else None,
     )

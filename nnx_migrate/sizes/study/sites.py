@@ -10,6 +10,7 @@ from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import out_variable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
+from nnx_migrate.sizes.study.held import holds_state
 from nnx_migrate.sizes.study.places import path_in_loop, place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
@@ -32,6 +33,7 @@ def site_of(study: Study, module: Submodule | Instance) -> Site:
             _instance_sizes(study, module, uses),
             reached=reached(uses),
             class_name=class_name(module) or None,
+            holds=tuple(name for name, one in module.fields.items() if holds_state(study, one)),
         )
     kind = _kind(study, module)
     options = module.options

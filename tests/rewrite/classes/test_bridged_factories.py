@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nnx_migrate.model import Outcome
 from nnx_migrate.rewrite.single import rewrite_source
 
@@ -44,3 +46,76 @@ def test_the_class_that_hands_layer_classes_to_a_linen_one_is_refused() -> None:
 
 def test_a_field_that_builds_nothing_crosses() -> None:
     assert "source.Model" not in reasons("nn.Dense(self.width)")
+
+
+HELD = """import flax.linen as nn
+from typing import Any
+
+
+class Cell(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(x)
+
+
+class Table(nn.Module):
+    size: int = 3
+
+    def setup(self):
+        self.table = self.size * 2
+
+    def __call__(self, x):
+        return x * self.table
+
+
+class Layer(nn.Module):
+    cell: Any
+    others: Any = None
+
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+
+    def __call__(self, x):
+        return self.cell(x)
+
+
+class Model(nn.Module):
+    {body}
+"""
+COMPACT = """@nn.compact
+    def __call__(self, x):
+        {setup}
+        return {built}(x)"""
+SETUP = """def setup(self):
+        self.cell = Cell()
+        self.layer = {built}
+
+    def __call__(self, x):
+        return self.layer(x)"""
+
+
+def held(body: str) -> str | None:
+    classes = rewrite_source(HELD.format(body=body)).classes
+    return next(one.reason for one in classes if one.name == "source.Model")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        (COMPACT.format(setup="pass", built="Layer(Cell())"), "cell"),
+        (COMPACT.format(setup="pass", built="Layer(nn.Dense(4))"), "cell"),
+        (COMPACT.format(setup="inner = Cell()", built="Layer(cell=inner)"), "cell"),
+        (COMPACT.format(setup="pass", built="Layer(nn.relu, [Cell()])"), "others"),
+        (SETUP.format(built="Layer(self.cell)"), "cell"),
+        (SETUP.format(built="Layer(None, others={'a': Cell()})"), "others"),
+    ],
+)
+def test_the_class_that_hands_a_submodule_to_a_linen_one_is_refused(body: str, field: str) -> None:
+    assert held(body) == (
+        f"Layer stays Linen and gets a submodule as {field!r}, which would be an NNX one here"
+    )
+
+
+@pytest.mark.parametrize("built", ["Layer(nn.relu)", "Layer(Table(), [Table(4)])"])
+def test_a_function_and_a_module_without_state_cross(built: str) -> None:
+    assert held(COMPACT.format(setup="pass", built=built)) is None

@@ -43,6 +43,10 @@ def scan(text: str) -> Code | Refusal:
             "nn.scan(partial(Block, 3), variable_axes=axes, length=n, _split_transpose=True)",
             "nnm.scan(partial(Block, 3), variable_axes=axes, length=n, _split_transpose=True)",
         ),
+        (
+            "nn.scan(lambda m, c, x: (m(c), x), variable_broadcast='params')",
+            "nnm.scan(lambda m, c, x: (m(c), x), variable_broadcast='params')",
+        ),
     ],
 )
 def test_options_stay_what_they_are(before: str, after: str) -> None:
@@ -59,7 +63,7 @@ def test_options_stay_what_they_are(before: str, after: str) -> None:
         ("nn.scan(length=3)", "whose arguments the call does not show"),
         ("nn.scan(Block, methods=['decode'])", "methods="),
         ("nn.scan(Block, data_transform=f)", "data_transform="),
-        ("nn.scan(lambda m, c, x: (c, x))", "something else than a named module class"),
+        ("nn.scan(blocks[0])", "something else than a named module class"),
         ("nn.scan(Block, variable_axes={'params': 0})", "without length="),
         ("nn.scan(Block, variable_axes={'params': 0}, length=None)", "without length="),
         ("nn.scan(Block, out_axes=(0, nn.broadcast))", "nn.broadcast in out_axes"),

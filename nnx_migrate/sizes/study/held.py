@@ -1,0 +1,47 @@
+"""Submodules that a constructor call hands to the module it builds."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.values import (
+    Choice,
+    Extended,
+    Instance,
+    Record,
+    Repeated,
+    Sequence,
+    Submodule,
+    Value,
+)
+
+_MAKES_STATE = frozenset({"param", "variable", "make_rng", "sow", "perturb", "put_variable"})
+
+
+def holds_state(study: Study, value: Value) -> bool:
+    """Whether a value is, or contains, a submodule with variables or random streams."""
+
+    def any_of(*parts: Value) -> bool:
+        return any(holds_state(study, one) for one in parts)
+
+    match value:
+        case Submodule():
+            return True
+        case Instance():
+            return _is_stateful(study, value) or any_of(*value.fields.values())
+        case Sequence(items=parts) | Choice(options=parts):
+            return any_of(*parts)
+        case Record(entries=entries):
+            return any_of(*entries.values())
+        case Repeated(item=item):
+            return any_of(item)
+        case Extended(first=first, rest=rest):
+            return any_of(*first, rest)
+    return False
+
+
+def _is_stateful(study: Study, module: Instance) -> bool:
+    calls = (node for cls in module.info.mro for node in ast.walk(cls.node))
+    names = {node.attr for node in calls if isinstance(node, ast.Attribute)}
+    return bool(names & _MAKES_STATE or study.sizes_of(module.info.name).sites)
