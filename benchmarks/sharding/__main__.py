@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import flax
 import jax
@@ -17,7 +19,7 @@ from flax import linen, nnx
 from flax.core.spmd import logical_axis_rules
 
 from benchmarks.sharding import states
-from benchmarks.sharding.timing import Ratio, against, growth
+from benchmarks.sharding.timing import Pair, Ratio, against, growth
 from nnx_migrate.sharding import construct_named_sharding, resolve_spec
 
 # Beyond this factor, time per leaf is taken to grow with the number of leaves.
@@ -31,8 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--turns", type=int, default=5, help="runs of each; the best counts")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the figures here")
     options = parser.parse_args(arguments)
-    small = measure(max(options.leaves // 8, 1), options.turns)
-    large = measure(options.leaves, options.turns)
+    small, large = measure((max(options.leaves // 8, 1), options.leaves), options.turns)
     growths = [growth(one, other) for one, other in zip(small, large, strict=True)]
     sys.stdout.write(table(large, growths))
     if options.json:
@@ -47,43 +48,42 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if bad else 0
 
 
-def measure(leaves: int, turns: int) -> list[Ratio]:
-    """Each comparison, at one number of leaves."""
+def measure(sizes: Sequence[int], turns: int) -> list[list[Ratio]]:
+    """Each comparison, at each number of leaves."""
+    each = [pairs(leaves) for leaves in sizes]
+    found = [against(same_work, turns) for same_work in zip(*each, strict=True)]
+    return [list(of_a_size) for of_a_size in zip(*found, strict=True)]
+
+
+def pairs(leaves: int) -> list[Pair]:
+    """What is compared, at one number of leaves."""
     names = [states.names_of(number) for number in range(leaves)]
     state = states.state(leaves)
+
+    def ours(rules: Any, *mesh: Any) -> Callable[[], object]:
+        return lambda: [resolve_spec(one, rules, *mesh) for one in names]
+
+    def linens(rules: Any) -> Callable[[], object]:
+        return lambda: [linen.logical_to_mesh_axes(one, rules) for one in names]
 
     def stock() -> object:
         with logical_axis_rules(states.PLAIN_RULES):
             return nnx.get_named_sharding(state, states.MESH)
 
     return [
-        against(
-            "resolve_spec",
-            leaves,
-            lambda: [resolve_spec(one, states.RULES) for one in names],
-            lambda: [linen.logical_to_mesh_axes(one, states.RULES) for one in names],
-            turns,
-        ),
-        against(
-            "resolve_spec, rules in lists",
-            leaves,
-            lambda: [resolve_spec(one, states.LISTS) for one in names],
-            lambda: [linen.logical_to_mesh_axes(one, states.LISTS) for one in names],
-            turns,
-        ),
-        against(
+        Pair("resolve_spec", leaves, ours(states.RULES), linens(states.RULES)),
+        Pair("resolve_spec, rules in lists", leaves, ours(states.LISTS), linens(states.LISTS)),
+        Pair(
             "resolve_spec with a mesh",
             leaves,
-            lambda: [resolve_spec(one, states.RULES, states.MESH) for one in names],
-            lambda: [linen.logical_to_mesh_axes(one, states.RULES) for one in names],
-            turns,
+            ours(states.RULES, states.MESH),
+            linens(states.RULES),
         ),
-        against(
+        Pair(
             "construct_named_sharding",
             leaves,
             lambda: construct_named_sharding(state, states.MESH, states.PLAIN_RULES),
             stock,
-            turns,
         ),
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 
@@ -23,23 +23,41 @@ class Ratio:
         return self.ours / self.flax
 
 
-def against(
-    what: str, leaves: int, ours: Callable[[], object], flax: Callable[[], object], turns: int
-) -> Ratio:
-    """The best of ``turns`` runs of each, alternating, after one run of each."""
-    ours(), flax()
-    times = [(seconds(ours), seconds(flax)) for _ in range(turns)]
-    return Ratio(what, leaves, min(one for one, _ in times), min(other for _, other in times))
+@dataclass(frozen=True)
+class Pair:
+    """Two functions that do the same work on so many leaves."""
+
+    what: str
+    leaves: int
+    ours: Callable[[], object]
+    flax: Callable[[], object]
+
+
+def against(pairs: Sequence[Pair], turns: int) -> list[Ratio]:
+    """The best of ``turns`` runs of each, after one run of each.
+
+    All functions alternate, of all pairs: sizes that are compared meet the same load.
+    """
+    times: list[list[tuple[float, float]]] = [[] for _ in pairs]
+    for pair in pairs:
+        pair.ours(), pair.flax()
+    for _ in range(turns):
+        for pair, found in zip(pairs, times, strict=True):
+            found.append((seconds(pair.ours), seconds(pair.flax)))
+    return [
+        Ratio(pair.what, pair.leaves, *map(min, zip(*found, strict=True)))
+        for pair, found in zip(pairs, times, strict=True)
+    ]
 
 
 def seconds(function: Callable[[], object]) -> float:
-    """Wall time of one call, without garbage collection in between."""
+    """Processor time of one call, without garbage collection in between."""
     gc.collect()
     gc.disable()
     try:
-        start = time.perf_counter()
+        start = time.process_time()
         function()
-        return time.perf_counter() - start
+        return time.process_time() - start
     finally:
         gc.enable()
 

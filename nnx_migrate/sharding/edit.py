@@ -18,7 +18,7 @@ S = TypeVar("S", PartitionSpec, NamedSharding)
 FSDP_AXES = ("fsdp", "fsdp_transpose")
 
 
-def remove_axes(tree: T, axes: Collection[str], dims: Collection[int] | None = None) -> T:
+def remove_axes(tree: T, axes: Collection[str] | str, dims: Collection[int] | None = None) -> T:
     """The same tree with specs that do not shard over ``axes``.
 
     A string becomes None, a tuple keeps its other axes, and an empty one becomes None.
@@ -26,13 +26,17 @@ def remove_axes(tree: T, axes: Collection[str], dims: Collection[int] | None = N
 
     Args:
       tree: PartitionSpecs and NamedShardings in any containers, Variables included; or one alone.
-      axes: the mesh axes to take out.
-      dims: the dimensions to look at; without: all.
+      axes: the mesh axes to take out, or one.
+      dims: the dimensions to look at, counted from the front; without: all.
 
     Raises:
-      ValueError: an UNCONSTRAINED dimension among them: jax may choose the axes for it.
+      ValueError: an UNCONSTRAINED dimension among them: jax may choose the axes for it; or a
+        negative one, which a spec that is shorter than the rank does not have.
       TypeError: a leaf that is neither.
     """
+    axes = mesh_axes(axes) if isinstance(axes, str) else axes
+    if dims is not None and min(dims, default=0) < 0:
+        raise ValueError(f"expected dimensions counted from the front, found {sorted(dims)}")
 
     def remove(spec: PartitionSpec) -> PartitionSpec:
         entries = [

@@ -64,7 +64,7 @@ class MemoryReport:
 
 
 def memory_report(
-    arrays: Any, shardings: Any = None, *, over: Collection[str] | None = None
+    arrays: Any, shardings: Any = None, *, over: Collection[str] | str | None = None
 ) -> MemoryReport:
     """Bytes of every array of a tree, by its sharding.
 
@@ -75,7 +75,7 @@ def memory_report(
     Args:
       arrays: arrays or ShapeDtypeStructs in any containers, Variables included.
       shardings: the same tree with a NamedSharding for each; without: the arrays' own.
-      over: mesh axes that count; without: all but ``data`` and ``diloco``, whose devices hold
+      over: mesh axes that count, or one; without: all but ``data`` and ``diloco``, whose devices hold
         copies by design.
 
     Raises:
@@ -90,6 +90,7 @@ def memory_report(
     if over is None:
         named = [one for one in given if isinstance(one, NamedSharding)]
         over = {axis for one in named for axis in one.mesh.axis_names} - {"data", "diloco"}
+    over = mesh_axes(over) if isinstance(over, str) else over
     entries = tuple(
         _bytes(jax.tree_util.keystr(path, simple=True, separator="/"), leaf, sharding, over)
         for (path, leaf), sharding in zip(found, given, strict=True)

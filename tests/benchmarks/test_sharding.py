@@ -12,7 +12,7 @@ from flax.core.spmd import logical_axis_rules
 
 from benchmarks.sharding import states
 from benchmarks.sharding.__main__ import faults, main, measure, table
-from benchmarks.sharding.timing import Ratio, against, growth
+from benchmarks.sharding.timing import Pair, Ratio, against, growth
 from nnx_migrate.sharding import construct_named_sharding, resolve_spec
 
 
@@ -38,9 +38,12 @@ def test_a_state_has_the_leaves_asked_for() -> None:
 
 def test_each_side_runs_once_to_warm_up_and_once_a_turn() -> None:
     calls: list[str] = []
-    found = against("x", 1, lambda: calls.append("ours"), lambda: calls.append("flax"), turns=2)
-    assert calls == ["ours", "flax"] * 3
-    assert min(found.ours, found.flax) >= 0
+    small = Pair("x", 1, lambda: calls.append("a"), lambda: calls.append("b"))
+    large = Pair("x", 2, lambda: calls.append("c"), lambda: calls.append("d"))
+    found = against([small, large], turns=2)
+    assert calls == ["a", "b", "c", "d"] * 3
+    assert [one.leaves for one in found] == [1, 2]
+    assert min(min(one.ours, one.flax) for one in found) >= 0
 
 
 def test_growth_is_of_time_per_leaf() -> None:
@@ -59,9 +62,10 @@ def test_what_is_slower_or_not_linear_is_a_fault() -> None:
 
 
 def test_every_comparison_is_measured_and_shown() -> None:
-    found = measure(20, turns=1)
-    assert [one.leaves for one in found] == [20] * 4
-    lines = table(found, [1.0] * 4).splitlines()
+    small, large = measure((5, 20), turns=1)
+    assert [one.leaves for one in (*small, *large)] == [5] * 4 + [20] * 4
+    assert [one.what for one in small] == [one.what for one in large]
+    lines = table(large, [1.0] * 4).splitlines()
     assert len(lines) == 5
     assert {len(line.split()) for line in lines[1:]} >= {6}
 

@@ -46,6 +46,16 @@ def test_only_the_dimensions_asked_for_change() -> None:
     assert remove_axes(spec, {"fsdp"}, dims=(1,)) == P("fsdp", "tensor", P.UNCONSTRAINED)
 
 
+def test_one_axis_is_that_axis_and_not_its_letters() -> None:
+    assert remove_axes(P("fsdp", "f", ("s", "fsdp")), "fsdp") == P(None, "f", "s")
+
+
+def test_dimensions_counted_from_the_end_are_refused() -> None:
+    """A spec may be shorter than the rank, so its last entry is not the last dimension's."""
+    with pytest.raises(ValueError, match=r"counted from the front, found \[-1, 0\]"):
+        remove_fsdp(P("fsdp", "tensor"), dims=(0, -1))
+
+
 def test_an_unconstrained_dimension_is_refused() -> None:
     with pytest.raises(ValueError, match="found UNCONSTRAINED in P"):
         remove_fsdp(P("fsdp", P.UNCONSTRAINED))

@@ -50,6 +50,7 @@ def test_unsharded_bytes_are_divided_by_bytes() -> None:
 def test_the_axes_that_count_can_be_chosen() -> None:
     found = memory_report(STATE, over=("data",))
     assert [one.path for one in found.unsharded] == ["embed", "scale"]
+    assert memory_report(STATE, over="data") == found
 
 
 def test_shardings_may_come_apart_from_the_arrays_and_in_variables() -> None:
