@@ -56,6 +56,7 @@ def make_attempt(
         converted=frozenset(decisions.converted),
         new_arguments={name: sizes[name].new_arguments for name in decisions.converted},
         factories=decisions.factories,
+        scope_functions=tuple(decisions.scope_functions.values()),
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
     )
     for path, module in loaded.targets.items():

@@ -12,14 +12,17 @@ from nnx_migrate.rewrite.classes import (
     ClassRefusal,
     ConversionContext,
     ConvertedClass,
+    ConvertedFunction,
     convert_class,
+    convert_function,
 )
 from nnx_migrate.rewrite.cut import Cut, behind_bridges, bridged, cut
-from nnx_migrate.rewrite.factories import stuck_users
+from nnx_migrate.rewrite.factories import stuck_in_scope, stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
+from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -35,6 +38,7 @@ class Decisions:
     outside: frozenset[str] = frozenset()  # classes of files that are only read
     bridged: frozenset[str] = frozenset()  # classes that stay Linen and run behind ToNNX
     factories: tuple[FactoryFunction, ...] = ()  # functions that build for converted classes only
+    scope_functions: dict[str, ConvertedFunction] = field(default_factory=dict)
 
 
 def decide(
@@ -59,6 +63,7 @@ def decide(
     )
     functions = factory_functions(project)
     stuck = dict(stuck_users(project, functions, sizes, targets))
+    stuck |= stuck_in_scope(project, scope_functions(project), targets)
     decisions = Decisions(kept=kept, outside=outside, refused={**stuck, **barred})
     links = links_of(project)
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
@@ -92,6 +97,11 @@ def _convert(
         elif result is not None:
             decisions.refused[name] = result
             refused.add(name)
+    decisions.scope_functions = {
+        name: one
+        for name, one in conversions.functions.items()
+        if isinstance(one, ConvertedFunction)
+    }
     return frozenset(refused)
 
 
@@ -103,15 +113,33 @@ class _Conversions:
     sizes: Mapping[str, ClassSizes]
     context: ConversionContext
     done: dict[str, ConvertedClass | ClassRefusal | None] = field(default_factory=dict)
+    functions: dict[str, ConvertedFunction | ClassRefusal] = field(default_factory=dict)
 
     def of(self, name: str) -> ConvertedClass | ClassRefusal | None:
         """The conversion of a class; None while it is being made."""
         if name not in self.done:
             self.done[name] = None
-            context = replace(self.context, late_fields=self._late_fields)
             cls = self.project.linen[name]
-            self.done[name] = _converted(self.project, cls, self.sizes[name], context)
+            self.done[name] = _converted(self.project, cls, self.sizes[name], self._context)
         return self.done[name]
+
+    @property
+    def _context(self) -> ConversionContext:
+        return replace(
+            self.context, late_fields=self._late_fields, scope_function=self._scope_function
+        )
+
+    def _scope_function(self, symbol: str) -> ConvertedFunction | ClassRefusal | None:
+        """What becomes of a scope function."""
+        found = scope_functions(self.project).values()
+        function = next((one for one in found if one.symbol == symbol), None)
+        if function is None or symbol not in self.sizes:
+            return None
+        if symbol not in self.functions:
+            self.functions[symbol] = convert_function(
+                self.project, function, self.sizes[symbol], self._context
+            )
+        return self.functions[symbol]
 
     def _late_fields(self, name: str) -> frozenset[str]:
         found = self.of(name) if name in self.context.converted else None

@@ -17,6 +17,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
 from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements import call_function, set_up
 from nnx_migrate.sizes.study import Study, finish
 from nnx_migrate.sizes.values import (
@@ -73,6 +74,8 @@ class Analysis:
         """Index the constructor calls and factory functions once."""
         self.candidates = Candidates(self.project)
         self.factories = factory_functions(self.project)
+        self.scope_functions = scope_functions(self.project)
+        self.by_symbol = {one.symbol: one for one in self.scope_functions.values()}
 
     def study(self, names: Iterable[str]) -> Mapping[str, ClassSizes]:
         """Study the named classes."""
@@ -81,10 +84,11 @@ class Analysis:
         return self.done
 
     def sizes_of(self, name: str) -> ClassSizes:
-        """Study one class, its submodules' classes first."""
+        """Study one class or scope function, its submodules' classes first."""
         if name in self.done:
             return self.done[name]
-        info = self.project.linen[name]
+        function = self.by_symbol.get(name)
+        info = self.project.linen[name] if function is None else function.cls
         if name in self.running:
             return ClassSizes(problems=((info.node, "the class constructs itself"),))
         self.running.append(name)
@@ -113,15 +117,22 @@ class Analysis:
             root,
             factories=self.factories,
             told=self.told.get(info.name, frozenset()),
+            scope_functions=self.scope_functions,
             names_entries=names_entries,
         )
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
-        output = _run_methods(interpreter, info, root)
+        output = _run_methods(interpreter, info, root, self._given(info))
         exported = info.name in self._exported
         recorded = self.evidence.of(info) if self.evidence else None
         shapes = self.shapes.get(info.name, frozenset())
         study = Study(interpreter, root, output, self.sizes_of, exported, recorded, shapes)
         return study, finish(study)
+
+    def _given(self, info: ClassInfo) -> dict[str, Value]:
+        """Parameters of a scope function that stand for what its callers know beforehand."""
+        function = self.by_symbol.get(info.name)
+        names = function.given if function is not None else ()
+        return {name: Static(Expr(ast.Name(name, ast.Load()))) for name in names}
 
     @cached_property
     def _exported(self) -> frozenset[str]:
@@ -193,22 +204,29 @@ def _is_called_twice(info: ClassInfo, name: str) -> bool:
     )
 
 
-def _run_methods(interpreter: Interpreter, info: ClassInfo, root: Instance) -> Value:
-    """Run ``__call__`` first, then every other public method, on unknown arguments."""
+def _run_methods(
+    interpreter: Interpreter, info: ClassInfo, root: Instance, given: Mapping[str, Value]
+) -> Value:
+    """Run ``__call__`` first, then every other public method, on unknown arguments.
+
+    ``given`` are parameters of ``__call__`` that are known.
+    """
     set_up(interpreter, root)
     output: Value = Unknown("no __call__")
     has_call = info.find("__call__") is not None
     if has_call:
-        output = _run_method(interpreter, info, root, "__call__")
+        output = _run_method(interpreter, info, root, "__call__", given)
     interpreter.primary = not has_call
     names = {name for cls in info.mro if cls.linen for name in cls.methods}
     for name in sorted(names - _NOT_RUN - {"__call__"}):
         if not name.startswith("_"):
-            _run_method(interpreter, info, root, name)
+            _run_method(interpreter, info, root, name, {})
     return output
 
 
-def _run_method(interpreter: Interpreter, info: ClassInfo, root: Instance, name: str) -> Value:
+def _run_method(
+    interpreter: Interpreter, info: ClassInfo, root: Instance, name: str, given: Mapping[str, Value]
+) -> Value:
     found = info.find(name)
     if found is None:
         return Unknown("no such method")
@@ -218,7 +236,8 @@ def _run_method(interpreter: Interpreter, info: ClassInfo, root: Instance, name:
         return Unknown("no instance method")
     spec = node.args
     positional = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:]
-    args = tuple(Argument(one) for one in positional)
-    kwargs: dict[str, Value] = {one.arg: Argument(one.arg) for one in spec.kwonlyargs}
+    args = tuple(given.get(one, Argument(one)) for one in positional)
+    keywords = [one.arg for one in spec.kwonlyargs]
+    kwargs = {one: given.get(one, Argument(one)) for one in keywords}
     function = Function(node, cls.scope, {}, root, cls)
     return call_function(interpreter, function, args, kwargs)

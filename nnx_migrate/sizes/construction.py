@@ -26,6 +26,7 @@ from nnx_migrate.source.classes import ClassInfo
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
+    from nnx_migrate.sizes.scope_functions import ScopeFunction
 
 
 def construct_layer(
@@ -129,6 +130,22 @@ def construct_through(
     owner, name = _owner(interpreter, frame), names.pop()
     layer = Submodule("", {}, node, owner, factory=True, options=modules, class_name=name)
     return _built(interpreter, layer, frame)
+
+
+def call_in_scope(
+    interpreter: Interpreter,
+    function: ScopeFunction,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    """Call a function that builds submodules for its caller, as a submodule of a class of its own."""
+    owner = _owner(interpreter, frame)
+    instance = Instance(function.cls, {}, node, owner)
+    if owner is interpreter.root:
+        interpreter.built.setdefault(id(node), instance)
+    return interpreter.call_instance(instance, "__call__", args, kwargs)
 
 
 def _one_class(target: Factories) -> Class | None:

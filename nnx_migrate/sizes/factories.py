@@ -9,12 +9,12 @@ mention of them in the project is a call in a Linen class.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
 from nnx_migrate.sizes.layers import FIELDS
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.sizes.mentions import mentions_of
 from nnx_migrate.source.project import Module, Project, Scope
 
 # What the function gains as keyword-only parameters.
@@ -49,7 +49,7 @@ def factory_functions(project: Project) -> Mapping[int, FactoryFunction]:
                 continue
             calls = _built(project, module, node)
             symbol = f"{module.name}.{node.name}"
-            users = _users(project, symbol, node) if calls and _is_extensible(node) else None
+            users = _users(project, symbol) if calls and _is_extensible(node) else None
             if users:
                 found[id(node)] = FactoryFunction(symbol, module, node, calls, users)
     return found
@@ -144,46 +144,11 @@ def _is_plain_key(key: ast.expr | None) -> bool:
     )
 
 
-def _users(project: Project, symbol: str, node: ast.FunctionDef) -> frozenset[str] | None:
+def _users(project: Project, symbol: str) -> frozenset[str] | None:
     """The Linen classes that call the function; None when it is used in any other way."""
     users: set[str] = set()
-    for module in project.modules.values():
-        if node.name not in module.text:
-            continue
-        for cls, scope, use, parent in _mentions(project, module, node.name):
-            if project.resolve(use, scope) != symbol:
-                continue
-            called = isinstance(parent, ast.Call) and parent.func is use
-            if cls is None or not called:
-                return None
-            users.add(cls.name)
+    for one in mentions_of(project, symbol):
+        if one.cls is None or one.call is None:
+            return None
+        users.add(one.cls.name)
     return frozenset(users)
-
-
-_Mention = tuple[ClassInfo | None, Scope, ast.expr, ast.AST]
-
-
-def _mentions(project: Project, module: Module, name: str) -> Iterator[_Mention]:
-    """Loads whose last part is ``name``, or an alias, with the Linen class around and the parent."""
-    aliases = {name} | {
-        alias.asname
-        for one in ast.walk(module.tree)
-        if isinstance(one, ast.ImportFrom)
-        for alias in one.names
-        if alias.name == name and alias.asname
-    }
-    todo: list[tuple[ast.AST, ClassInfo | None, Scope]] = [(module.tree, None, Scope(module))]
-    while todo:
-        node, cls, scope = todo.pop()
-        if isinstance(node, ast.ClassDef):
-            found = project.by_node.get(id(node))
-            cls = found if found is not None and found.linen else cls
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            scope = scope.enter(node)
-        for child in ast.iter_child_nodes(node):
-            last = getattr(child, "attr", None) or getattr(child, "id", None)
-            if isinstance(child, ast.Name | ast.Attribute) and last in aliases:
-                if isinstance(child.ctx, ast.Load):
-                    yield cls, scope, child, node
-                continue
-            todo.append((child, cls, scope))

@@ -19,6 +19,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
+from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     Argument,
@@ -58,6 +59,7 @@ class Interpreter:
     root: Instance
     candidates: dict[tuple[str, str], tuple[Value, ...]] = field(default_factory=dict)
     factories: Mapping[int, FactoryFunction] = field(default_factory=dict)
+    scope_functions: Mapping[int, ScopeFunction] = field(default_factory=dict)
     conditions: list[Expr | None] = field(default_factory=list)
     facts: dict[str, Expr] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
@@ -188,6 +190,9 @@ class Interpreter:
                 return construction.construct_record(self, target, args, kwargs)
             case Function(node=body) if id(body) in self.factories:
                 return construction.construct_through(self, target, args, kwargs, node, frame)
+            case Function(node=body) if id(body) in self.scope_functions:
+                function = self.scope_functions[id(body)]
+                return construction.call_in_scope(self, function, args, kwargs, node, frame)
             case Function():
                 return call_function(self, target, args, kwargs)
             case Library(symbol=symbol) if self.is_layer(symbol):

@@ -24,6 +24,7 @@ class SiteKind(StrEnum):
 
     LAYER = "layer"  # a built-in Linen layer, named directly
     CLASS = "class"  # a Linen class of the project, named directly
+    FUNCTION = "function"  # all that a scope function of the project builds, which it calls too
     FACTORY = "factory"  # through a partial, a class-valued field, a local alias: Linen signature
 
 
@@ -45,6 +46,10 @@ class Site:
     class_name: str | None = None
     # Fields of the built class that get a submodule with state from the one that builds it.
     holds: tuple[str, ...] = ()
+    # Of a scope function: what it is passed of all it builds from, by parameter, and the class names
+    # under which Linen counts what it builds without a name.
+    given: Mapping[str, ast.expr] = field(default_factory=dict)
+    numbers: frozenset[str] = frozenset()
 
 
 class SizeSource(StrEnum):

@@ -44,6 +44,7 @@ class ClassInfo:
     bases: tuple[str | None, ...]  # resolved symbols, None where unknown
     parents: tuple[ClassInfo, ...] = ()  # those bases that are project classes
     linen: bool = False  # inherits from flax.linen.Module
+    function: ast.FunctionDef | None = None  # that the class stands for: it builds for its callers
 
     @property
     def methods(self) -> dict[str, ast.FunctionDef]:

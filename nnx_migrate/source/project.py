@@ -217,7 +217,7 @@ class Project:
 
     def is_compact(self, cls: ClassInfo, method: ast.FunctionDef) -> bool:
         """Whether ``method`` may build submodules inline (``@nn.compact``)."""
-        return "flax.linen.compact" in self.decorators(cls, method)
+        return cls.function is not None or "flax.linen.compact" in self.decorators(cls, method)
 
 
 def module_name(path: PurePosixPath) -> tuple[str, bool]:

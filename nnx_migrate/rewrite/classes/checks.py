@@ -71,7 +71,10 @@ def check_given(cls: ClassInfo, items: Mapping[int, Item]) -> None:
         calls = [one.call for one in sites if one.site and one.site.kind is not SiteKind.LAYER]
         dependence = dependence_in(cls, method) if calls else None
         for call in calls:
+            site = items[id(call)].site
             given = [*call.args, *(one.value for one in call.keywords)]
+            if site is not None and site.kind is SiteKind.FUNCTION:
+                given = [*site.given.values()]
             if dependence is not None and any(map(dependence.of, given)):
                 raise Refused(
                     call,

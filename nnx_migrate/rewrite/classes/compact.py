@@ -12,10 +12,11 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.emit import Emitter, needs_counter, reference
 from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names
 from nnx_migrate.rewrite.classes.flow import Branch, Build, Loop, Step, Unclear, builds, flow_of
+from nnx_migrate.rewrite.classes.in_scope import calling_edits, not_here
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.layout import Layout, indent_of
 from nnx_migrate.rewrite.classes.moved import Moves, moves_of, with_keywords, without_keywords
-from nnx_migrate.rewrite.classes.naming import COUNTER, Count, Name, names_of
+from nnx_migrate.rewrite.classes.naming import Count, Name, names_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.slicing import Slicer
@@ -25,6 +26,7 @@ from nnx_migrate.rewrite.classes.told import Told, check_in_call, note_of, renum
 from nnx_migrate.rewrite.classes.unused import unused_classes
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 
@@ -58,6 +60,7 @@ class CompactConverter:
     Args:
       static: calls with another text in ``__init__`` (``self.is_initializing()``), by id.
       numbered: by class, what the base class has numbered where this method starts to build.
+      given: parameters of the method that ``__init__`` knows as well.
       common: edits valid in ``__init__`` and in the call (Linen names, parameter reads).
     """
 
@@ -73,6 +76,7 @@ class CompactConverter:
     static: Mapping[int, str]
     parameters: frozenset[str] = frozenset()
     numbered: Mapping[str, Count] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()
     replaced: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def convert(self) -> CompactPart:
@@ -128,7 +132,7 @@ class CompactConverter:
         items = {k: item for k, item in items.items() if k not in lazy}
         steps = flow_of(self.method.body, items)
         inside = {id(item.call) for item in builds(steps)}
-        self.replaced |= {key: frozenset() for key in items}
+        self.replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
         taint = self._taint(steps)
         scope = self.cls.scope.enter(self.method)
         moves = moves_of(
@@ -138,11 +142,12 @@ class CompactConverter:
         taint = self._taint(steps)
         shapes.whole = self._whole(items, moves)
         shapes.held = _holders(self.method, shapes.whole)
-        names = names_of(steps, frozenset(taint.steps), self.numbered)
+        dynamic = frozenset(taint.steps)
+        names = names_of(steps, dynamic, self.numbered, goes_on=self._is_function)
         operands = {key: operands_of(items[key], moves.values) for key in inside}
         fixed = {k: v for k, v in self.replaced.items() if k in fixed or k not in shapes.nodes}
         slicer = Slicer(
-            frozenset(_parameters(self.method)),
+            frozenset(self._unknown),
             {**fixed, **shapes.needed(fixed), **told},
             operands,
             self._taint(steps, told),
@@ -158,7 +163,7 @@ class CompactConverter:
         lines = (*self._entered(slicer.entered), *lines)
         edits = self._call_edits(items, names, moves, receiver)
         edits |= self._inline_edits(moves)
-        counted = needs_counter(steps, names)
+        counted = needs_counter(steps, names) and not self._is_function
         header = (f"{COUNTER} = nnm.LinenNames()",) if counted else ()
         facts = self._facts(told)
         self.remarks.notes += [(self.method, note_of(one)) for one in facts]
@@ -191,7 +196,9 @@ class CompactConverter:
         return frozenset(
             key
             for key, item in items.items()
-            if item.kind in (ItemKind.SITE, ItemKind.PARAM) and key not in completed
+            if item.kind in (ItemKind.SITE, ItemKind.PARAM)
+            and not item.is_in_scope
+            and key not in completed
         )
 
     def _facts(self, told: Replaced) -> list[SizeArgument]:
@@ -209,7 +216,17 @@ class CompactConverter:
         return lines
 
     def _taint(self, steps: tuple[Step, ...], told: Replaced | None = None) -> Taint:
-        return taint_of(steps, _parameters(self.method), {**self.replaced, **(told or {})})
+        return taint_of(steps, self._unknown, {**self.replaced, **(told or {})})
+
+    @property
+    def _unknown(self) -> list[str]:
+        """The parameters that only the call knows."""
+        return [one for one in _parameters(self.method) if one not in self.given]
+
+    @property
+    def _is_function(self) -> bool:
+        """Whether the method is the body of a function that builds for its callers."""
+        return self.cls.function is not None
 
     def _static_texts(self) -> dict[int, str]:
         inside = {id(node) for node in ast.walk(self.method)}
@@ -257,12 +274,14 @@ class CompactConverter:
         temporaries: dict[int, str] = {}
         for key, item in items.items():
             name = names.get(key)
+            if item.is_in_scope:
+                edits[key] = not_here(item)
             if name is None:
                 continue
             if name.counted is not None and (key in values or _wants_width(item)):
                 temporaries[key] = _temporary(item, len(temporaries), self.method)
             edits[key] = self._reference_edit(item, name, temporaries.get(key), receiver)
-        if receiver != "self":
+        if receiver != "self" and not self._is_function:
             raise Refused(self.method, "the module is not called 'self'", "rename it to self", RULE)
         scope = self.cls.scope.enter(self.method)
         builder = Builder(
@@ -271,6 +290,7 @@ class CompactConverter:
             self.context,
             self.remarks,
             moves.values - moves.late_values,
+            receiver=receiver,
             optional=optional_sizes(self.sizes),
         )
         emitter = Emitter(
@@ -309,7 +329,7 @@ class CompactConverter:
         moves: Moves,
         receiver: str,
     ) -> Edits:
-        edits: Edits = {}
+        edits: Edits = {**calling_edits(items, receiver, self.context)}
         for key, item in items.items():
             if key in names:
                 edits[key] = self._used(item, names[key], moves, receiver)

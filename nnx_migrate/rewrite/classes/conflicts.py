@@ -51,7 +51,8 @@ def check_automatic(
         item = items.get(id(node))
         if item is None or item.site is None or item.name is not None:
             continue
-        name = stems.get(item.site.class_name or "")
+        built = item.site.numbers | {item.site.class_name or ""}
+        name = next((stems[one] for one in sorted(built & stems.keys())), None)
         if name is not None:
             raise Refused(
                 item.call,

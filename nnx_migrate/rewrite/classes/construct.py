@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.in_scope import building_call
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.references import Remarks
 from nnx_migrate.rewrite.render import Renderer
@@ -42,6 +43,7 @@ class Builder:
     remarks: Remarks
     moved: Collection[int] = ()
     rngs: str = "rngs"
+    receiver: str = "self"
     optional: frozenset[str] = frozenset()  # size arguments that may be None
 
     def guard(self, item: Item, text: str) -> str | None:
@@ -104,6 +106,8 @@ class Builder:
                 )
             )
             return self.remarks.take(found, site.call)
+        if site.kind is SiteKind.FUNCTION:
+            return building_call(site, self.context, renderer, self.receiver, self.rngs)
         if site.kind is SiteKind.FACTORY:
             found = convert_factory(call, renderer.render, site.sizes, self.rngs)
             return self.remarks.take(found, site.call)
@@ -273,6 +277,8 @@ def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:
     read: list[ast.AST] = [] if item.name is None else [item.name]
     if item.site is None:
         return [*read, *([item.init] if item.init else []), *item.arguments, *item.keywords]
+    if item.is_in_scope:
+        return [*item.site.given.values()]
     if item.site.kind is SiteKind.FACTORY:
         read.append(item.call.func)
     read += [one for one in item.call.args if id(one) not in moved]

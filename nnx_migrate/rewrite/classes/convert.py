@@ -28,6 +28,7 @@ from nnx_migrate.rewrite.classes.data import (
 from nnx_migrate.rewrite.classes.fields import Parameter, parameters_of
 from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.functional import functional_calls
+from nnx_migrate.rewrite.classes.in_scope import builders_of
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.late import late_fields
@@ -287,7 +288,7 @@ class _Conversion:
         new = tuple(one.name for one in constructor.new_arguments())
         edits |= adapted_decorators(self.project, self.cls, new, self.remarks)
         init = constructor.text(reads, self.own_names, self.remarks)
-        check_init(self.cls, self.layout, init)
+        check_init(self.cls, self.layout, init, builders_of(self.items))
         if compact is None or not compact.lazy:
             plain = without_gone(init, self.layout.newline)
             self.late_fields = late_fields(plain, self.layout.indent, defined_names(self.cls))

@@ -23,12 +23,14 @@ class ConversionContext:
       factories: qualified names of classes that are used as values of fields or in partials; their
         width is asked at run time, so they get an ``out_features`` attribute.
       late_fields: fields of a converted class that may be set anew for every call.
+      scope_function: what becomes of a function that builds submodules for its callers.
     """
 
     converted: frozenset[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: frozenset[str] = frozenset()
     late_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
+    scope_function: Callable[[str], ConvertedFunction | ClassRefusal | None] = lambda _: None
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,26 @@ class Wants:
     def __or__(self, other: Wants) -> Wants:
         """Both."""
         return Wants(self.shapes | other.shapes, self.facts | other.facts)
+
+
+@dataclass(frozen=True)
+class ConvertedFunction:
+    """A converted scope function: the edit of its statement, and what its builder takes.
+
+    Attributes:
+      takes: the parameters of the function that its builder has too.
+      counts: whether it asks the name counter of its caller.
+      stays: whether the function stays beside its new form, for classes that stay Linen.
+    """
+
+    symbol: str
+    edits: Mapping[int, Replacement]
+    imports: frozenset[str]
+    takes: tuple[str, ...]
+    counts: bool
+    stays: bool = False
+    notes: tuple[tuple[ast.AST, str], ...] = ()
+    review: tuple[tuple[ast.AST, str], ...] = ()
 
 
 @dataclass(frozen=True)

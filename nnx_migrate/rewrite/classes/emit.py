@@ -10,11 +10,13 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.rewrite.classes.construct import Builder, asks_its_name
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
+from nnx_migrate.rewrite.classes.in_scope import numbered
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.layout import Layout, shifted, wrapped
-from nnx_migrate.rewrite.classes.naming import COUNTER, Name
+from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import SCOPE_NAME, Carried
+from nnx_migrate.sizes.scope_functions import COUNTER
 
 
 def is_attribute_name(name: str) -> bool:
@@ -131,12 +133,14 @@ class Emitter:
         return [f"{indent}if {conjunction(conditions)}:", *inner]
 
     def _built_lines(self, item: Item, value: str, indent: str) -> list[str]:
-        name = self.names[id(item.call)]
+        name = self.names.get(id(item.call), Name())
         render = self.renderer.render
         value = shifted(value, self.origin(item.call), indent, self.layout.newline)
         temporary = self.temporaries.get(id(item.call))
         lines = []
         site = item.site
+        if item.is_in_scope:
+            return [wrapped(indent + value, indent, self.layout)]
         if site is not None and asks_its_name(site):
             lines.append(f"{indent}{SCOPE_NAME} = {name_text(name, render)}")
             name = name if name.literal is not None else Name(text=SCOPE_NAME)
@@ -204,7 +208,8 @@ def _operand(test: str) -> str:
 
 def needs_counter(steps: Sequence[Step], names: Mapping[int, Name]) -> bool:
     """Whether any built item is named by the run-time counter."""
-    return any(
-        item.kind is ItemKind.SITE and names[id(item.call)].counted is not None
+    return bool(numbered(steps)) or any(
+        id(item.call) in names and names[id(item.call)].counted is not None
         for item in builds(steps)
+        if item.kind is ItemKind.SITE
     )

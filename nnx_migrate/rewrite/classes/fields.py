@@ -250,7 +250,7 @@ def signature(
     plain = [one for one in parameters if not one.keyword_only]
     keyword = [one for one in parameters if one.keyword_only]
     texts = ["self", *(one.text for one in plain), "*", *(one.text for one in keyword)]
-    texts += [*(f"{one.name}{_size_annotation(one)}" for one in sizes), "rngs: nnx.Rngs"]
+    texts += [*(f"{one.name}{size_annotation(one)}" for one in sizes), "rngs: nnx.Rngs"]
     line = f"{indent}def __init__({', '.join(texts)}):"
     if len(line) <= width and "\n" not in line:
         return line
@@ -259,7 +259,8 @@ def signature(
     return newline.join([f"{indent}def __init__(", *lines, f"{indent}):"])
 
 
-def _size_annotation(one: SizeArgument) -> str:
+def size_annotation(one: SizeArgument) -> str:
+    """The annotation of a size argument, with its default if it has one."""
     if one.fact is not None:
         return ": bool" if one.default is None else f": bool = {one.default}"
     kind = "int" if one.axis is not None else "tuple[int, ...]"

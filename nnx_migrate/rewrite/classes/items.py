@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.evaluation import own_bound_names
-from nnx_migrate.sizes.result import ClassSizes, Site
+from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Import
 
@@ -44,6 +44,11 @@ class Item:
         if self.kind is ItemKind.STREAM:
             return True
         return self.site is not None and self.site.symbol == "flax.linen.Dropout"
+
+    @property
+    def is_in_scope(self) -> bool:
+        """Whether it is the call of a function that builds submodules for its caller."""
+        return self.site is not None and self.site.kind is SiteKind.FUNCTION
 
     def collection_text(self, render: Callable[[ast.AST], str]) -> str:
         """The collection as an expression."""
@@ -92,7 +97,8 @@ def find_items(cls: ClassInfo, sizes: ClassSizes) -> dict[int, Item]:
             site = sizes.sites.get(id(node))
             name = self_call(node, receiver)
             if site is not None:
-                found[id(node)] = Item(ItemKind.SITE, node, site, explicit_name(node))
+                named = None if site.kind is SiteKind.FUNCTION else explicit_name(node)
+                found[id(node)] = Item(ItemKind.SITE, node, site, named)
             elif name in _BUILDERS and name not in own:
                 found[id(node)] = _built_here(_BUILDERS[name], node, cls, method)
     return found

@@ -129,6 +129,13 @@ def _move_partial(
         site = item.site
         if site is None:
             continue
+        if item.is_in_scope and _names(item.call, name):
+            raise Refused(
+                item.call,
+                "a function outside the class builds from an argument that depends on the call",
+                "pass the argument where the layer is called",
+                RULE,
+            )
         function = item.call.func
         if site.kind is SiteKind.FACTORY and isinstance(function, ast.Name) and function.id == name:
             for call in uses.calls_of(item.call):

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
+from nnx_migrate.rewrite.classes.in_scope import numbered
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-
-COUNTER = "names"  # the local variable that holds the run-time counter
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,11 @@ _Counts = dict[str, Count | None]
 
 
 def names_of(
-    steps: Sequence[Step], dynamic: frozenset[int], before: Mapping[str, Count] | None = None
+    steps: Sequence[Step],
+    dynamic: frozenset[int],
+    before: Mapping[str, Count] | None = None,
+    *,
+    goes_on: bool = False,
 ) -> dict[int, Name]:
     """The attribute name of every submodule, parameter and variable in ``steps``, by id of call.
 
@@ -67,18 +70,27 @@ def names_of(
       steps: the whole compact method.
       dynamic: ids of branches whose condition is only known in the call.
       before: by class, what a base class has numbered before.
+      goes_on: every number is only known at run time: the steps are those of a function that goes
+        on where its caller is.
 
     Raises:
       Refused: after ``before`` a number is only known at run time.
     """
     found = _Numbering(dynamic)
     found.run(steps, dict(before or {}))
-    unnamed = [item for item in builds(steps) if item.kind is ItemKind.SITE and item.name is None]
+    unnamed = _unnamed(steps)
     open_classes = any(item.site is not None and item.site.class_name is None for item in unnamed)
     result: dict[int, Name] = {}
+    shared = {_class(item) for item in unnamed} if goes_on else numbered(steps)
     uncertain = {_class(item) for item in unnamed if found.names.get(id(item.call)) is None}
+    uncertain |= shared
+    open_classes |= "" in shared
+    if before and numbered(steps):
+        raise _after_base(next(item for item in builds(steps) if item.is_in_scope), "submodule")
     lexical: dict[str, int] = {}
     for item in builds(steps):
+        if item.is_in_scope:
+            continue
         if item.kind is not ItemKind.SITE or item.name is not None:
             if item.name is not None:
                 result[id(item.call)] = explicit(item.name)
@@ -88,11 +100,13 @@ def names_of(
         lexical[kind] = number + 1
         uneven = kind in found.conditional or open_classes or kind in uncertain
         if before and uneven:
+            raise _after_base(item, kind)
+        if kind in found.conditional and kind in shared:
             raise Refused(
                 item.call,
-                f"which number Linen gives this {kind} after those of the base class is not known",
+                f"a condition on the call and a function that builds too number this {kind}",
                 "name it",
-                "inheritance",
+                "names",
             )
         if kind in found.conditional and item.free_of_variables:
             result[id(item.call)] = Name(literal=f"{kind}_{number}")
@@ -102,6 +116,15 @@ def names_of(
         else:
             result[id(item.call)] = found.names[id(item.call)]
     return result
+
+
+def _after_base(item: Item, kind: str) -> Refused:
+    return Refused(
+        item.call,
+        f"which number Linen gives this {kind} after those of the base class is not known",
+        "name it",
+        "inheritance",
+    )
 
 
 def _class(item: Item) -> str:
@@ -141,7 +164,7 @@ class _Numbering:
         return counts, True
 
     def _build(self, item: Item, counts: _Counts) -> None:
-        if item.kind is not ItemKind.SITE or item.name is not None:
+        if item.kind is not ItemKind.SITE or item.name is not None or item.is_in_scope:
             return
         kind = _class(item)
         count = counts.get(kind, Count(0))
@@ -195,7 +218,11 @@ def _join(first: _Counts, second: _Counts, kind: str) -> Count | None:
 
 
 def _unnamed(steps: Sequence[Step]) -> list[Item]:
-    return [item for item in builds(steps) if item.kind is ItemKind.SITE and item.name is None]
+    return [
+        item
+        for item in builds(steps)
+        if item.kind is ItemKind.SITE and item.name is None and not item.is_in_scope
+    ]
 
 
 def index_of(loop: Loop) -> tuple[str, int | None] | None:

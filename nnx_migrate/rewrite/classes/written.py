@@ -19,14 +19,19 @@ from nnx_migrate.source.project import Project
 RULE = "class"
 
 
-def check_init(cls: ClassInfo, layout: Layout, init: str) -> None:
+def check_init(
+    cls: ClassInfo, layout: Layout, init: str, builders: frozenset[str] = frozenset()
+) -> None:
     """Every name that ``__init__`` reads is a parameter, a local, a global or a builtin.
+
+    Args:
+      builders: names of functions that are written elsewhere in this run.
 
     Raises:
       Refused: one is none of these, or is read before it is bound.
     """
     text = without_gone(layout.indent + init, layout.newline)
-    tree = ast.parse("if True:\n" + text)
+    tree = ast.parse("if True:\n" + text if layout.indent else text)
     functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
     function = functions[0]
     early = read_too_early(function)
@@ -37,7 +42,7 @@ def check_init(cls: ClassInfo, layout: Layout, init: str) -> None:
             "build the submodule where its input is known, or give the size as a field",
             "sizes",
         )
-    known = set(dir(builtins)) | set(IMPORT_LINES) | {"__class__"} | _class_names(cls)
+    known = set(dir(builtins)) | set(IMPORT_LINES) | {"__class__"} | _class_names(cls) | builders
     inside = set(ast.walk(function))
     for one in functions:
         own = own_bound_names(function if one in inside else one) - {one.name}

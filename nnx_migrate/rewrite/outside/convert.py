@@ -8,6 +8,7 @@ from nnx_migrate.rewrite.outside.factories import convert_factories
 from nnx_migrate.rewrite.outside.layers import convert_layers
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.outside.references import convert_references
+from nnx_migrate.rewrite.outside.scope_functions import convert_scope_functions
 from nnx_migrate.source.project import Module, Project
 
 
@@ -17,7 +18,11 @@ def convert_outside(project: Project, module: Module, context: OutsideContext) -
     Every place that is not understood stays as it is and gets a remark.
     """
     draft = Draft()
-    places = places_of(module, context.skip)
+    converted = frozenset(
+        key for one in context.scope_functions if not one.stays for key in one.edits
+    )
+    places = places_of(module, context.skip | converted)
+    convert_scope_functions(project, module, context, draft)
     convert_factories(module, context, draft)
     convert_layers(project, places, context, draft)
     convert_references(project, places, context, draft)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from nnx_migrate.model import Outcome, SizeArgument
-from nnx_migrate.rewrite.classes.data import Replacement
+from nnx_migrate.rewrite.classes.data import ConvertedFunction, Replacement
 from nnx_migrate.sizes.factories import FactoryFunction
 
 Kind = Literal["reference", "call_site", "constructor"]
@@ -22,6 +22,7 @@ class OutsideContext:
       converted: qualified names of the Linen classes that become NNX classes.
       new_arguments: the size arguments that each converted class gains.
       factories: functions that build submodules for converted classes only.
+      scope_functions: functions that build and call submodules of converted classes only.
       skip: ids of class statements that are not looked into: converted ones, and those that stay.
       memo: what was worked out about the project, shared by its modules.
     """
@@ -29,6 +30,7 @@ class OutsideContext:
     converted: frozenset[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: tuple[FactoryFunction, ...] = ()
+    scope_functions: tuple[ConvertedFunction, ...] = ()
     skip: frozenset[int] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 

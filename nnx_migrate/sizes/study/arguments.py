@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -35,6 +36,8 @@ def name_arguments(
     paths = list(dict.fromkeys(path for path, _ in inputs.values()))
     first = _first_argument(study)
     taken = {one.name for one in study.root.info.fields} | _local_sizes(study) | set(study.opaque)
+    if study.root.info.function is not None:
+        taken |= {one.arg for one in ast.walk(study.root.info.function) if isinstance(one, ast.arg)}
     arguments = {}
     named: dict[str, str] = {}  # path -> argument name: axes of one input share theirs
     for name, (path, axis) in inputs.items():

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.result import Site
+from nnx_migrate.sizes.study.in_scope import is_in_scope, numbered_at
 from nnx_migrate.sizes.study.nesting import has_name, nested
 from nnx_migrate.sizes.study.study import INPUT, Study
-from nnx_migrate.sizes.values import class_name
+from nnx_migrate.sizes.values import Instance, Submodule, class_name
 
 
 def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | None:
@@ -135,7 +136,12 @@ def _auto_name(study: Study, call: ast.Call) -> str | None:
     """Linen's automatic name, counted over the constructor calls of the class in order."""
     calls = _counted_with(study, call)
     kind = class_name(study.interpreter.built[id(call)]) if calls else ""
-    return f"{kind}_{calls.index(call)}" if call in calls else None
+    if call not in calls:
+        return None
+    number = calls.index(call)
+    if any(is_in_scope(study.interpreter.built[id(one)]) for one in calls[:number]):
+        return None  # how many a function has numbered before is not counted here
+    return f"{kind}_{number}"
 
 
 def _counted_with(study: Study, call: ast.Call) -> list[ast.Call]:
@@ -149,17 +155,28 @@ def _counted_with(study: Study, call: ast.Call) -> list[ast.Call]:
     kind = class_name(module)
     if not kind:  # a class that is only known at run time
         return []
-    same = [one for one in study.interpreter.built.values() if class_name(one) == kind]
-    calls = [one.call for one in same if one.call is not None and _named(one.call) is None]
-    sides = _sides(study, call)
+    calls = [
+        one.call
+        for one in study.interpreter.built.values()
+        if one.call is not None and _is_counted(study, one, kind)
+    ]
+    sides = sides_of(study, call)
     return [
         one
         for one in calls
-        if all(_sides(study, one).get(branch, side) == side for branch, side in sides.items())
+        if all(sides_of(study, one).get(branch, side) == side for branch, side in sides.items())
     ]
 
 
-def _sides(study: Study, call: ast.Call) -> dict[ast.AST, str]:
+def _is_counted(study: Study, module: Submodule | Instance, kind: str) -> bool:
+    """Whether Linen counts something that a call builds under the class name ``kind``."""
+    assert module.call is not None
+    if is_in_scope(module):
+        return bool({kind, ""} & numbered_at(study, module))
+    return class_name(module) == kind and _named(module.call) is None
+
+
+def sides_of(study: Study, call: ast.Call) -> dict[ast.AST, str]:
     """On which side of every ``if`` around it a call stands."""
     found: dict[ast.AST, str] = {}
     for node in study.nodes:

@@ -11,6 +11,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import out_variable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
 from nnx_migrate.sizes.study.held import holds_state
+from nnx_migrate.sizes.study.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
 from nnx_migrate.sizes.study.places import path_in_loop, place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
@@ -25,6 +26,8 @@ def site_of(study: Study, module: Submodule | Instance) -> Site:
     uses = study.root.records.get(id(module.call), [])
     uses = [use for use in uses if use.primary] or uses
     assert module.call is not None
+    if isinstance(module, Instance) and module.info.function is not None:
+        return function_site(study, module, _instance_sizes(study, module, uses), reached(uses))
     if isinstance(module, Instance):
         return Site(
             module.call,
@@ -187,6 +190,11 @@ def _text(
         inputs = {name for name in size.names if ex.is_input(name)}
         (study.optional if conditional else study.required).update(inputs)
         return size.text
+    if study.root.info.function is not None:
+        study.problems.append((module.call, UNKNOWN))
+        return ""
+    if is_in_scope(module):
+        return _size_in_scope(study, module, argument, conditional)
     where = place_of(study, module.call, counted=not conditional)
     if where is None:
         return _size_by_name(study, module.call, key, argument, conditional)
@@ -201,6 +209,23 @@ def _text(
         optional=conditional,
         each=argument.each if argument else None,
         within=argument.within if argument else None,
+    )
+    return name
+
+
+def _size_in_scope(
+    study: Study, module: Submodule | Instance, argument: SizeArgument | None, conditional: bool
+) -> str:
+    """An argument for a size that a scope function needs, named for the submodule that shows it."""
+    assert isinstance(module, Instance)
+    assert argument is not None
+    where = shown_at(study, module, argument)
+    if where is None:
+        study.problems.append((module.call or study.root.info.node, UNKNOWN))
+        return ""
+    name = f"{module.info.node.name}_{argument.name}"
+    study.opaque[name] = SizeArgument(
+        name, axis=argument.axis, submodule=where, optional=conditional
     )
     return name
 

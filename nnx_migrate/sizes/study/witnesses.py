@@ -9,7 +9,7 @@ from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import spellable
-from nnx_migrate.sizes.result import ClassSizes, Site
+from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Argument, Instance, Record, Sequence, Use, Value, as_array
 
@@ -73,7 +73,8 @@ def witness_of(
 
 
 def _inner(study: Study, site: Site, name: str, uses: list[Use]) -> tuple[Expr | None, bool]:
-    if site.symbol in study.interpreter.project.linen:
+    if site.kind is SiteKind.FUNCTION or site.symbol in study.interpreter.project.linen:
+        assert site.symbol is not None
         grandchild = study.sizes_of(site.symbol)
         argument = next((a for a in grandchild.new_arguments if a.name == name), None)
         return witness_of(study, grandchild, argument, uses) if argument else (None, False)

@@ -1,0 +1,186 @@
+"""Which parameters of a function its callers know before they run.
+
+A compact method knows its fields and what follows from them, and not what its own parameters reach.
+This reads the text alone and errs on no side that matters: what is taken for known here and is not
+is refused where ``__init__`` would need it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeGuard
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a function, the function around it, and the key of that one when it is one too."""
+
+    node: ast.Call
+    caller: ast.FunctionDef
+    key: int | None = None
+
+
+def parameters_of(function: ast.FunctionDef) -> tuple[str, ...]:
+    """Names of the parameters, ``*args`` and ``**kwargs`` left out."""
+    spec = function.args
+    return tuple(one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs))
+
+
+def bound_arguments(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.expr] | None:
+    """What a call passes, by parameter; None when unpacked arguments hide it."""
+    if any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    spec = function.args
+    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    found = dict(zip(positional, call.args, strict=False))
+    for keyword in call.keywords:
+        if keyword.arg is None:
+            return None
+        found[keyword.arg] = keyword.value
+    known = len(call.args) <= len(positional) and found.keys() <= set(parameters_of(function))
+    return found if known and parameters_without_default(function) <= found.keys() else None
+
+
+def parameters_without_default(function: ast.FunctionDef) -> set[str]:
+    """Parameters that every call must give."""
+    spec = function.args
+    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    required = set(positional[: len(positional) - len(spec.defaults)])
+    pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    return required | {one.arg for one, default in pairs if default is None}
+
+
+def given_parameters(
+    functions: Mapping[int, ast.FunctionDef], calls: Mapping[int, Sequence[Call]]
+) -> dict[int, tuple[str, ...]]:
+    """For every function, the parameters it builds from that all its callers know beforehand.
+
+    One that the function binds anew is not among them. Functions with a call that is not plain are
+    left out.
+    """
+    given = {key: _read_to_build(one) - _rebound(one) for key, one in functions.items()}
+    changed = True
+    while changed:
+        changed = False
+        for key, function in functions.items():
+            for call in calls[key]:
+                unknown = _reached(call, given)
+                bound = bound_arguments(function, call.node) or {}
+                lost = {n for n in given[key] & bound.keys() if _names(bound[n]) & unknown}
+                changed |= bool(lost)
+                given[key] -= lost
+    return {
+        key: tuple(one for one in parameters_of(function) if one in given[key])
+        for key, function in functions.items()
+        if all(_is_plain(function, one) for one in calls[key])
+    }
+
+
+def _is_plain(function: ast.FunctionDef, call: Call) -> bool:
+    """Whether every argument is known by name, and no method hands its module itself on."""
+    if bound_arguments(function, call.node) is None:
+        return False
+    receiver = next(iter(parameters_of(call.caller)), "") if call.key is None else ""
+    arguments = [*call.node.args, *(one.value for one in call.node.keywords)]
+    inner = [one for argument in arguments for one in ast.walk(argument)]
+    held = {id(one.value) for one in inner if isinstance(one, ast.Attribute)}
+    return not any(
+        isinstance(one, ast.Name) and one.id == receiver and id(one) not in held for one in inner
+    )
+
+
+def _rebound(function: ast.FunctionDef) -> set[str]:
+    return {target for targets, _ in _bindings(function) for target in targets}
+
+
+def _reached(call: Call, given: Mapping[int, set[str]]) -> set[str]:
+    """Local names of the caller that what only its own call knows reaches."""
+    caller = call.caller
+    every = parameters_of(caller)
+    found = set(every[1:]) if call.key is None else set(every) - given[call.key]
+    for one in (caller.args.vararg, caller.args.kwarg):
+        found |= {one.arg} if one is not None else set()
+    bindings = list(_bindings(caller))
+    while True:
+        more = {name for names, value in bindings if _names(value) & found for name in names}
+        if more <= found:
+            return found
+        found |= more
+
+
+def _read_to_build(function: ast.FunctionDef) -> set[str]:
+    """Parameters that arguments of inner calls and conditions read, directly or through locals.
+
+    Of ``nn.Dense(width)(x)`` the inner call counts; so does every call that is not itself the
+    function of a call, because it may build something too.
+    """
+    found: set[str] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Call()):
+                continue
+            case ast.Call(args=args, keywords=keywords):
+                found |= {name for one in (*args, *keywords) for name in _names(one)}
+            case ast.If(test=test) | ast.IfExp(test=test):
+                found |= _names(test)
+            case ast.For(iter=iterable) | ast.comprehension(iter=iterable):
+                found |= _names(iterable)
+    bindings = list(_bindings(function))
+    while True:
+        more = {
+            name for targets, value in bindings if found & set(targets) for name in _names(value)
+        }
+        if more <= found:
+            return found & set(parameters_of(function))
+        found |= more
+
+
+def _bindings(function: ast.FunctionDef) -> Iterator[tuple[list[str], ast.AST]]:
+    """Local names that are bound or changed in place, each with what they get."""
+    local = {one.id for one in ast.walk(function) if _is_store(one)} | {*parameters_of(function)}
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                yield [name for one in targets for name in _stored(one)], value
+            case (
+                ast.AugAssign(target=target, value=value)
+                | ast.NamedExpr(target=target, value=value)
+            ):
+                yield _stored(target), value
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                yield _stored(target), value
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                yield _stored(target), value
+            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                yield _stored(target), value
+            case ast.FunctionDef(name=name) if node is not function:
+                yield [name], node
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=args) if name in local:
+                yield [name], ast.Tuple(args, ast.Load())
+
+
+def _is_store(node: ast.AST) -> TypeGuard[ast.Name]:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+def _stored(target: ast.expr) -> list[str]:
+    """Names that an assignment to ``target`` binds or changes."""
+    match target:
+        case ast.Name(id=name):
+            return [name]
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return [name for part in parts for name in _stored(part)]
+        case ast.Starred(value=inner) | ast.Subscript(value=inner) | ast.Attribute(value=inner):
+            return _stored(inner)
+        case _:
+            return []
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {
+        one.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+    }

@@ -1,0 +1,129 @@
+"""Where the code of a project mentions a module-level function."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import Definition, Import
+from nnx_migrate.source.project import Module, Project, Scope
+
+
+@dataclass(frozen=True)
+class Mention:
+    """One load of a name: where it stands, and the call whose function it is.
+
+    ``function`` is the method of ``cls``, or the module-level function, that holds it; None for
+    code that runs with the class or module.
+    """
+
+    cls: ClassInfo | None
+    function: ast.FunctionDef | None
+    scope: Scope
+    node: ast.expr
+    call: ast.Call | None = None
+
+
+def mentions_of(project: Project, symbol: str) -> Iterator[Mention]:
+    """Every load of a function's name, under whatever name an import gives it."""
+    names = _names_of(project, symbol.rpartition(".")[2])
+    for module in project.modules.values():
+        if any(name in module.text for name in names):
+            for one in _loads(project, module, names):
+                if project.resolve(one.node, one.scope) == symbol:
+                    yield one
+
+
+def imports_of(project: Project, module: Module, symbol: str) -> Iterator[ast.alias]:
+    """The names of a module's ``from ... import`` statements that lead to a function."""
+    for node in ast.walk(module.tree):
+        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
+            binding = module.table.get(alias.asname or alias.name)
+            if not isinstance(binding, Import) or not binding.target.endswith(f".{alias.name}"):
+                continue
+            if project.canonical(binding.target) == symbol:
+                yield alias
+
+
+def is_defined_once(module: Module, node: ast.FunctionDef) -> bool:
+    """Whether a module gives the name of a function to nothing else."""
+    binding = module.table.get(node.name)
+    same = [one for one in _statements(module.tree.body) if _binds(one, node.name)]
+    return isinstance(binding, Definition) and binding.node is node and len(same) == 1
+
+
+def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module that run with it."""
+    for one in body:
+        yield one
+        if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            for attribute in ("body", "orelse", "finalbody"):
+                yield from _statements(getattr(one, attribute, []))
+            for handler in getattr(one, "handlers", []):
+                yield from _statements(handler.body)
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return statement.name == name
+        case ast.Assign(targets=targets):
+            return any(getattr(n, "id", None) == name for one in targets for n in ast.walk(one))
+        case ast.AnnAssign(target=ast.Name(id=bound)) | ast.AugAssign(target=ast.Name(id=bound)):
+            return bound == name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            return any((one.asname or one.name) == name for one in names)
+        case _:
+            return False
+
+
+def _names_of(project: Project, name: str) -> frozenset[str]:
+    """The name and every alias that imports in the project give it, one after another."""
+    found = {name}
+    while True:
+        more = {
+            alias.asname
+            for module in project.modules.values()
+            if " as " in module.text
+            for one in ast.walk(module.tree)
+            if isinstance(one, ast.ImportFrom)
+            for alias in one.names
+            if alias.name in found and alias.asname
+        }
+        if more <= found:
+            return frozenset(found)
+        found |= more
+
+
+def _loads(project: Project, module: Module, names: frozenset[str]) -> Iterator[Mention]:
+    """Loads in a module whose last part is one of ``names``."""
+    todo: list[tuple[ast.AST, Mention]] = [
+        (module.tree, Mention(None, None, Scope(module), ast.Name(module.name)))
+    ]
+    while todo:
+        node, around = todo.pop()
+        inside = _inside(project, node, around)
+        for child in ast.iter_child_nodes(node):
+            last = getattr(child, "attr", None) or getattr(child, "id", None)
+            if isinstance(child, ast.Name | ast.Attribute) and last in names:
+                if isinstance(child.ctx, ast.Load):
+                    call = node if isinstance(node, ast.Call) and node.func is child else None
+                    yield Mention(inside.cls, inside.function, inside.scope, child, call)
+                continue
+            todo.append((child, inside))
+
+
+def _inside(project: Project, node: ast.AST, around: Mention) -> Mention:
+    """What is around the children of ``node``."""
+    cls, function, scope = around.cls, around.function, around.scope
+    if isinstance(node, ast.ClassDef):
+        found = project.by_node.get(id(node))
+        if found is not None and found.linen:
+            cls, function = found, None
+    elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        scope = scope.enter(node)
+        if function is None and isinstance(node, ast.FunctionDef):
+            function = node
+    return Mention(cls, function, scope, around.node)
