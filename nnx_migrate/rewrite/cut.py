@@ -9,6 +9,7 @@ name: one that it only has as a value (in a field, below ``nn.remat``) keeps it 
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -26,11 +27,14 @@ class Cut:
 
 
 def cut(links: Links, staying: frozenset[str], candidates: frozenset[str]) -> tuple[Cut, ...]:
-    """Candidates that must join ``staying``, directly or through others (a fixed point)."""
+    """Candidates that must join ``staying``, directly or through others (a fixed point).
+
+    A class that several force is cut by the nearest of them, the first by name.
+    """
     cuts: dict[str, Cut] = {}
-    frontier = list(staying)
+    frontier = deque(sorted(staying))
     while frontier:
-        name = frontier.pop()
+        name = frontier.popleft()
         for other, reason in _forced(links, name):
             if other in candidates and other not in staying and other not in cuts:
                 cuts[other] = Cut(other, name, reason)
@@ -74,15 +78,15 @@ def bridged(
 
 
 def _forced(links: Links, name: str) -> Iterator[tuple[str, str]]:
-    for other, bases in links.bases.items():
+    for other, bases in sorted(links.bases.items()):
         if name in bases:
             yield other, f"its base {name} stays Linen"
-    for base in links.bases.get(name, ()):
+    for base in sorted(links.bases.get(name, ())):
         yield base, f"{name}, which inherits from it, stays Linen"
-    for built in links.builds.get(name, ()):
+    for built in sorted(links.builds.get(name, ())):
         yield built, f"{name}, which builds it, stays Linen"
-    for other in links.shares.get(name, ()):
+    for other in sorted(links.shares.get(name, ())):
         yield other, f"{name}, which calls the same factory function, stays Linen"
-    for other, held in links.holds.items():
+    for other, held in sorted(links.holds.items()):
         if name in held:
             yield other, f"it has {name}, which stays Linen, as a value"

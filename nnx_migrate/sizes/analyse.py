@@ -16,6 +16,7 @@ from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
+from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements import call_function, set_up
@@ -37,6 +38,8 @@ from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project
 
 _NOT_RUN = frozenset({"setup", "__post_init__", "__hash__", "__eq__", "__repr__", "__getattr__"})
+
+_STUDIES = 3  # of one class, each with what the ones before proved
 
 
 def analyse(
@@ -100,8 +103,8 @@ class Analysis:
 
     def _study(self, info: ClassInfo) -> ClassSizes:
         try:
-            study, sizes = self._once(info, names_entries=True)
-            return self._once(info, names_entries=False)[1] if study.unplaced else sizes
+            study, sizes = self._settled(info, names_entries=True)
+            return self._settled(info, names_entries=False)[1] if study.unplaced else sizes
         except (TooDeep, RecursionError) as problem:
             return ClassSizes(problems=((info.node, f"size inference gave up: {problem}"),))
         except Exception as bug:  # ours: it must not take the other classes down with it
@@ -109,7 +112,19 @@ class Analysis:
                 raise
             return ClassSizes(problems=((info.node, f"size inference failed: {bug!r}"),))
 
-    def _once(self, info: ClassInfo, *, names_entries: bool) -> tuple[Study, ClassSizes]:
+    def _settled(self, info: ClassInfo, *, names_entries: bool) -> tuple[Study, ClassSizes]:
+        """Run until nothing new is proved about the ranks of arguments; what was proved, stays."""
+        ranks = Ranks()
+        found = self._once(info, ranks, names_entries=names_entries)
+        for _ in range(_STUDIES - 1):
+            if ranks.gained:
+                ranks = Ranks(ranks.together())
+                found = self._once(info, ranks, names_entries=names_entries)
+        return found
+
+    def _once(
+        self, info: ClassInfo, ranks: Ranks, *, names_entries: bool
+    ) -> tuple[Study, ClassSizes]:
         """One run; ``names_entries`` gives unknown sizes at a loop's start an argument each."""
         root = Instance(info, {}, None, None)
         interpreter = Interpreter(
@@ -119,6 +134,7 @@ class Analysis:
             told=self.told.get(info.name, frozenset()),
             scope_functions=self.scope_functions,
             names_entries=names_entries,
+            ranks=ranks,
         )
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
         output = _run_methods(interpreter, info, root, self._given(info))
@@ -240,4 +256,5 @@ def _run_method(
     keywords = [one.arg for one in spec.kwonlyargs]
     kwargs = {one: given.get(one, Argument(one)) for one in keywords}
     function = Function(node, cls.scope, {}, root, cls)
+    interpreter.ranks.method = name
     return call_function(interpreter, function, args, kwargs)

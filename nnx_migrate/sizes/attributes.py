@@ -67,7 +67,7 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
         case Instance():
             return instance_attribute(interpreter, base, name, frame)
         case Choice() if name in _OF_ARRAYS and (array := as_array(base)) is not None:
-            return _array_attribute(array, name)
+            return _array_attribute(interpreter.ranks.settled(array), name)
         case Choice(options=options):
             values = [attribute_of(interpreter, one, name, frame) for one in options]
             result = values[0]
@@ -75,9 +75,11 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
                 result = join(None, result, other)
             return result
         case Argument(path=path):
-            return _argument_attribute(base, path, name)
+            if name in _OF_ARRAYS:
+                return _array_attribute(interpreter.ranks.settled(base.array()), name)
+            return Argument(f"{path}.{name}")
         case Array():
-            return _array_attribute(base, name)
+            return _array_attribute(interpreter.ranks.settled(base), name)
         case Record(entries=entries):
             return entries.get(name, Unknown(f"no entry {name}"))
         case Submodule(arguments=arguments):
@@ -90,12 +92,6 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
             return Library(f"{symbol}.{name}")
         case _:
             return Unknown(f"attribute {name} of an unknown value")
-
-
-def _argument_attribute(base: Argument, path: str, name: str) -> Value:
-    if name in _OF_ARRAYS:
-        return _array_attribute(base.array(), name)
-    return Argument(f"{path}.{name}")
 
 
 def _array_attribute(array: Array, name: str) -> Value:

@@ -19,6 +19,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
+from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
@@ -77,6 +78,7 @@ class Interpreter:
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls
     told: frozenset[str] = frozenset()  # parameters of the call that the constructor knows about
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
+    ranks: Ranks = field(default_factory=Ranks)
     depth: int = 0
     steps: int = 0
 
@@ -96,6 +98,24 @@ class Interpreter:
             yield
         finally:
             self.conditions.pop()
+
+    def prove(self, array: Array | None, *, least: int = 0, exact: int | None = None) -> None:
+        """Note how many axes an array has, where every call shows it."""
+        if array is not None and not self.conditions:
+            self.ranks.prove(array, least=least, exact=exact)
+
+    def array(self, value: Value | None) -> Array | None:
+        """A value as an array, with what is known of its rank."""
+        from nnx_migrate.sizes.values import as_array
+
+        found = as_array(value) if value is not None else None
+        return self.ranks.settled(found) if found is not None else None
+
+    def settled(self, value: Value) -> Value:
+        """The value, as an array where something is known of its rank."""
+        array = value.array() if isinstance(value, Argument) else value
+        found = self.ranks.settled(array) if isinstance(array, Array) else value
+        return value if found == array else found
 
     def note(self, node: ast.expr, value: Value, frame: Frame) -> None:
         """Remember what a root expression is when it is static."""
@@ -301,10 +321,17 @@ class Interpreter:
         if method == "__call__" and instance.lifts:
             return call_lifted(
                 instance.lifts,
-                args,
+                self._to_lift(args),
                 lambda given: self._run_method(instance, method, given, kwargs),
             )
         return self._run_method(instance, method, args, kwargs)
+
+    def _to_lift(self, args: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Arguments of a lifted call, whose axes are counted from the front."""
+        given = tuple(map(self.settled, args))
+        arrays = [one for one in given if isinstance(one, Argument | Array)]
+        self.ranks.wanted |= any(getattr(one, "rank", None) is None for one in arrays)
+        return given
 
     def _run_method(
         self, instance: Instance, method: str, args: tuple[Value, ...], kwargs: dict[str, Value]

@@ -23,7 +23,6 @@ from nnx_migrate.sizes.values import (
     Submodule,
     Unknown,
     Value,
-    as_array,
     constant,
 )
 
@@ -89,9 +88,8 @@ class LayerCall:
 
     def array(self, index: int = 0, name: str = "inputs") -> Array | None:
         """Call argument as an array."""
-        if index < len(self.args):
-            return as_array(self.args[index])
-        return as_array(self.kwargs[name]) if name in self.kwargs else None
+        value = self.args[index] if index < len(self.args) else self.kwargs.get(name)
+        return self.interpreter.array(value)
 
 
 def call_layer(call: LayerCall) -> Outcome:
@@ -131,9 +129,9 @@ def _dense_general(call: LayerCall) -> Outcome:
     if array is None:
         return {"in_features": None}, Array(features, None)
     sizes = [array.axis(index) for index in indices]
-    rank = array.rank - len(indices) + len(features) if array.rank is not None else None
     kept = [array.axis(i) for i in range(-len(indices) - 2, -len(indices)) if _has(array, i)]
-    return {"in_features": _tuple(sizes)}, Array((*kept, *features), rank)
+    out = array.of((*kept, *features), len(features) - len(indices))
+    return {"in_features": _tuple(sizes)}, out
 
 
 def _has(array: Array, index: int) -> bool:
@@ -173,9 +171,12 @@ def _conv(call: LayerCall) -> Outcome:
             for i, (k, s, d, pad) in enumerate(zip(kernel, strides, dilation, pads, strict=True))
         ]
     lead = [array.axis(-len(spatial) - 2)] if kernel is not None else []
-    rank = array.rank if array.rank is not None or kernel is None else len(kernel) + 2
-    out = Array((*lead, *spatial, call.size("features")), rank)
-    return {"in_features": array.axis(-1)}, out
+    tail = (*lead, *spatial, call.size("features"))
+    if kernel is None:
+        return {"in_features": array.axis(-1)}, array.of(tail)
+    call.interpreter.prove(array, exact=len(kernel) + 2)
+    rank = array.rank if array.rank is not None else len(kernel) + 2
+    return {"in_features": array.axis(-1)}, Array(tail, rank)
 
 
 def _spread(call: LayerCall, field: str, count: int) -> tuple[Expr | None, ...]:
@@ -227,6 +228,7 @@ def _conv_transpose(call: LayerCall) -> Outcome:
         _times(array.axis(i - len(kernel) - 1), stride) if same else None
         for i, stride in enumerate(strides)
     ]
+    call.interpreter.prove(array, exact=len(kernel) + 2)
     rank = array.rank or len(kernel) + 2
     out = Array((array.axis(-len(kernel) - 2), *spatial, call.size("features")), rank)
     return {"in_features": array.axis(-1)}, out
@@ -238,11 +240,10 @@ def _times(size: Expr | None, factor: Expr | None) -> Expr | None:
 
 def _embed(call: LayerCall) -> Outcome:
     ids = _first(call)
-    lead = tuple(ids.known(3)) if ids else (None,)
-    if ids and ids.rank is not None:
-        lead = ids.known(ids.rank)
-    rank = ids.rank + 1 if ids and ids.rank is not None else None
-    return {}, Array((*lead, call.size("features")), rank)
+    if ids is None:
+        return {}, Array((None, call.size("features")), None)
+    lead = ids.known(3 if ids.rank is None else ids.rank)
+    return {}, ids.of((*lead, call.size("features")), 1)
 
 
 def _same(call: LayerCall) -> Outcome:
@@ -307,7 +308,7 @@ def _hidden(call: LayerCall) -> Expr | None:
                 carry = Argument(f"{path}[1]")
             case _:
                 return None
-    array = as_array(carry) if carry is not None else None
+    array = call.interpreter.array(carry)
     return array.axis(-1) if array is not None else None
 
 
@@ -340,7 +341,9 @@ def _rnn(call: LayerCall) -> Outcome:
 
 def _bidirectional(call: LayerCall) -> Outcome:
     outs = [
-        as_array(call.interpreter.call_value(call.field(side), call.args[:1], {}, call.layer.call))
+        call.interpreter.array(
+            call.interpreter.call_value(call.field(side), call.args[:1], {}, call.layer.call)
+        )
         for side in ("forward_rnn", "backward_rnn")
     ]
     lasts = [out.axis(-1) if out else None for out in outs]

@@ -91,9 +91,10 @@ def _without(array: Array, index: int) -> Array:
     if index < 0:
         sizes = list(array.known(max(len(array.tail), -index, min(_KNOWN, -index + 1))))
         del sizes[index]
-        return Array(tuple(sizes), None)
-    # Counted from the front, the axis is no last one: bodies take arrays with features.
-    return Array(array.known(max(1, len(array.tail)) if index == 0 else 1), None)
+        return array.of(tuple(sizes), -1)
+    if index == 0:  # counted from the end, the sizes stay what they are
+        return array.of(array.known(max(1, len(array.tail))), -1)
+    return array.behind(index, -1)
 
 
 def _stacked(value: Value, axis: Value) -> Value:
@@ -112,5 +113,5 @@ def _with(array: Array, index: int) -> Array:
     if index < 0:
         sizes[:0] = [None] * max(0, -index - len(sizes))
         sizes.insert(len(sizes) + 1 + index, None)
-        return Array(tuple(sizes), None)
-    return Array(tuple(sizes) if index == 0 else tuple(sizes[-1:]), None)
+        return array.of(tuple(sizes), 1)
+    return array.of(tuple(sizes), 1) if index == 0 else array.behind(index - 1, 1)

@@ -25,20 +25,48 @@ def broadcast(arrays: list[Array]) -> Array:
     """
     if not arrays:
         return Array((), 0)
-    ranks = [array.rank for array in arrays]
-    rank = max(r for r in ranks if r is not None) if all(r is not None for r in ranks) else None
     if len(arrays) == 1:
         return arrays[0]
     count = max(max(len(array.tail), 1 if array.path else 0) for array in arrays)
     tail = tuple(_broadcast_axis(arrays, index) for index in range(-count, 0))
-    return Array(tail, rank if rank is None or rank >= count else count)
+    open_ranks = [array for array in arrays if array.rank is None]
+    if not open_ranks:
+        rank = max(array.rank or 0 for array in arrays)
+        return Array(tail[max(len(tail) - rank, 0) :], rank)
+    least = max(array.least if array.rank is None else array.rank for array in arrays)
+    origins = {array.origin for array in open_ranks}
+    deepest = open_ranks[0].least >= least or not any(array.rank for array in arrays)
+    grown = origins.pop() if len(origins) == 1 and deepest else None
+    return Array(tail, least=least, grown=grown)
 
 
 def _broadcast_axis(arrays: list[Array], index: int) -> Dim:
-    sizes = [a.axis(index) for a in arrays if a.rank is None or -index <= a.rank]
+    """One axis; an array that may lack it says nothing where the others are 1."""
+    sizes = [a.axis(index) for a in arrays if -index <= a.depth]
     candidates = [size for size in sizes if not is_one(size)]
-    known = [size for size in candidates if size is not None]
-    return ex.literal(1) if not candidates else agreed(known)
+    if candidates:
+        return _stretched(candidates)
+    unsure = [a.axis(index) for a in arrays if a.rank is None and -index > a.depth]
+    if all(is_one(size) for size in unsure):
+        return ex.literal(1)
+    return agreed(unsure) if not sizes and None not in unsure else None
+
+
+def _stretched(sizes: list[Dim]) -> Dim:
+    """Of sizes that are equal unless one of them is 1 the one that is not.
+
+    The axis of an input may be 1 where another array's is not. Sizes that the class gives its own layers are
+    taken not to be 1 unless the code says so.
+    """
+    size = agreed(sizes)
+    if size is None or not _is_shown(size):
+        return size
+    return size if all(one == size for one in sizes) else None
+
+
+def _is_shown(size: Expr) -> bool:
+    """Whether a size is just that of an axis of an input."""
+    return isinstance(size.node, ast.Name) and ex.is_input(size.text)
 
 
 def agreed(sizes: Iterable[Dim]) -> Dim:
@@ -189,9 +217,15 @@ def _read_letters(letters: str, operand: Array, sizes: dict[str, Dim]) -> None:
 def contract_last(left: Array, right: Array) -> Array:
     """``left @ right``."""
     if right.rank == 1:
-        return Array(left.tail[:-1], left.rank - 1 if left.rank else None)
-    rows = left.axis(-2) if left.rank is None or left.rank > 1 else None
-    return Array((rows, right.axis(-1)), left.rank)
+        return left.of(left.tail[:-1], -1)
+    if right.rank == 2 and left.depth > 1:
+        return left.of((left.axis(-2), right.axis(-1)))
+    if left.rank is not None and right.rank is not None:
+        rank = max(left.rank, right.rank) if left.rank > 1 else right.rank - 1
+        return Array((left.axis(-2) if left.rank > 1 else None, right.axis(-1))[-rank:], rank)
+    known = [max(one.least, one.rank or 0) for one in (left, right)]
+    last = right.axis(-1) if right.depth > 1 else None
+    return Array((left.axis(-2) if left.depth > 1 else None, last), least=min(known))
 
 
 def paddings(padding: Value, count: int) -> tuple[int | str | None, ...]:

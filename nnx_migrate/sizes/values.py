@@ -43,12 +43,26 @@ class Static(Value):
 class Array(Value):
     """An array. ``tail`` are its last axes (None = unknown size); ``rank`` None = unknown.
 
-    ``path`` is set for a call argument as it came in: axes outside ``tail`` are input sizes.
+    A size in ``tail`` says how long the axis is if the array has that many; ``least`` is how many
+    it is known to have. ``path`` is set for a call argument as it came in: axes outside ``tail``
+    are input sizes. ``grown`` says by how many axes the rank differs from that of an argument.
     """
 
     tail: tuple[Expr | None, ...] = ()
     rank: int | None = None
     path: str | None = None
+    least: int = 0
+    grown: tuple[str, int] | None = None
+
+    @property
+    def origin(self) -> tuple[str, int] | None:
+        """The argument whose rank this one's follows from, and the difference."""
+        return self.grown or ((self.path, 0) if self.path else None)
+
+    @property
+    def depth(self) -> int:
+        """How many axes the array has at least; what is used as an array has one."""
+        return self.rank if self.rank is not None else max(self.least, 1)
 
     def axis(self, index: int) -> Expr | None:
         """Size of one axis; negative indices always work, others need the rank."""
@@ -56,6 +70,8 @@ class Array(Value):
             index -= self.rank
         if index < 0 and -index <= len(self.tail):
             return self.tail[index]
+        if index >= 0 and self.grown is not None:  # not the axis of that number of the argument
+            return None
         return ex.input_size(self.path, index) if self.path else None
 
     def known(self, count: int) -> tuple[Expr | None, ...]:
@@ -65,7 +81,23 @@ class Array(Value):
     def with_last(self, last: Expr | None) -> Array:
         """The same array with another size of the last axis."""
         width = max(len(self.tail), min(self.rank or 4, 6))
-        return Array((*self.known(width)[:-1], last), self.rank)
+        return self.of((*self.known(width)[:-1], last))
+
+    def of(self, tail: tuple[Expr | None, ...], more: int = 0) -> Array:
+        """An array of other sizes that has ``more`` axes than this one."""
+        if self.rank is not None:
+            return Array(tail, self.rank + more)
+        origin = self.origin
+        grown = (origin[0], origin[1] + more) if origin else None
+        return Array(tail, least=max(self.depth + more, 0), grown=grown)
+
+    def behind(self, axis: int, more: int = 0) -> Array:
+        """What is certain of an array of unknown rank when something happens at ``axis``.
+
+        The axes behind ``axis`` stay what they are, as far as they are known to exist; ``more``
+        is how many axes the result has more than the array.
+        """
+        return self.of(self.known(max(self.depth - axis - 1, 0)) or (None,), more)
 
 
 @dataclass(frozen=True)
@@ -337,12 +369,21 @@ def join_arrays(arrays: list[Array]) -> Array:
         return first
     named = [len(array.tail) for array in arrays if not array.path]  # others know every axis
     count = max(1, min(named) if named else max(len(array.tail) for array in arrays))
-    rank = first.rank if all(array.rank == first.rank for array in arrays) else None
     columns = zip(*(array.known(count) for array in arrays), strict=True)
     tail = tuple(
         column[0] if all(one == column[0] for one in column) else None for column in columns
     )
-    return Array(tail, rank)
+    return common_rank(arrays, tail)
+
+
+def common_rank(arrays: list[Array], tail: tuple[Expr | None, ...]) -> Array:
+    """An array of these sizes whose rank is what holds for all of the arrays."""
+    first = arrays[0]
+    if all(array.rank == first.rank for array in arrays) and first.rank is not None:
+        return Array(tail, first.rank)
+    least = min(array.least if array.rank is None else array.rank for array in arrays)
+    same = all(array.rank is None and array.origin == first.origin for array in arrays)
+    return Array(tail, least=least, grown=first.origin if same else None)
 
 
 def join(test: Expr | None, yes: Value, no: Value) -> Value:
@@ -391,4 +432,4 @@ def _join_two(test: Expr | None, yes: Array, no: Array) -> Array:
     for index in range(-max(len(joined.tail), 1), 0):
         one, two = yes.axis(index), no.axis(index)
         tail.append(ex.choose(test, one, two) if one and two else None)
-    return replace(joined, tail=tuple(tail), path=None)
+    return replace(joined, tail=tuple(tail), path=None, grown=joined.origin)

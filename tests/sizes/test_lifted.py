@@ -23,8 +23,8 @@ SHARED = "variable_broadcast='params', split_rngs={'params': False}"
         ("in_axes=-1", "jnp.zeros((2, 7, 5))", "7"),
         ("in_axes=-2", "jnp.zeros((2, 5, 7))", "7"),
         ("in_axes=nn.broadcast, length=3", "jnp.zeros((2, 7))", "7"),
-        ("in_axes=1", "x", "in_features"),
-        ("in_axes=(1,)", "nn.Dense(6)(x)", "6"),
+        ("in_axes=1", "x", "ScanCell_0_x_features"),
+        ("in_axes=(1,)", "nn.Dense(6)(x[:, :, :])", "6"),
     ],
 )
 def test_the_body_sees_inputs_without_the_scanned_axis(
@@ -61,7 +61,7 @@ def test_names_count_the_lifted_class() -> None:
 def test_a_flag_between_remat_and_the_class_leaves_the_name_open() -> None:
     body = f"""
         block = nn.remat(Cell) if self.flag else Cell
-        return nn.scan(block, {SHARED})()(0.0, x)
+        return nn.scan(block, {SHARED})()(0.0, x[:, :])
     """
     result = sizes_of(compact(body, fields="flag: bool", before=CELL))
     assert [site.class_name for site in result.sites.values()] == [None]

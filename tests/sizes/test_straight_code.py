@@ -50,8 +50,8 @@ def test_features_may_come_from_fields() -> None:
         ("a = nn.Dense(4)(x)\nb = nn.Dense(5)(x)\nx = jnp.concatenate((a, b), -1)", "9"),
         ("a, b = jnp.split(nn.Dense(8)(x), 2, axis=-1)\nx = a * b", "4"),
         ("a = nn.Dense(8)(x)\nx = jnp.stack([a, a], axis=-1)", "2"),
-        ("x = nn.Dense(8)(x).mean(axis=1)", "8"),
-        ("x = jnp.mean(nn.Dense(8)(x), axis=(0, 1))", "8"),
+        ("x = nn.Dense(8)(x).mean(axis=-2)", "8"),
+        ("x = jnp.mean(nn.Dense(8)(x), axis=(-3, -2))", "8"),
         ("x = jnp.sum(nn.Dense(8)(x), axis=-1, keepdims=True)", "1"),
         ("x = x[..., None]", "1"),
         ("x = nn.Dense(8)(x)[..., 2:]", "6"),
@@ -59,7 +59,7 @@ def test_features_may_come_from_fields() -> None:
         ("x = nn.Dense(8)(x)[..., -3:]", "3"),
         ("x = nn.Dropout(0.1)(nn.LayerNorm()(nn.Dense(8)(x)), deterministic=True)", "8"),
         ("x = nn.Embed(10, 6)(x)", "6"),
-        ("x = jnp.expand_dims(nn.Dense(8)(x), 1)", "8"),
+        ("x = jnp.expand_dims(nn.Dense(8)(x), 0)", "8"),
         ("x = jax.lax.stop_gradient(nn.Dense(8)(x)).astype(jnp.float32)", "8"),
         ("x = nn.Dense(6)(x)\nx = x.reshape((x.shape[0], 2, 3))", "3"),
         ("x = nn.Dense(6)(x)\nx = x.reshape(-1, 3)", "3"),
@@ -95,7 +95,7 @@ def test_heads_are_split_and_merged() -> None:
 
 
 def test_a_shape_that_is_read_becomes_an_argument() -> None:
-    result = sizes_of(compact("y = nn.Dense(2 * x.shape[-1])(x)\nreturn nn.Dense(4)(x + y)"))
+    result = sizes_of(compact("y = nn.Dense(2 * x.shape[-1])(x)\nreturn nn.Dense(4)(y)"))
     assert arguments(result) == ["in_features"]
     assert "2 * in_features" in dims(result)
 

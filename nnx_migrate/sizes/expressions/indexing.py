@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: Frame) -> Value:
     """Basic indexing of an array; what it does to the last axes."""
+    array = interpreter.ranks.settled(array)
     parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
     has_dots = any(isinstance(p, ast.Constant) and p.value is Ellipsis for p in parts)
     consumed = sum(1 for p in parts if not _adds_axis(p) and not _is_dots(p))
@@ -24,23 +26,31 @@ def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: 
         before = parts[: len(parts) - len(after) - 1]
         return _index_tail(interpreter, array, before, after, frame)
     if array.rank is None:
-        width = max(len(array.tail), 1)
-        if consumed > width and array.path is None:
-            return Unknown("indexing an array of unknown rank")
-        if any(_adds_axis(p) for p in parts):
-            return Array((array.axis(-1),), None) if not _adds_axis(parts[-1]) else Array((None,))
-        if consumed == 1 or (array.path is not None and consumed <= 2):
-            if all(_keeps_axis(interpreter, p, frame) for p in parts):
-                return array if _is_full(parts) else Array((array.axis(-1),), None)
-            fancy = _fancy(interpreter, parts, frame)
-            width = 2 if fancy else 0
-            return Array((*(None,) * width, array.axis(-1)), None)
-        return Array((None,), None)
+        return _index_open(interpreter, array, parts, consumed, frame)
     missing = array.rank - consumed
     if missing < 0:
         return Unknown("too many indices")
     fill = [ast.Slice() for _ in range(missing)]
     return _index_known(interpreter, array, [*parts, *fill], frame)
+
+
+def _index_open(
+    interpreter: Interpreter, array: Array, parts: list[ast.expr], consumed: int, frame: Frame
+) -> Value:
+    """Indexing an array of unknown rank: the axes behind the indexed ones stay."""
+    interpreter.prove(array, least=consumed)
+    array = replace(array, least=max(array.least, consumed))
+    while parts and _is_full(parts[-1:]):  # they change nothing
+        parts, consumed = parts[:-1], consumed - 1
+    if not parts:
+        return array
+    picks = [part for part in parts if not isinstance(part, ast.Slice) and not _adds_axis(part)]
+    added = sum(1 for part in parts if _adds_axis(part))
+    values = [interpreter.evaluate(part, frame) for part in picks]
+    rest = interpreter.ranks.behind(array, consumed - 1, added - len(picks))
+    if all(isinstance(value, Static) for value in values):
+        return rest
+    return replace(rest, grown=None)  # an index that is an array brings axes of its own
 
 
 def _is_dots(part: ast.expr) -> bool:
@@ -55,15 +65,6 @@ def _adds_axis(part: ast.expr) -> bool:
 
 def _is_full(parts: list[ast.expr]) -> bool:
     return all(isinstance(p, ast.Slice) and not (p.lower or p.upper or p.step) for p in parts)
-
-
-def _keeps_axis(interpreter: Interpreter, part: ast.expr, frame: Frame) -> bool:
-    return isinstance(part, ast.Slice)
-
-
-def _fancy(interpreter: Interpreter, parts: list[ast.expr], frame: Frame) -> bool:
-    values = [interpreter.evaluate(p, frame) for p in parts if not isinstance(p, ast.Slice)]
-    return any(as_array(value) is not None for value in values)
 
 
 def _index_tail(
@@ -83,14 +84,17 @@ def _index_tail(
         size = kept.pop(0)
         if isinstance(part, ast.Slice):
             tail.append(_sliced(interpreter, size, part, frame))
-    front = [array.axis(-consumed - 1)] if array.tail or array.path else []
     removed = sum(1 for p in before if not isinstance(p, ast.Slice) and not _adds_axis(p))
-    rank = array.rank
-    if rank is not None:
-        rank = rank - removed - consumed + len(tail) + sum(1 for p in before if _adds_axis(p))
-        lead = array.known(array.rank - consumed) if array.rank else ()
-        front = list(lead[removed:])[-max(rank - len(tail), 0) :] if rank > len(tail) else []
-    return Array((*front, *tail), rank)
+    changed = sum(1 for p in before if not _adds_axis(p))
+    more = sum(1 for p in before if _adds_axis(p)) - removed + len(tail) - consumed
+    if array.rank is not None:
+        untouched = max(array.rank - consumed - changed, 0)
+    else:
+        untouched = max(array.depth - consumed - changed, 0) if before else 1
+    front = array.known(consumed + untouched)[:untouched]
+    fancy = [interpreter.evaluate(p, frame) for p in before if not isinstance(p, ast.Slice)]
+    found = array.of((*front, *tail), more)
+    return found if all(isinstance(one, Static) for one in fancy) else Array(found.tail)
 
 
 def _index_known(

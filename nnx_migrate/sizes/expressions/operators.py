@@ -15,6 +15,7 @@ from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     Array,
     Choice,
+    Library,
     Repeated,
     Sequence,
     Static,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 def read_binary(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
     """Value of ``left op right``."""
     left, right = interpreter.evaluate(node.left, frame), interpreter.evaluate(node.right, frame)
-    return combine(left, node.op, right)
+    return combine(interpreter.settled(left), node.op, interpreter.settled(right))
 
 
 def combine(left: Value, op: ast.operator, right: Value) -> Value:
@@ -64,9 +65,9 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
     if first is not None:
         if second is not None:
             return shapes.broadcast([first, second])
-        return first if isinstance(right, Static) else _fuzzy(first)
+        return first if _is_scalar(right) else _fuzzy(first)
     if second is not None:
-        return second if isinstance(left, Static) else _fuzzy(second)
+        return second if _is_scalar(left) else _fuzzy(second)
     return Unknown("an operator on unknown values")
 
 
@@ -75,10 +76,17 @@ def _are_static_and_sequence(left: Value, right: Value) -> bool:
     return isinstance(left, kinds) and isinstance(right, kinds) and type(left) is not type(right)
 
 
+def _is_scalar(value: Value) -> bool:
+    """Whether a value is a plain number: one of a field, or a constant like ``jnp.pi``."""
+    if isinstance(value, Library):
+        return value.symbol.rpartition(".")[2] in ("pi", "e", "inf", "nan", "euler_gamma")
+    return isinstance(value, Static)
+
+
 def _fuzzy(array: Array) -> Array:
     """An array combined with an unknown value: the last size stays unless it is 1."""
     last = array.axis(-1)
-    return Array((None if shapes.is_one(last) else last,), None)
+    return Array((None if shapes.is_one(last) else last,), least=array.depth)
 
 
 def _repeat(value: Sequence, count: Expr) -> Value:
@@ -104,6 +112,11 @@ def read_unary(interpreter: Interpreter, node: ast.UnaryOp, frame: Frame) -> Val
 
 def read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
     """Value of a comparison, ``and`` or ``or``."""
+    with interpreter.ranks.uncertain():
+        return _read_test(interpreter, node, frame)
+
+
+def _read_test(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
     if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or):
         chosen = _either(interpreter, node, frame)
         if chosen is not None:

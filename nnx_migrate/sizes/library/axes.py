@@ -12,13 +12,12 @@ def inserted(array: Array, axis: int, size: Dim) -> Value:
     """The array with one more axis of ``size`` at ``axis``."""
     if axis < 0:
         keep = -axis - 1
-        front = array.known(2) if array.rank is None else array.known(array.rank)
+        front = array.known(max(2, keep)) if array.rank is None else array.known(array.rank)
         cut = len(front) - keep
         tail = (*front[:cut], size, *front[cut:]) if cut >= 0 else (size, *front)
-        return Array(tail, array.rank + 1 if array.rank is not None else None)
+        return array.of(tail, 1)
     if array.rank is None:  # behind all axes that are known to exist the new one may be the last
-        exists = max(len(array.tail), 1 if axis == 0 else 0)
-        return Array((array.axis(-1) if axis <= exists and axis < 2 else None,), None)
+        return array.behind(axis - 1, 1)
     sizes = list(array.known(array.rank))
     return Array((*sizes[:axis], size, *sizes[axis:]), array.rank + 1)
 
@@ -28,6 +27,8 @@ def _expand_dims(call: LibraryCall) -> Value:
     if array is None or axes is None:
         return Unknown("expand_dims of unknown values")
     result: Value = array
+    if array.rank is None and axes and max(axes) > 0:
+        call.behind(array, max(axes) - 1)
     for axis in sorted(axes, key=lambda one: (one < 0, one)):
         result = inserted(result, axis, ex.literal(1)) if isinstance(result, Array) else result
     return result
@@ -37,19 +38,19 @@ def _squeeze(call: LibraryCall) -> Value:
     array, axes = call.array(), call.numbers(1, "axis")
     if array is None or axes is None:
         return Unknown("squeeze of unknown axes")
-    if array.rank is None and max(axes) > len(array.tail):
-        return Array()  # it may be the last one
-    return _without(array, axes)
+    return _without(call, array, axes)
 
 
-def _without(array: Array, axes: tuple[int, ...]) -> Value:
+def _without(call: LibraryCall, array: Array, axes: tuple[int, ...]) -> Value:
     if array.rank is None:
-        negative = [axis for axis in axes if axis < 0]
-        if len(negative) == len(axes):
-            width = max(len(array.tail), -min(axes)) + 1
-            kept = [array.axis(i) for i in range(-width, 0) if i not in axes]
-            return Array(tuple(kept), None)
-        return Array((array.axis(-1),), None) if -1 not in axes else Array()
+        gone_axes = len(set(axes))
+        if all(axis < 0 for axis in axes):
+            width = max(len(array.tail), -min(axes, default=0)) + 1
+            tail = tuple(array.axis(i) for i in range(-width, 0) if i not in axes)
+            return array.of(tail, -gone_axes)
+        if any(axis < 0 for axis in axes):
+            return array.of((None,), -gone_axes)
+        return call.behind(array, max(axes), -gone_axes)
     gone = {axis % array.rank for axis in axes}
     sizes = array.known(array.rank)
     kept = [size for i, size in enumerate(sizes) if i not in gone]
@@ -67,16 +68,23 @@ def _reduce(call: LibraryCall) -> Value:
     axes = call.numbers(1, "axis")
     if axes is None:
         return Unknown("reduction over unknown axes")
-    if array.rank is None and axes and max(axes) >= 0:
-        call.assume(max(axes))
     if isinstance(keep, Static) and keep.expr.is_constant and keep.expr.constant:
         if array.rank is not None:
             gone = {one % array.rank for one in axes}
             sizes = enumerate(array.known(array.rank))
             kept = tuple(ex.literal(1) if i in gone else s for i, s in sizes)
             return Array(kept, array.rank)
-        return array.with_last(ex.literal(1)) if -1 in axes else Array((array.axis(-1),), None)
-    return _without(array, axes)
+        return _ones(call, array, axes)
+    return _without(call, array, axes)
+
+
+def _ones(call: LibraryCall, array: Array, axes: tuple[int, ...]) -> Array:
+    """The array of unknown rank with ``axes`` of size 1."""
+    if any(axis >= 0 for axis in axes):
+        return call.behind(array, max(axes)) if min(axes) >= 0 else array.of((None,))
+    width = max(len(array.tail), -min(axes, default=0))
+    sizes = (ex.literal(1) if i in axes else array.axis(i) for i in range(-width, 0))
+    return array.of(tuple(sizes))
 
 
 def _transpose(call: LibraryCall) -> Value:
@@ -89,6 +97,7 @@ def _transpose(call: LibraryCall) -> Value:
             Array(tuple(reversed(array.known(array.rank or 0))), array.rank) if known else Array()
         )
     rank = len(axes)
+    call.prove(array, exact=rank)
     sizes = Array(array.tail, rank, array.path).known(rank)
     return Array(tuple(sizes[axis % rank] for axis in axes), rank)
 
@@ -98,20 +107,22 @@ def _swapaxes(call: LibraryCall) -> Value:
     if array is None or one is None or two is None:
         return Unknown("swapaxes of unknown axes")
     if array.rank is None and (one >= 0 or two >= 0):
-        if -1 in (one, two) or max(one, two) > 1:  # either may be the last axis
-            return Array()
-        call.assume(max(one, two))
-        return Array((array.axis(-1),), None)
+        call.prove(array, least=max(one, two) + 1)
+        if min(one, two) < 0:
+            return array.of((None,))
+        return call.behind(array, max(one, two))
     rank = array.rank if array.rank is not None else max(len(array.tail), -one, -two)
     sizes = list(array.known(rank))
     sizes[one], sizes[two] = sizes[two], sizes[one]
-    return Array(tuple(sizes), array.rank)
+    return array.of(tuple(sizes))
 
 
 def _moveaxis(call: LibraryCall) -> Value:
     array, source, target = call.array(), call.number(1, "source"), call.number(2, "destination")
-    if array is None or source is None or target is None or array.rank is None:
+    if array is None or source is None or target is None:
         return Array()
+    if array.rank is None:
+        return array.of((None,))
     sizes = list(array.known(array.rank))
     moved = sizes.pop(source % array.rank)
     sizes.insert(target % array.rank, moved)

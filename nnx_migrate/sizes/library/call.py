@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Array, Static, Value, as_array
+from nnx_migrate.sizes.values import Array, Static, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -36,8 +36,7 @@ class LibraryCall:
 
     def array(self, index: int = 0, name: str = "a") -> Array | None:
         """Argument as an array."""
-        value = self.get(index, name)
-        return as_array(value) if value is not None else None
+        return self.interpreter.array(self.get(index, name))
 
     def number(self, index: int, name: str, default: int | None = None) -> int | None:
         """Argument as a known integer."""
@@ -57,11 +56,13 @@ class LibraryCall:
         found = [s.constant for s in sizes if s]
         return tuple(n for n in found if isinstance(n, int))
 
-    def assume(self, axis: int) -> None:
-        """Say that ``axis`` is taken not to be the last one of an array of unknown rank."""
-        text = f"axis {axis} is taken not to be the last one: the number of axes is not known here"
-        if self.frame.own and all(node is not self.node for node, _ in self.interpreter.review):
-            self.interpreter.review.append((self.node, text))
+    def behind(self, array: Array, axis: int, more: int = 0) -> Array:
+        """The array after something happened at ``axis`` of it, of unknown rank."""
+        return self.interpreter.ranks.behind(array, axis, more)
+
+    def prove(self, array: Array | None, *, least: int = 0, exact: int | None = None) -> None:
+        """Note how many axes an argument has, or the call would fail."""
+        self.interpreter.prove(array, least=least, exact=exact)
 
 
 Summaries = dict[str, Callable[[LibraryCall], Value]]

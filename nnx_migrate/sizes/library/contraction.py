@@ -5,14 +5,20 @@ from __future__ import annotations
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.values import Array, Static, Unknown, Value, as_array
+from nnx_migrate.sizes.values import Array, Static, Unknown, Value
 
 
 def _einsum(call: LibraryCall) -> Value:
     equation = call.args[0] if call.args else Unknown()
     if not (isinstance(equation, Static) and equation.expr.is_constant):
         return Unknown("einsum equation unknown")
-    operands = [as_array(one) or Array() for one in call.args[1:]]
+    operands = [call.interpreter.array(one) or Array() for one in call.args[1:]]
+    inputs = str(equation.expr.constant).replace(" ", "").partition("->")[0].split(",")
+    for letters, operand in zip(inputs, operands, strict=False):
+        if "..." in letters:
+            call.prove(operand, least=len(letters) - 3)
+        else:
+            call.prove(operand, exact=len(letters))
     return shapes.einsum(str(equation.expr.constant), operands)
 
 
@@ -34,7 +40,7 @@ def _pool(call: LibraryCall) -> Value:
     if array is None:
         return Unknown("pooling of an unknown value")
     if kernel is None:
-        return Array((array.axis(-1),), array.rank)
+        return array.of((array.axis(-1),))
     strides = _strides(call.get(2, "strides"), len(kernel))
     pads = shapes.paddings(call.get(3, "padding") or Static(ex.literal("VALID")), len(kernel))
     spatial = [
@@ -42,6 +48,7 @@ def _pool(call: LibraryCall) -> Value:
         for i, (k, s, pad) in enumerate(zip(kernel, strides, pads, strict=True))
     ]
     lead = array.axis(-len(kernel) - 2)
+    call.prove(array, exact=len(kernel) + 2)
     return Array((lead, *spatial, array.axis(-1)), array.rank or len(kernel) + 2)
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from itertools import pairwise
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.values import Array, Repeated, Sequence, Static, Unknown, Value, as_array
+from nnx_migrate.sizes.values import Array, Repeated, Sequence, Static, Unknown, Value
 
 
 def _concatenate(call: LibraryCall) -> Value:
     listed = call.get(0, "arrays")
     if isinstance(listed, Repeated):
         return Unknown("concatenation of unknown many")
-    arrays = [as_array(one) for one in listed.items] if isinstance(listed, Sequence) else []
+    items = listed.items if isinstance(listed, Sequence) else ()
+    arrays = [call.interpreter.array(one) for one in items]
     known = [array for array in arrays if array]
     if not known:
         return Unknown("concatenation of unknown values")
@@ -26,34 +28,40 @@ def _concatenate(call: LibraryCall) -> Value:
         return Array()
     if len(known) != len(arrays):
         known = [one or Array() for one in arrays]
-    if axis == 0 and all(array.rank is None for array in known):
-        call.assume(axis)
-    return _joined(known, axis)
+    return _joined(call, known, axis)
 
 
-def _joined(arrays: list[Array], axis: int) -> Value:
+def _joined(call: LibraryCall, arrays: list[Array], axis: int) -> Value:
+    """All arrays have the same rank: what one shows holds for the others."""
     rank = next((array.rank for array in arrays if array.rank is not None), None)
     first = next((array for array in arrays if array.rank == rank), arrays[0])
+    least = max(array.depth for array in arrays)
+    for array in arrays:
+        call.prove(array, least=least, exact=rank)
     if axis >= 0 and rank is None:
-        # the axis is taken not to be the last one: sizes there must agree
-        lasts = [array.axis(-1) for array in arrays if array.axis(-1)]
-        return Array((lasts[0] if lasts and axis == 0 else None,), None)
+        call.behind(replace(first, least=least), axis)
+        tail = [shapes.agreed([one.axis(i) for one in arrays]) for i in range(axis + 1 - least, 0)]
+        return replace(first.of(tuple(tail) or (None,)), least=least)
     index = axis - (rank or 0) if axis >= 0 else axis
     sizes = [array.axis(index) for array in arrays]
     total = ex.total([s for s in sizes if s]) if all(sizes) else None
     width = rank if rank is not None else max(-index, shapes.shared_width(arrays))
     tail = [shapes.agreed([one.axis(i) for one in arrays]) for i in range(-width, 0)]
     tail[index] = total
-    return Array(tuple(tail), first.rank)
+    return (
+        first.of(tuple(tail)) if rank is not None else replace(first.of(tuple(tail)), least=least)
+    )
 
 
 def _stack(call: LibraryCall) -> Value:
     listed, axis = call.get(0, "arrays"), call.number(1, "axis", 0)
-    arrays = [as_array(one) for one in listed.items] if isinstance(listed, Sequence) else []
-    if isinstance(listed, Repeated):
-        arrays = [as_array(listed.item)]
+    items = listed.items if isinstance(listed, Sequence) else ()
+    items = (listed.item,) if isinstance(listed, Repeated) else items
+    arrays = [call.interpreter.array(one) for one in items]
     if not arrays or arrays[0] is None or axis is None:
         return Unknown("stack of unknown values")
+    if arrays[0].rank is None and axis > 0:
+        call.behind(arrays[0], axis - 1)
     count = ex.literal(len(arrays)) if isinstance(listed, Sequence) else None
     return inserted(arrays[0], axis, count)
 
@@ -67,13 +75,13 @@ def _split(call: LibraryCall) -> Value:
         return _split_at(array, call.get(1, "indices_or_sections"), axis)
     index = axis if axis < 0 or array.rank is None else axis - array.rank
     if index >= 0:  # it may be the last one
-        return Sequence((Array((None,), None),) * parts, is_list=True)
+        return Sequence((call.behind(array, index),) * parts, is_list=True)
     size = array.axis(index)
     each = ex.binary(size, ast.FloorDiv(), ex.literal(parts)) if size else None
     width = array.rank or max(len(array.tail), -index)
     sizes = list(array.known(width))
     sizes[index] = each
-    return Sequence((Array(tuple(sizes), array.rank),) * parts, is_list=True)
+    return Sequence((array.of(tuple(sizes)),) * parts, is_list=True)
 
 
 def _split_at(array: Array, points: Value | None, axis: int) -> Value:
@@ -111,7 +119,9 @@ def _repeat(call: LibraryCall) -> Value:
         sizes = list(array.known(array.rank))
         sizes[axis] = None
         return Array(tuple(sizes), array.rank)
-    return Array((array.axis(-1) if axis < -1 or array.path else None,), None)
+    if axis >= 0:
+        return call.behind(array, axis)
+    return array.of(tuple(None if i == axis else array.axis(i) for i in range(axis, 0)))
 
 
 def _pad(call: LibraryCall) -> Value:
@@ -122,6 +132,8 @@ def _pad(call: LibraryCall) -> Value:
         return Array()
     if array.rank is not None and array.rank != len(pairs):
         return Array()  # one pair for all axes, or an error
+    if len(pairs) > 1:
+        call.prove(array, exact=len(pairs))
     sizes = array.known(len(pairs))
     padded = [_padded(size, pair) for size, pair in zip(sizes, pairs, strict=True)]
     return Array(tuple(padded), len(pairs) if len(pairs) > 1 else array.rank)
@@ -143,8 +155,10 @@ def _glu(call: LibraryCall) -> Value:
 
 def _take(call: LibraryCall) -> Value:
     array, ids, axis = call.array(), call.array(1, "indices"), call.number(2, "axis")
-    if array is None or axis != 0 or array.rank is None:
-        return Array((array.axis(-1),), None) if array and axis == 0 else Array()
+    if array is None or axis != 0:
+        return Array()
+    if array.rank is None:
+        return replace(call.behind(array, 0), least=0, grown=None)
     lead = ids.known(ids.rank) if ids is not None and ids.rank is not None else (None,)
     rank = ids.rank + array.rank - 1 if ids is not None and ids.rank is not None else None
     return Array((*lead, *array.known(array.rank)[1:]), rank)

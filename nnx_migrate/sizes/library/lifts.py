@@ -81,7 +81,7 @@ def _run_function(
     module, target = args[0], _target(call)
     result = call_lifted(
         (lift,),
-        args[1:],
+        tuple(map(interpreter.settled, args[1:])),
         lambda given: interpreter.call(target, (module, *given), {}, call.node, call.frame),
     )
     for key, built in interpreter.built.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.shapes import agreed
@@ -30,8 +32,8 @@ def _vmap(call: LibraryCall) -> Value:
         taken = _axis_of_each(axes, len(args))
         if taken is None or out is None:
             return Unknown("vmap over axes nobody knows")
-        inner = [_without(one, axis) for one, axis in zip(args, taken, strict=True)]
-        named = {key: _without(one, 0) for key, one in kwargs.items()}
+        inner = [_without(call, one, axis) for one, axis in zip(args, taken, strict=True)]
+        named = {key: _without(call, one, 0) for key, one in kwargs.items()}
         values = [*inner, *named.values()]
         if any(one is None for one in values):
             return Unknown("vmap over a value nobody knows")
@@ -77,24 +79,29 @@ def _axis_of_each(axes: Value | None, count: int) -> list[int | None] | None:
     return found
 
 
-def _without(value: Value, axis: int | None) -> Value | None:
+def _without(call: LibraryCall, value: Value, axis: int | None) -> Value | None:
     """A value inside the mapped function; None when that is not known."""
     if axis is None or is_none(value):
         return value
     if isinstance(value, Sequence):
-        items = [_without(one, axis) for one in value.items]
+        items = [_without(call, one, axis) for one in value.items]
         known = tuple(one for one in items if one is not None)
         return Sequence(known, value.is_list) if len(known) == len(items) else None
-    array = as_array(value)
+    array = call.interpreter.array(value)
     if array is None or axis < 0:
         return None
     if array.rank is None:  # counted from the end, the sizes after the axis stay what they are
-        return Array(array.tail, None, array.path) if axis == 0 else Array((array.axis(-1),), None)
+        return _moved(array, -1) if axis == 0 else call.behind(array, axis, -1)
     sizes = list(array.known(array.rank))
     if axis >= array.rank:
         return None
     del sizes[axis]
     return Array(tuple(sizes), array.rank - 1)
+
+
+def _moved(array: Array, more: int) -> Array:
+    """An array of unknown rank with ``more`` axes in front."""
+    return replace(array.of(array.tail, more), path=array.path)
 
 
 def _mapped_size(arguments: list[tuple[Value, int | None]]) -> Dim:
@@ -113,7 +120,7 @@ def _with(value: Value, axis: int, size: Dim = None) -> Value:
     if array is None:
         return Array((size,), 1) if isinstance(value, Static) and value != NONE else value
     if array.rank is None and axis == 0:
-        return Array(array.tail, None, array.path)
+        return _moved(array, 1)
     return inserted(array, axis, size)
 
 
@@ -122,7 +129,7 @@ def _scan(call: LibraryCall) -> Value:
     function, carry, over = call.get(0, "f"), call.get(1, "init"), call.get(2, "xs")
     if function is None or carry is None:
         return Unknown("scan of unknown values")
-    item = NONE if over is None or is_none(over) else _without(over, 0)
+    item = NONE if over is None or is_none(over) else _without(call, over, 0)
     if item is None:
         return Sequence((carry, Unknown("what a scan stacks")))
     result = _run(call, function, (carry, item))

@@ -30,7 +30,7 @@ def assign(interpreter: Interpreter, target: ast.expr, value: Value, frame: Fram
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if frame.instance is not None:
             frame.instance.attributes[name] = value
         case ast.Tuple(elts=targets) | ast.List(elts=targets):
-            for one, item in zip(targets, _unpack(value, targets), strict=True):
+            for one, item in zip(targets, _unpack(interpreter, value, targets), strict=True):
                 inner = one.value if isinstance(one, ast.Starred) else one
                 assign(interpreter, inner, item, frame)
         case ast.Subscript(value=ast.Name(id=name), slice=index):
@@ -40,7 +40,7 @@ def assign(interpreter: Interpreter, target: ast.expr, value: Value, frame: Fram
                 frame.env[name] = Record(entries, held.default)
 
 
-def _unpack(value: Value, targets: list[ast.expr]) -> list[Value]:
+def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> list[Value]:
     count = len(targets)
     starred = [i for i, one in enumerate(targets) if isinstance(one, ast.Starred)]
     if isinstance(value, Sequence) and not starred and len(value.items) == count:
@@ -60,7 +60,8 @@ def _unpack(value: Value, targets: list[ast.expr]) -> list[Value]:
     if isinstance(value, Record) and not starred and len(value.entries) == count:
         return list(value.entries.values())
     shape = getattr(value, "shape_of", None)
-    if isinstance(shape, Array):
+    if isinstance(shape, Array) and not starred:
+        interpreter.prove(shape, exact=count)
         return [_size(shape.axis(i - count)) for i in range(count)]
     return [Unknown("unpacked from an unknown value")] * count
 

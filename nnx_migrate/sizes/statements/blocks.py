@@ -87,7 +87,8 @@ def _run_one(
                     assign(interpreter, item.optional_vars, entered, frame)
             return run(interpreter, body, frame), NOTHING
         case ast.Try(body=body, orelse=orelse, finalbody=final):
-            return run(interpreter, [*body, *orelse, *final], frame), NOTHING
+            with interpreter.ranks.uncertain():
+                return run(interpreter, [*body, *orelse, *final], frame), NOTHING
         case ast.FunctionDef():
             frame.env[statement.name] = _closure(interpreter, statement, frame)
         case ast.Delete() | ast.Global() | ast.Nonlocal() | ast.ClassDef() | ast.Match():

@@ -127,7 +127,8 @@ def _same_axes(old: Value, begun: Array, latest: Array) -> Value:
     assert before is not None
     kept = common.with_last(before.axis(-1)) if before.rank != 0 else before
     width = max(len(before.tail), len(kept.tail))
-    if before.rank == kept.rank and before.known(width) == kept.known(width):
+    ranks = [(one.rank, one.least, one.origin) for one in (before, kept)]
+    if ranks[0] == ranks[1] and before.known(width) == kept.known(width):
         return old
     return kept
 

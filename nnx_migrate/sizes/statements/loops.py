@@ -8,6 +8,7 @@ end, too. The last axis of an array may change from round to round and still be 
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -73,7 +74,7 @@ def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loo
     for name, value in frame.env.items():
         if isinstance(value, Array):
             sizes = tuple(one and ex.substitute(one, loop.last) for one in value.tail)
-            value = Array(sizes, value.rank, value.path) if sizes != value.tail else value
+            value = replace(value, tail=sizes) if sizes != value.tail else value
             names = {n for one in sizes if one for n in one.names}
             hidden = {n for n in names if n in inside or is_varying(n)}
             frame.env[name] = forgotten(value, hidden)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.ranks import ranked
 from nnx_migrate.sizes.values import Argument, Array, Choice, Value, is_instance, without_none
 from nnx_migrate.source.project import Project
 
@@ -128,6 +129,6 @@ def _of_rank(value: Value, rank: int) -> Value:
     """The value as an array of this rank, where that may be."""
     if isinstance(value, Argument):
         return Array(path=value.path, rank=rank)
-    if isinstance(value, Array) and value.rank is None and len(value.tail) <= rank:
-        return replace(value, rank=rank)
+    if isinstance(value, Array) and value.rank is None and value.least <= rank:
+        return ranked(value, rank)
     return value

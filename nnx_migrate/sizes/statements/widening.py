@@ -19,6 +19,7 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
     as_array,
+    common_rank,
 )
 
 _VARYING = f"{ex.FOREIGN}varying_"
@@ -88,24 +89,23 @@ def common_axes(one: Array, two: Array) -> Array:
     if rank is not None:
         width = min(width, rank)
     pairs = zip(one.known(width), two.known(width), strict=True)
-    return Array(tuple(a if a == b else None for a, b in pairs), rank)
+    return common_rank([one, two], tuple(a if a == b else None for a, b in pairs))
 
 
 def forgotten(value: Value, names: set[str]) -> Value:
     """The value without sizes that read one of ``names``."""
     match value:
         case Array(tail=tail) if any(one and one.names & names for one in tail):
-            return Array(
-                tuple(None if one and one.names & names else one for one in tail), value.rank
-            )
+            kept = tuple(None if one and one.names & names else one for one in tail)
+            return value.of(kept)
         case Sequence() if type(value) is Sequence:
             return Sequence(tuple(forgotten(one, names) for one in value.items), value.is_list)
         case Repeated(item=item):
             return Repeated(forgotten(item, names), value.length, value.origin, value.last)
         case Extended(first=first, rest=rest):
-            kept = forgotten(rest, names)
+            last = forgotten(rest, names)
             firsts = tuple(forgotten(one, names) for one in first)
-            return Extended(firsts, kept) if isinstance(kept, Repeated) else value
+            return Extended(firsts, last) if isinstance(last, Repeated) else value
         case Record(entries=entries):
             return Record({k: forgotten(v, names) for k, v in entries.items()}, value.default)
         case Choice(options=options):

@@ -110,7 +110,7 @@ def _passed(
         return None
     if argument.axis is not None:
         return array.axis(argument.axis)
-    if array.path and array.rank is None and not array.tail:
+    if array.path and array.rank is None and not array.tail and array.grown is None:
         return ex.input_shape(array.path)
     if full and (array.rank is None or None in array.known(array.rank)):
         return None

@@ -11,7 +11,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.library import LibraryCall
-from nnx_migrate.sizes.values import Array, Static, Unknown, Value, as_array
+from nnx_migrate.sizes.values import Array, Static, Unknown, Value
 
 Dim = Expr | None
 _TOKEN = re.compile(r"\(([^)]*)\)|(\S+)")
@@ -71,6 +71,8 @@ def _output(call: LibraryCall) -> Value:
     if array is None or sides is None:
         return Unknown(f"{call.symbol} of unknown values")
     left, right = sides
+    dots = ["..."] in left
+    call.prove(array, least=len(left) - 1 if dots else 0, exact=None if dots else len(left))
     known = _sizes(call, array, left)
     places = {name: index for index, axis in enumerate(left) for name in axis}
     tail: list[Dim] = []
@@ -110,7 +112,7 @@ def _einsum(call: LibraryCall) -> Value:
         return "".join(letters.get(one, one) for one in side.split())
 
     inputs = ",".join(spelled(one) for one in left.split(","))
-    operands = [as_array(one) or Array() for one in call.args[:-1]]
+    operands = [call.interpreter.array(one) or Array() for one in call.args[:-1]]
     return shapes.einsum(f"{inputs}->{spelled(right)}", operands)
 
 

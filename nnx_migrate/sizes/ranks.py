@@ -1,0 +1,103 @@
+"""How many axes the arguments of a call have, as the code that uses them proves.
+
+``x.mean(1)`` keeps the last axis of ``x`` when ``x`` has three axes and not when it has two. What
+runs in every call and fails otherwise says which: ``b, t, c = x.shape``, ``x.transpose(0, 2, 1)``,
+``einsum("btc,cd->btd", x, w)``, ``jnp.concatenate([cls, x], axis=1)`` with a known ``cls``. Three
+proofs are weaker than that, and as strong as the code they are read off:
+
+* a loop over fields runs at least once;
+* ``x.shape[:2]`` is written of an array that has two axes;
+* a convolution or pooling is given one batch axis, not none and not several.
+
+A class is studied again with what its first study proved, so that a proof also counts before the
+line that it stands on. Annotations, comments and names prove nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from nnx_migrate.sizes.values import Array
+
+
+@dataclass(frozen=True)
+class Rank:
+    """The number of axes of an argument: at least so many, or exactly."""
+
+    least: int = 0
+    exact: int | None = None
+
+    def both(self, other: Rank) -> Rank:
+        """What two proofs say together; of two exact numbers the first."""
+        exact = self.exact if self.exact is not None else other.exact
+        return Rank(max(self.least, other.least), exact)
+
+
+Proofs = dict[tuple[str, str], Rank]  # by method and path of the argument
+
+
+@dataclass
+class Ranks:
+    """What one study knows and proves about the ranks of its arguments."""
+
+    known: Mapping[tuple[str, str], Rank] = field(default_factory=dict)
+    proved: Proofs = field(default_factory=dict)
+    method: str = "__call__"
+    wanted: bool = False  # an answer was not given because a rank was not known
+    certain: bool = True  # what runs now runs in every call of the method
+
+    @property
+    def gained(self) -> bool:
+        """Whether another study would know more."""
+        return self.wanted and any(
+            rank.both(self.known.get(key, Rank())) != self.known.get(key)
+            for key, rank in self.proved.items()
+        )
+
+    def together(self) -> Proofs:
+        """What was known, and what was proved."""
+        keys = {**self.known, **self.proved}
+        none = Rank()
+        return {k: self.known.get(k, none).both(self.proved.get(k, none)) for k in keys}
+
+    @contextmanager
+    def uncertain(self) -> Iterator[None]:
+        """Run what may be left out, or may fail and be caught."""
+        before, self.certain = self.certain, False
+        try:
+            yield
+        finally:
+            self.certain = before
+
+    def prove(self, array: Array, *, least: int = 0, exact: int | None = None) -> None:
+        """Note that ``array`` has so many axes."""
+        if array.rank is not None or array.origin is None or not self.certain:
+            return
+        path, more = array.origin
+        found = Rank(least - more, None if exact is None else exact - more)
+        key = (self.method, path)
+        self.proved[key] = self.proved.get(key, Rank()).both(found)
+
+    def settled(self, array: Array) -> Array:
+        """The array with what is known of its rank."""
+        if array.rank is not None or array.origin is None:
+            return array
+        path, more = array.origin
+        rank = self.known.get((self.method, path))
+        if rank is None:
+            return array
+        if rank.exact is not None and rank.exact + more >= 0:
+            return ranked(array, rank.exact + more)
+        return replace(array, least=max(array.least, rank.least + more))
+
+    def behind(self, array: Array, axis: int, more: int = 0) -> Array:
+        """The array after something happened at ``axis`` of it, of unknown rank."""
+        self.wanted |= array.depth <= axis + 1
+        return array.behind(axis, more)
+
+
+def ranked(array: Array, rank: int) -> Array:
+    """The array, known to have ``rank`` axes."""
+    return replace(array, rank=rank, tail=array.tail[max(len(array.tail) - rank, 0) :])
