@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import nnx
+from flax import linen, nnx
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.sharding import (
@@ -61,6 +61,21 @@ def test_every_axis_is_served(kinds: Any, names: Any, expected: Any, run: Any) -
         y = run(lambda x: constrain(x * 2, names, RULES))(away(devices))
     np.testing.assert_array_equal(y, 2 * X)
     assert y.sharding.is_equivalent_to(NamedSharding(devices, expected), 2)
+
+
+@pytest.mark.parametrize("kinds", MIXED)
+def test_a_constraint_on_a_mesh_of_both_kinds_of_axes(kinds: Any) -> None:
+    """Linen's (which is also what NNX code calls) and jax's own take Auto axes only."""
+    names, spec = ("batch", "embed"), P("data", "tensor")
+    with jax.set_mesh(mixed(kinds)), nnx.logical_axis_rules(RULES):
+        for refused in (
+            lambda x: linen.with_logical_constraint(x, names),
+            lambda x: jax.lax.with_sharding_constraint(x, spec),
+        ):
+            with pytest.raises(ValueError, match="can only refer to Auto axes"):
+                jax.jit(refused)(X)
+        y = jax.jit(lambda x: constrain(x, names))(X)
+    assert y.sharding.is_equivalent_to(NamedSharding(mixed(kinds), spec), 2)
 
 
 @pytest.mark.parametrize("kinds", MIXED)
