@@ -149,6 +149,7 @@ from .reparametrize import SpectralNorm, WeightNorm
 from .scan import broadcast, scan
 from .scan_method import scan_method
 from .seeding import build
+from .sized import sized
 from .stochastic import Dropout
 from .variables import make_rng, merge_param, param, stream, variable, variable_type
 from .vmap import vmap
@@ -227,6 +228,7 @@ __all__ = [
     "scan",
     "scan_method",
     "set_submodules",
+    "sized",
     "sow",
     "stream",
     "variable",

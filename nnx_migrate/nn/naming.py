@@ -90,12 +90,16 @@ def built_for(module: nnx.Module, **facts: bool) -> None:
             )
 
 
-def out_features(layer: Any, in_features: int) -> int:
+def out_features(layer: Any, in_features: int | None) -> int:
     """Size of the last axis that ``layer`` makes of an input whose last axis is ``in_features``.
+
+    ``in_features`` may be None where no class that may stand in the layer's place needs it.
 
     Raises:
       TypeError: the layer is not built in and has no integer ``out_features`` attribute.
     """
+    if in_features is None:
+        return _own_width(layer)
     if isinstance(layer, _KEEPS_FEATURES):
         return in_features
     if isinstance(layer, (nnx.Embed, linear.ConvLocal)):
@@ -114,6 +118,10 @@ def out_features(layer: Any, in_features: int) -> int:
         return in_features
     if isinstance(layer, reparametrize.Reparametrized) and layer.layer_instance is not None:
         return out_features(layer.layer_instance, in_features)
+    return _own_width(layer)
+
+
+def _own_width(layer: Any) -> int:
     size = getattr(layer, "out_features", None)
     if isinstance(size, tuple):
         size = size[-1]

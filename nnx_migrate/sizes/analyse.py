@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -152,7 +152,7 @@ class Analysis:
 
     @cached_property
     def _exported(self) -> frozenset[str]:
-        """Classes that some class-valued field may hold, or that a factory function builds."""
+        """Classes that a field or local may hold, or that a factory function builds."""
         fields = (
             symbol
             for cls in self.project.linen.values()
@@ -160,7 +160,23 @@ class Analysis:
             for symbol in self.candidates.factories(cls, one.name)
         )
         functions = (symbol for one in self.factories.values() for _, symbol in one.calls)
-        return frozenset((*fields, *functions))
+        local = (symbol for cls in self.project.linen.values() for symbol in self._held(cls))
+        return frozenset((*fields, *functions, *local))
+
+    def _held(self, cls: ClassInfo) -> Iterator[str]:
+        """Classes that a local name of a method holds: ``block = A if self.deep else B``."""
+        for method in cls.methods.values():
+            scope = cls.scope.enter(method)
+            for node in ast.walk(method):
+                if isinstance(node, ast.Assign):
+                    value = node.value
+                    either = (
+                        (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
+                    )
+                    for one in either:
+                        symbol = self.project.resolve(one, scope) if dotted(one) else None
+                        if symbol in self.project.linen:
+                            yield symbol
 
     def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))

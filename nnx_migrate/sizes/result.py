@@ -50,6 +50,13 @@ class Site:
     # under which Linen counts what it builds without a name.
     given: Mapping[str, ast.expr] = field(default_factory=dict)
     numbers: frozenset[str] = frozenset()
+    # Whether the callable is one of several that do not all take every one of ``sizes``.
+    takes_some: bool = False
+
+    @property
+    def in_width(self) -> str:
+        """The last axis of what the submodule is given; "None" where nothing needs it."""
+        return self.sizes.get("in_features", "None")
 
 
 class SizeSource(StrEnum):

@@ -91,7 +91,7 @@ def test_a_class_built_in_a_function_outside_is_a_problem() -> None:
     assert problems(sizes_of(text)) == ["a function outside the class builds Block for it"]
 
 
-def test_a_class_that_needs_other_sizes_than_layers_cannot_be_one_of_several() -> None:
+def test_one_of_several_classes_is_offered_what_any_of_them_takes() -> None:
     source = """
 class Cross(nn.Module):
     @nn.compact
@@ -111,6 +111,8 @@ class Model(nn.Module):
         cls = Other if self.other else Cross
         return cls()(x, y)
 """
-    assert [text for _, text in sizes_of(source).problems] == [
-        "one of the classes built here needs x_features, which layers do not"
-    ]
+    result = sizes_of(source)
+    (site,) = result.sites.values()
+    sizes = {"in_features": "x_features", "x_features": "x_features", "y_features": "y_features"}
+    assert (site.sizes, site.takes_some) == (sizes, True)
+    assert problems(result) == []

@@ -109,7 +109,9 @@ class Builder:
         if site.kind is SiteKind.FUNCTION:
             return building_call(site, self.context, renderer, self.receiver, self.rngs)
         if site.kind is SiteKind.FACTORY:
-            found = convert_factory(call, renderer.render, site.sizes, self.rngs)
+            found = convert_factory(
+                call, renderer.render, site.sizes, self.rngs, takes_some=site.takes_some
+            )
             return self.remarks.take(found, site.call)
         return self._project_class(site, call, renderer)
 

@@ -150,7 +150,7 @@ class Emitter:
         lines.append(indent + assignment(name, value, self.receiver, render))
         if site is not None and site.out_variable is not None:
             built = temporary or reference(name, self.receiver, render)
-            width = f"nnm.out_features({built}, {site.sizes['in_features']})"
+            width = f"nnm.out_features({built}, {site.in_width})"
             lines.append(f"{indent}{site.out_variable} = {width}")
         return [wrapped(line, indent, self.layout) for line in lines]
 

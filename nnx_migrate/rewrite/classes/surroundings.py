@@ -109,7 +109,7 @@ class Surroundings:
         def text(renderer: Renderer) -> str:
             inner = _rendered(previous, statement, renderer)
             built = renderer.render(target)
-            width = f"nnm.out_features({built}, {site.sizes['in_features']})"
+            width = f"nnm.out_features({built}, {site.in_width})"
             return f"{inner}{self.layout.newline}{indent}{site.out_variable} = {width}"
 
         edits[id(statement)] = text

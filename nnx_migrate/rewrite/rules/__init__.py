@@ -117,13 +117,23 @@ def convert_call(call: LayerCall) -> Code | Refusal:
 
 
 def convert_factory(
-    call: ast.Call, render: Callable[[ast.AST], str], sizes: Mapping[str, str], rngs: str = "rngs"
+    call: ast.Call,
+    render: Callable[[ast.AST], str],
+    sizes: Mapping[str, str],
+    rngs: str = "rngs",
+    *,
+    takes_some: bool = False,
 ) -> Code:
     """A site that builds through a partial, a class-valued field or a local alias.
 
-    The callee takes Linen's signature: arguments stay, sizes and ``rngs`` are added.
+    The callee takes Linen's signature: arguments stay, sizes and ``rngs`` are added. Where it may
+    be one of several that take different sizes, it gets those of ``sizes`` that it takes.
     """
     extra = [f"{name}={text}" for name, text in sizes.items()]
+    if takes_some:
+        function = f"nnm.sized({', '.join([render(call.func), *extra])})"
+        code = same_call(function, call, render, [f"rngs={rngs}"])
+        return Code(code, imports=frozenset({"nnm"}))
     return Code(same_call(render(call.func), call, render, [*extra, f"rngs={rngs}"]))
 
 

@@ -34,6 +34,7 @@ def finish(study: Study) -> ClassSizes:
     whole = {path: ex.input_shape(path).text for path in study.shapes}
     study.required.update(whole.values())
     needed = needed_inputs(study, sites, carried) | set(whole.values())
+    needed |= {n for n in (last.names if last else ()) if _path(n) in study.shapes}
     arguments = name_arguments(study, needed, entered_at(study, sites, carried))
     rename = renamer(study, arguments)
     statics = {k: v for k, v in study.interpreter.statics.items() if v is not None}
@@ -76,6 +77,11 @@ def _first_output(value: Value) -> Value:
         firsts = [_first_output(one) for one in value.options]
         return firsts[0] if all(one == firsts[0] for one in firsts) else value
     return value
+
+
+def _path(name: str) -> str | None:
+    """The call parameter whose size a name is."""
+    return ex.input_of(name)[0] if ex.is_input(name) else None
 
 
 def _exportable(last: Expr, needed: set[str]) -> bool:

@@ -12,6 +12,13 @@ from nnx_migrate.sizes.interpreter import out_variable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
 from nnx_migrate.sizes.study.held import holds_state
 from nnx_migrate.sizes.study.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
+from nnx_migrate.sizes.study.options import (
+    IN_FEATURES,
+    field_among,
+    needs_width,
+    own_uses,
+    takes_different_sizes,
+)
 from nnx_migrate.sizes.study.places import path_in_loop, place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
@@ -40,35 +47,21 @@ def site_of(study: Study, module: Submodule | Instance) -> Site:
         )
     kind = _kind(study, module)
     options = module.options
-    sizeless = bool(options) and not any(_takes_size(study, one) for one in options)
-    sizes = {} if not uses or sizeless else _layer_sizes(study, module, uses)
+    sizes = _option_sizes(study, module, uses) if options else _layer_sizes(study, module, uses)
     if not uses and kind is not SiteKind.FACTORY:
         sizes = _unseen(study, module)
-    for unlike in filter(None, (_unlike_a_layer(study, one) for one in options)):
-        text = f"one of the classes built here needs {unlike}, which layers do not"
-        study.problems.append((module.call, text))
     variable = out_variable(module.call) if options else None
     name = class_name(module) or None
-    return Site(module.call, kind, module.symbol or None, sizes, variable, reached(uses), name)
-
-
-def _unlike_a_layer(study: Study, option: Submodule | Instance) -> str | None:
-    """A size argument of a class that only run time chooses, beside the one every layer takes."""
-    if not isinstance(option, Instance):
-        return None
-    child = study.sizes_of(option.info.name)
-    names = [one.name for one in child.new_arguments if not one.optional]
-    return next((name for name in names if name != "in_features"), None)
-
-
-def _takes_size(study: Study, option: Submodule | Instance) -> bool:
-    """Whether a class that a local name may hold has a size argument; factories accept one."""
-    if isinstance(option, Instance):
-        return bool(study.sizes_of(option.info.name).new_arguments)
-    return option.symbol not in _SIZELESS
-
-
-_SIZELESS = frozenset({"flax.linen.Embed", "flax.linen.Dropout"})
+    return Site(
+        module.call,
+        kind,
+        module.symbol or None,
+        sizes,
+        variable,
+        reached(uses),
+        name,
+        takes_some=takes_different_sizes(study, options) and bool(sizes),
+    )
 
 
 def _kind(study: Study, module: Submodule | Instance) -> SiteKind:
@@ -88,6 +81,29 @@ def _direct_symbol(study: Study, module: Submodule | Instance) -> str | None:
                 scope = owner.scope.enter(method)
                 return study.interpreter.project.resolve(module.call.func, scope)
     return None
+
+
+def _option_sizes(study: Study, module: Submodule, uses: list[Use]) -> dict[str, str]:
+    """Sizes of a submodule whose class is one of several: all that some class takes."""
+    options = module.options
+    width = uses and needs_width(study, options)
+    sizes = _layer_sizes(study, module, uses) if width else {}
+    problem = None
+    for option in options:
+        if isinstance(option, Instance):
+            own = own_uses(option)
+            own = [use for use in own if use.primary] or own
+            known = dict(study.opaque)
+            found = _instance_sizes(study, option, own, without=IN_FEATURES)
+            same = all(sizes.get(name, text) == text for name, text in found.items())
+            alike = all(one == known.get(name, one) for name, one in study.opaque.items())
+            problem = problem if same and alike else "sizes of one name that differ"
+            sizes |= found
+    field = field_among(study, options, sizes)
+    problem = problem or (f"the size {field}, which is a field of another" if field else None)
+    if problem is not None:
+        study.problems.append((module.call, f"the classes that may be built here need {problem}"))
+    return sizes
 
 
 def _layer_sizes(study: Study, module: Submodule, uses: list[Use]) -> dict[str, str]:
@@ -141,11 +157,15 @@ _NEED_INPUT = frozenset(
 )
 
 
-def _instance_sizes(study: Study, module: Instance, uses: list[Use]) -> dict[str, str]:
+def _instance_sizes(
+    study: Study, module: Instance, uses: list[Use], without: str = ""
+) -> dict[str, str]:
     child = study.sizes_of(module.info.name)
     sizes: dict[str, str] = {}
     unsure = bool(uses) and not any(use.certain for use in uses)
     for argument in child.new_arguments:
+        if argument.name == without:
+            continue
         if argument.fact is not None:
             sizes[argument.name] = _fact_text(study, module, argument, uses)
             continue

@@ -1,0 +1,54 @@
+"""Sizes of a submodule whose class is one of several: a class-valued field, a local choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nnx_migrate.sizes.layers import FIELDS
+from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.values import Instance, Submodule, Use
+
+IN_FEATURES = "in_features"
+_SIZELESS = frozenset({"flax.linen.Embed", "flax.linen.Dropout"})
+Option = Submodule | Instance
+
+
+def taken_by(study: Study, option: Option) -> frozenset[str]:
+    """The size arguments that a class takes; the factory of every layer takes ``in_features``."""
+    if isinstance(option, Submodule):
+        return frozenset({IN_FEATURES})
+    return frozenset(one.name for one in study.sizes_of(option.info.name).new_arguments)
+
+
+def takes_different_sizes(study: Study, options: Iterable[Option]) -> bool:
+    """Whether some class lacks a size argument that another one has."""
+    return len({taken_by(study, one) for one in options}) > 1
+
+
+def needs_width(study: Study, options: Iterable[Option]) -> bool:
+    """Whether some class makes use of the width of its first input."""
+    return any(
+        IN_FEATURES in taken_by(study, one)
+        and not (isinstance(one, Submodule) and one.symbol in _SIZELESS)
+        for one in options
+    )
+
+
+def own_uses(option: Instance) -> list[Use]:
+    """The calls of one of the classes."""
+    if option.owner is None or option.call is None:
+        return []
+    return [use for use in option.owner.records.get(id(option.call), []) if use.module is option]
+
+
+def field_among(study: Study, options: Iterable[Option], sizes: dict[str, str]) -> str | None:
+    """A size argument of one class that is an ordinary field of another, which would take it."""
+    for option in options:
+        fields = (
+            {one.name for one in option.info.fields}
+            if isinstance(option, Instance)
+            else set(FIELDS.get(option.symbol.removeprefix("flax.linen."), ()))
+        )
+        for name in sorted(fields & (sizes.keys() - taken_by(study, option))):
+            return name
+    return None
