@@ -1,21 +1,22 @@
-"""Initial values from Linen's keys: the same seed gives a migrated module the same parameters.
+"""Initial values from Linen's keys: the same seed gives a migrated module the same variables.
 
-Linen derives the key of a parameter from its scope path (flax 0.12.8, core/scope.py); NNX draws keys
-in order of construction. :func:`build` traces the constructor once to see which draw feeds which
-parameter, then constructs with Linen's key in place of each draw.
+Linen derives the key of a parameter from its scope path (flax 0.12.8, core/scope.py), and so the key
+of ``make_rng`` that another variable starts from; NNX draws keys in order of construction.
+:func:`build` traces the constructor once to see which draw feeds which variable, then constructs with
+Linen's key in place of each draw.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
 from flax import nnx
 from flax.core.scope import LazyRng
 
+from .draw_owners import PARAMS, Made, linen_places
 from .stacking import stackings
 from .variables import variable_type
 
@@ -29,7 +30,7 @@ def build(make: Callable[..., M], *args: Any, rngs: Any, **options: Any) -> M:
       make: a migrated class, or a partial of one.
       rngs: a key, or a dict of keys by stream, as Linen's ``init`` takes it.
 
-    Parameters whose draw is not theirs alone (modules stacked by ``nnx.vmap``) get values of the
+    Variables whose draw is not theirs alone (modules stacked by ``nnx.vmap``) get values of the
     same distribution from other keys; those stacked by ``nnm.scan`` and ``nnm.vmap`` get Linen's,
     unless Linen's loop is traced more often than usual (a carry that changes its weak type). Bits are
     Linen's when both sides run jitted, or both do not.
@@ -40,36 +41,42 @@ def build(make: Callable[..., M], *args: Any, rngs: Any, **options: Any) -> M:
     given = dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
     if given.get("params") is None:
         raise ValueError(f"expected a key for the stream 'params' in rngs, found {sorted(given)}")
-    root = _typed(given.pop("params"))
+    roots = {PARAMS: _typed(given.pop("params")), **{n: _typed(k) for n, k in given.items()}}
 
     def construct(draws: _Draws) -> M:
-        streams = nnx.Rngs(0, **given)
-        setattr(streams, "default", _Source(root, draws))  # noqa: B010 - a stream of any name
+        streams = nnx.Rngs(0)
+        for name in roots:
+            setattr(streams, name, _Source(name, draws))
         return make(*args, **options, rngs=streams)
 
-    levels = _levels(construct, root)
-    return construct(_Draws(_linen_keys(construct, levels, root), root))
+    asked = _asked(construct, roots)
+    return construct(_Draws(_linen_keys(construct, asked, roots), roots))
 
 
 Level = tuple[int, bool]  # of a stack around a draw: its length, and whether each layer has its key
+Asked = tuple[str, tuple[Level, ...]]  # of a draw: its stream, and the stacks around it
 
 
 class _Draws:
     """Hands out keys in order; static, so that it is shared by everything that draws."""
 
     def __init__(
-        self, keys: Sequence[jax.Array], root: jax.Array, *, only_structure: bool = False
+        self,
+        keys: Sequence[jax.Array],
+        roots: Mapping[str, jax.Array],
+        *,
+        only_structure: bool = False,
     ) -> None:
-        self.keys, self.root, self.only_structure = keys, root, only_structure
+        self.keys, self.roots, self.only_structure = keys, roots, only_structure
         self.count = 0
-        self.levels: list[tuple[Level, ...]] = []
+        self.asked: list[Asked] = []
 
-    def __call__(self, levels: tuple[Level, ...], place: tuple[Any, ...]) -> jax.Array:
+    def __call__(self, stream: str, levels: tuple[Level, ...], place: tuple[Any, ...]) -> jax.Array:
         """The next key: of the layer at ``place`` when it is drawn for a stack."""
         index, self.count = self.count, self.count + 1
-        self.levels[index:] = [levels]
+        self.asked[index:] = [(stream, levels)]
         if index >= len(self.keys):
-            return jax.random.fold_in(self.root, index)
+            return jax.random.fold_in(self.roots[stream], index)
         key = self.keys[index]
         if not self.only_structure:
             for (_, is_split), layer in zip(levels, place, strict=True):
@@ -82,22 +89,23 @@ class _Source(nnx.RngStream):
 
     def __init__(
         self,
-        key: jax.Array,
+        name: str,
         source: _Draws,
         levels: tuple[Level, ...] = (),
         place: tuple[Any, ...] = (),
     ) -> None:
-        super().__init__(key, tag="default")
+        super().__init__(source.roots[name], tag=name)
+        self.name = name
         self.source = source
         self.levels = levels
         self.place = _Place(place)
 
     def __call__(self) -> jax.Array:
         # Split for a stack or inside a transform, the stream has another key: its own keys count.
-        is_own = self.key.get_value() is self.source.root
+        is_own = self.key.get_value() is self.source.roots[self.name]
         if not is_own:
             return super().__call__()
-        return self.source(self.levels, self.place.indices)
+        return self.source(self.name, self.levels, self.place.indices)
 
     def split(self, k: int | tuple[int, ...]) -> nnx.RngStream:
         return nnx.RngStream(jax.random.split(self(), k), tag=self.tag)
@@ -125,7 +133,7 @@ class _Source(nnx.RngStream):
     def for_layer(self, index: Any, length: int, is_split: bool) -> _Source:
         """The stream for one layer of a stack."""
         levels = (*self.levels, (length, is_split))
-        return _Source(self.source.root, self.source, levels, (*self.place.indices, index))
+        return _Source(self.name, self.source, levels, (*self.place.indices, index))
 
 
 class _Place:
@@ -146,14 +154,14 @@ def _typed(key: Any) -> Any:
 Construct = Callable[[_Draws], Any]
 
 
-def _levels(construct: Construct, root: jax.Array) -> list[tuple[Level, ...]]:
-    """For every draw, the stacks around it."""
-    found: list[tuple[Level, ...]] = []
+def _asked(construct: Construct, roots: Mapping[str, jax.Array]) -> list[Asked]:
+    """For every draw, its stream and the stacks around it."""
+    found: list[Asked] = []
 
     def run() -> Any:
-        draws = _Draws((), root, only_structure=True)
+        draws = _Draws((), roots, only_structure=True)
         module = construct(draws)
-        found[:] = draws.levels[: draws.count]
+        found[:] = draws.asked[: draws.count]
         return nnx.to_pure_dict(nnx.state(module, nnx.Param))
 
     jax.eval_shape(run)
@@ -161,30 +169,33 @@ def _levels(construct: Construct, root: jax.Array) -> list[tuple[Level, ...]]:
 
 
 def _linen_keys(
-    construct: Construct, levels: Sequence[tuple[Level, ...]], root: jax.Array
+    construct: Construct, asked: Sequence[Asked], roots: Mapping[str, jax.Array]
 ) -> list[jax.Array]:
-    """For each draw, the key Linen gives the one parameter it feeds; else a spare key."""
-    places: list[tuple[Any, ...]] = []
+    """For each draw, the key Linen gives the one variable it feeds; else a spare key."""
+    variables: list[tuple[tuple[Any, ...], int, nnx.Variable[Any]]] = []
 
     def run(*keys: jax.Array) -> list[Any]:
-        places.clear()
-        module = construct(_Draws(keys, root, only_structure=True))
-        values = []
-        for place, value in _parameters(module):
-            places.append(place)
-            values.append(value)
-        return values
+        variables[:] = _variables(construct(_Draws(keys, roots, only_structure=True)))
+        return [jax.tree.leaves(one.get_value()) for _, _, one in variables]
 
-    spare = [jax.random.fold_in(root, index) for index in range(len(levels))]
-    jaxpr = jax.make_jaxpr(run)(*spare).jaxpr
-    fed = _dependencies(jaxpr)
-    users = Counter(draw for draws in fed for draw in draws)
-    keys = [_of_layers(one, stack) for one, stack in zip(spare, levels, strict=True)]
-    for place, draws in zip(places, fed, strict=True):
-        if len(draws) == 1 and users[min(draws)] == 1:
-            draw = min(draws)
-            keys[draw] = _folded(_of_layers(root, levels[draw]), place)
+    spare = [jax.random.fold_in(roots[name], index) for index, (name, _) in enumerate(asked)]
+    jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(*spare)
+    fed = iter(_dependencies(jaxpr.jaxpr))
+    made = [
+        Made(path, times, type(one) is variable_type("params"), _only(next(fed) for _ in leaves))
+        for (path, times, one), leaves in zip(variables, shapes, strict=True)
+    ]
+    keys = [_of_layers(one, stack) for one, (_, stack) in zip(spare, asked, strict=True)]
+    for draw, place in linen_places(made, [name for name, _ in asked]):
+        stream, stack = asked[draw]
+        keys[draw] = _folded(_of_layers(roots[stream], stack), place)
     return keys
+
+
+def _only(draws: Iterable[frozenset[int]]) -> frozenset[int]:
+    """The draws of a variable that is one array; those of several arrays have no key in Linen."""
+    found = list(draws)
+    return found[0] if len(found) == 1 else frozenset()
 
 
 def _of_layers(key: jax.Array, levels: Sequence[Level]) -> jax.Array:
@@ -202,22 +213,16 @@ def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
     return LazyRng.create(keys, *place).as_jax_rng()
 
 
-def _parameters(module: nnx.Module) -> list[tuple[tuple[Any, ...], Any]]:
-    """(scope path and Linen's count, value) of every parameter that is one array.
-
-    Linen counts the parameters of one scope from 1 in the order they are made, and goes on counting
-    when it runs the body of a scan again.
-    """
-    found: list[tuple[tuple[Any, ...], Any]] = []
+def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], int, nnx.Variable[Any]]]:
+    """The variables that modules hold: with the module's path, and how often Linen makes them."""
     owners = [(path, one) for path, one in nnx.iter_graph(module) if isinstance(one, nnx.Module)]
     runs = {path: _runs(one) for path, one in owners}
-    for path, owner in owners:
-        params = [one for one in vars(owner).values() if type(one) is variable_type("params")]
-        times = math.prod(runs.get(path[:end], 1) for end in range(len(path) + 1))
-        for number, one in enumerate(params, 1 + (times - 1) * len(params)):
-            if isinstance(one.get_value(), jax.Array):
-                found.append(((*map(str, path), number), one.get_value()))
-    return found
+    return [
+        (path, math.prod(runs.get(path[:end], 1) for end in range(len(path) + 1)), one)
+        for path, owner in owners
+        for one in vars(owner).values()
+        if isinstance(one, nnx.Variable)
+    ]
 
 
 def _runs(module: nnx.Module) -> int:

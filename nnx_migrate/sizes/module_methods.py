@@ -56,9 +56,6 @@ def call_instance_method(
     if name == "variable":
         given = {key: one for key, one in kwargs.items() if key != "col"}
         args = args if "col" in kwargs else args[1:]
-        if any(isinstance(one, Unknown) and one.why == "self.make_rng" for one in args):
-            reason = "a variable starts from a key of self.make_rng, which Linen folds at the call"
-            interpreter.problems.append((node, reason))
         return Record({"value": _param(interpreter, args, given, node, frame)})
     if name in ("sow", "put_variable"):
         return NONE

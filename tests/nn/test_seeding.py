@@ -139,3 +139,61 @@ def test_streams_of_the_module_are_plain_and_distinct() -> None:
 def test_a_missing_params_key_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"stream 'params'.*found \['dropout'\]"):
         nnm.build(Cells, rngs={"dropout": jax.random.key(0)})
+
+
+class LinenPower(linen.Module):
+    """A variable that starts from a key of its own stream, between two parameters."""
+
+    @linen.compact
+    def __call__(self, x: Any) -> Any:
+        kernel = self.param("kernel", linen.initializers.normal(), (3, 2))
+        first = self.variable(
+            "power", "first", linen.initializers.normal(), self.make_rng("power"), (2,)
+        )
+        second = self.variable(
+            "power", "second", linen.initializers.uniform(), self.make_rng("power"), (2,)
+        )
+        bias = self.param("bias", linen.initializers.uniform(), (2,))
+        return x @ kernel + bias + first.value * second.value
+
+
+class LinenPowers(linen.Module):
+    @linen.compact
+    def __call__(self, x: Any) -> Any:
+        return LinenPower(name="one")(x) + LinenPower(name="two")(x)
+
+
+class Power(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.kernel = nnx.Param(nnx.initializers.normal()(rngs.params(), (3, 2)))
+        first = nnx.initializers.normal()(nnm.make_rng(rngs, "power"), (2,))
+        self.first = nnm.variable("power", first)
+        second = nnx.initializers.uniform()(nnm.make_rng(rngs, "power"), (2,))
+        self.second = nnm.variable("power", second)
+        self.bias = nnx.Param(nnx.initializers.uniform()(rngs.params(), (2,)))
+
+
+class Powers(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.one = Power(rngs=rngs)
+        self.two = Power(rngs=rngs)
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["its own stream", "the stream of parameters"])
+def test_variables_that_start_from_a_key_are_linens(own: bool) -> None:
+    rngs = {"params": jax.random.key(5)} | ({"power": jax.random.key(6)} if own else {})
+    expected = LinenPowers().init(rngs, jnp.ones(3))
+    found = nnx.to_pure_dict(nnx.state(nnm.build(Powers, rngs=rngs)))
+    for name in ("one", "two"):
+        for collection, keys in (("params", ("kernel", "bias")), ("power", ("first", "second"))):
+            for key in keys:
+                np.testing.assert_array_equal(found[name][key], expected[collection][name][key])
+
+
+def test_a_stream_that_only_layers_own_follows_its_seed() -> None:
+    def masks(seed: int) -> Any:
+        rngs = {"params": jax.random.key(1), "dropout": jax.random.key(seed)}
+        return nnm.build(nnm.Dropout, 0.5, deterministic=False, rngs=rngs)(jnp.ones(64))
+
+    np.testing.assert_array_equal(masks(2), masks(2))
+    assert (masks(2) != masks(3)).any()

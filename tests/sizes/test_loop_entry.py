@@ -80,17 +80,3 @@ class Model(nn.Module):
         return x
 """
     assert sizes_of(source).problems == ()
-
-
-def test_a_variable_that_starts_from_a_stream_of_its_own_is_refused() -> None:
-    source = """
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        key = self.make_rng("noise")
-        u = self.variable("noise", "u", nn.initializers.normal(), key, (1, 3))
-        return x + u.value
-"""
-    assert [text for _, text in sizes_of(source).problems] == [
-        "a variable starts from a key of self.make_rng, which Linen folds at the call"
-    ]

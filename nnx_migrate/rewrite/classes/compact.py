@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.model import SizeArgument
@@ -20,6 +20,11 @@ from nnx_migrate.rewrite.classes.naming import Count, Name, names_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.slicing import Slicer
+from nnx_migrate.rewrite.classes.starting import (
+    initial_updates,
+    needs_only_arrays,
+    spent_keys,
+)
 from nnx_migrate.rewrite.classes.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.text import GONE
 from nnx_migrate.rewrite.classes.told import Told, check_in_call, note_of, renumbering
@@ -43,6 +48,8 @@ class CompactPart:
       header: lines at the start of the method (the name counter).
       attributes: what is built under a fixed attribute name.
       lazy: variables that only the call can create, by id of their call.
+      updates: assignments to variables' values that ``__init__`` does, too, by id.
+      spent: draws of keys that only ``__init__`` needs, by id of the call.
     """
 
     lines: tuple[str, ...]
@@ -51,6 +58,8 @@ class CompactPart:
     attributes: Mapping[str, ast.Call]
     lazy: Mapping[int, Item]
     reads: frozenset[str] = frozenset()  # global names that the lines read
+    updates: frozenset[int] = frozenset()
+    spent: frozenset[int] = frozenset()
 
 
 @dataclass
@@ -62,6 +71,8 @@ class CompactConverter:
       numbered: by class, what the base class has numbered where this method starts to build.
       given: parameters of the method that ``__init__`` knows as well.
       common: edits valid in ``__init__`` and in the call (Linen names, parameter reads).
+      held: edits of the values of variables, valid in both.
+      streams: draws of keys, by id of the call.
     """
 
     project: Project
@@ -77,6 +88,8 @@ class CompactConverter:
     parameters: frozenset[str] = frozenset()
     numbered: Mapping[str, Count] = field(default_factory=dict)
     given: frozenset[str] = frozenset()
+    held: Edits = field(default_factory=dict)
+    streams: Collection[int] = ()
     replaced: dict[int, frozenset[str]] = field(default_factory=dict)
 
     def convert(self) -> CompactPart:
@@ -157,12 +170,17 @@ class CompactConverter:
             askable=frozenset(_parameters(self.method) if self.method.name == "__call__" else ()),
         )
         kept = slicer.run(steps)
+        updates = frozenset[int]()
+        if not arrays:
+            slicer, kept, updates = self._updated(slicer, kept, steps, items, taint)
         lines, reads = self._lines(
             kept, items, names, moves, slicer.values, slicer.hoisted, receiver, shapes
         )
         lines = (*self._entered(slicer.entered), *lines)
         edits = self._call_edits(items, names, moves, receiver)
         edits |= self._inline_edits(moves)
+        spent = spent_keys(self.method, {k: items[k] for k in inside}, self.streams)
+        edits |= {id(one): GONE for one in spent.values() if one is not None}
         counted = needs_counter(steps, names) and not self._is_function
         header = (f"{COUNTER} = nnm.LinenNames()",) if counted else ()
         facts = self._facts(told)
@@ -183,7 +201,7 @@ class CompactConverter:
             for key, name in names.items()
             if key in inside and name.literal
         }
-        part = CompactPart(lines, edits, header, attributes, lazy, reads)
+        part = CompactPart(lines, edits, header, attributes, lazy, reads, updates, frozenset(spent))
         return part, frozenset(slicer.entered)
 
     def _whole(self, items: Mapping[int, Item], moves: Moves) -> frozenset[int]:
@@ -205,6 +223,25 @@ class CompactConverter:
         """The facts of the initial call that conditions of the method are told."""
         read = frozenset().union(*told.values())
         return [one for one in self.sizes.new_arguments if one.fact and one.name in read]
+
+    def _updated(
+        self,
+        slicer: Slicer,
+        kept: tuple[Step, ...],
+        steps: tuple[Step, ...],
+        items: Mapping[int, Item],
+        taint: Taint,
+    ) -> tuple[Slicer, tuple[Step, ...], frozenset[int]]:
+        """The slice with the updates that Linen's initial call does, and which these are."""
+        updates = initial_updates(steps, items, taint, self.replaced)
+        longer = replace(slicer, values=set(), hoisted=set(), entered=set(), updates=updates)
+        try:
+            more = longer.run(steps) if updates else ()
+        except Refused:
+            more = ()
+        if not more or not needs_only_arrays(more, kept, longer.values, items):
+            return slicer, kept, frozenset()
+        return longer, more, updates
 
     def _entered(self, names: set[str]) -> list[str]:
         """Statements that give parameters of the call a shape in ``__init__``."""
@@ -264,7 +301,7 @@ class CompactConverter:
         shapes: Shapes,
     ) -> tuple[tuple[str, ...], frozenset[str]]:
         base = Renderer(self.project, self.cls.module, self.common)
-        edits: Edits = {**shapes.edits(), **self._static_texts()}
+        edits: Edits = {**self.held, **shapes.edits(), **self._static_texts()}
         if shapes.abstract:
             self.remarks.imports.add("nnm")
         edits |= self._inline_edits(moves)

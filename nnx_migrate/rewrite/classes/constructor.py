@@ -45,7 +45,7 @@ class Constructor:
         lines = [f"{layout.body}{one}" for one in self._assignments()]
         if calls_post_init(self.cls, self.inherited):
             lines.append(f"{layout.body}self.__post_init__()")
-        for name in reads.streams:
+        for name in reads.owned:
             attribute = stream_attribute(name, own_names)
             lines.append(f"{layout.body}self.{attribute} = nnm.stream(rngs, {name!r})")
         if self.setup is not None and self.setup.text.strip(f" \t\r\n{GONE}"):

@@ -106,6 +106,11 @@ class _Conversion:
         parameters = parameters_of(self.project, self.cls, base, self.remarks)
         setup = self._setup(common, reads)
         compact = self._compact(common, reads, parameters)
+        if compact is not None:
+            reads = reads.without(compact.spent)
+            self.remarks.review = [
+                one for one in self.remarks.review if id(one[0]) not in compact.updates
+            ]
         constructor = Constructor(
             self.cls,
             self.sizes,
@@ -252,6 +257,8 @@ class _Conversion:
             frozenset(one.name for one in parameters if one.value == one.name)
             - self.cls.reassigned,
             counts_before(self.project, self.cls, self.sizes, self.items),
+            reads.held,
+            reads.streams.keys(),
         )
         return converter.convert()
 
@@ -323,7 +330,7 @@ class _Conversion:
                 fields=arguments,
                 size_arguments=new_arguments,
                 attributes=self._shared(constructor.setup, constructor.compact),
-                rng_streams=tuple(reads.streams),
+                rng_streams=reads.owned,
             ),
             new_arguments=new_arguments,
             confidence=Confidence.REVIEW if review or self.stale else Confidence.EXACT,

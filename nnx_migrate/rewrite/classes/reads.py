@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.held import makes_array, reading, replacing
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.render import Renderer, Replacement
 
 RULE = "module-api"
 
@@ -46,13 +46,25 @@ class Reads:
     Attributes:
       call: edits for the methods.
       static: what some of them are in ``__init__``, by id.
-      streams: names of random streams that calls draw from.
+      held: those of the values of variables, which ``__init__`` reads likewise.
+      streams: names of random streams that calls draw from, by id of the call.
     """
 
     call: Edits = field(default_factory=dict)
     static: dict[int, str] = field(default_factory=dict)
-    streams: list[str] = field(default_factory=list)
+    held: Edits = field(default_factory=dict)
+    streams: dict[int, str] = field(default_factory=dict)
     handled: set[int] = field(default_factory=set)
+
+    def without(self, draws: Collection[int]) -> Reads:
+        """The same where calls draw no key at the calls ``draws``."""
+        streams = {key: name for key, name in self.streams.items() if key not in draws}
+        return replace(self, streams=streams)
+
+    @property
+    def owned(self) -> tuple[str, ...]:
+        """The streams that the module owns, in the order of their first draw."""
+        return tuple(dict.fromkeys(self.streams.values()))
 
 
 @dataclass
@@ -117,13 +129,17 @@ class Reader:
                 case ast.Attribute(attr="value", ctx=ast.Store()) if self._is_variable(
                     target.value, receiver, local
                 ):
-                    self.found.call[id(node)] = replacing(node, target)
+                    self._hold(node, replacing(node, target))
+
+    def _hold(self, node: ast.AST, text: Replacement) -> None:
+        self.found.call[id(node)] = text
+        self.found.held[id(node)] = text
 
     def _attribute(self, node: ast.Attribute, receiver: str, local: Mapping[str, Item]) -> None:
         if node.attr == "value" and self._is_variable(node.value, receiver, local):
             item = self._variable(node.value, receiver, local)
             array = item is not None and makes_array(item, self.resolve)
-            self.found.call[id(node)] = reading(node.value, array=array)
+            self._hold(node, reading(node.value, array=array))
             return
         if not (isinstance(node.value, ast.Name) and node.value.id == receiver):
             return
@@ -199,8 +215,7 @@ class Reader:
             name = values[0].value
         if name is None or not is_attribute_name(name):
             raise Refused(node, "the name of the random stream is computed", "write it out", RULE)
-        if name not in self.found.streams:
-            self.found.streams.append(name)
+        self.found.streams[id(node)] = name
         self.found.call[id(node)] = f"self.{stream_attribute(name, self.own)}()"
         self.found.static[id(node)] = f"nnm.make_rng(rngs, {name!r})"
         self.remarks.imports.add("nnm")

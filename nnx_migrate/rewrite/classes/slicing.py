@@ -52,6 +52,7 @@ class Slicer:
     entered: set[str] = field(default_factory=set)  # those whose shape it does read
     told: Told | None = None  # conditions that the constructor is told about
     askable: frozenset[str] = frozenset()  # parameters that it may be told about
+    updates: frozenset[int] = frozenset()  # statements that are kept for what they do, by id
 
     @property
     def static(self) -> Replaced:
@@ -108,9 +109,9 @@ class Slicer:
 
     def _bind(self, step: Bind, live: Live) -> Sequence[Step]:
         wanted = [name for name in (*step.defines, *step.mutates) if name in live]
-        if not wanted:
+        if not wanted and id(step.node) not in self.updates:
             return []
-        why = live[wanted[0]]
+        why = live[wanted[0]] if wanted else step.node
         for name in step.defines - step.mutates:
             live.pop(name, None)
         self._need(step.node, why, live)

@@ -47,8 +47,9 @@ def test_a_submodule_given_to_one_that_sorts_after_it_keeps_its_path() -> None:
 @pytest.mark.parametrize(
     ("update", "looks"),
     [
-        ("v.value = v.value + 1", True),
-        ("v.value += 1", True),
+        ("v.value = v.value + x.mean()", True),
+        ("v.value += x[0]", True),
+        ("v.value += 1", False),  # no input reaches it: __init__ does it, too
         ("if not self.is_initializing():\n      v.value += 1", False),
     ],
 )

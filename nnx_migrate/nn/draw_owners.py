@@ -1,0 +1,88 @@
+"""Which draw of a key each variable of a model starts from, and what Linen folds into that key.
+
+Linen (flax 0.12.8, core/scope.py) folds the scope's path and a count into the key of a stream. It
+counts the keys of one scope and stream from 1 in the order they are drawn, and goes on counting when
+it runs the body of a scan again. Every parameter draws one; another variable does where it starts from
+``make_rng``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+PARAMS = "default"  # the stream of NNX that initialisers draw from; Linen's ``params``
+
+
+@dataclass(frozen=True)
+class Made:
+    """A variable in the order of construction, those of one module one after the other.
+
+    ``path`` is the module's, ``times`` how often Linen's ``init`` runs the body that makes it,
+    ``draws`` the draws that its value depends on.
+    """
+
+    path: tuple[Any, ...]
+    times: int
+    is_param: bool
+    draws: frozenset[int]
+
+
+def linen_places(
+    made: Sequence[Made], streams: Sequence[str]
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    """Pairs of a draw that feeds one variable, and what Linen folds into that variable's key.
+
+    ``streams`` names the stream of every draw. A draw that several variables start from is left out,
+    and so is what its scope draws from the same stream, parameters aside.
+    """
+    owned = zip(made, own_draws(made), strict=True)
+    for path, group in groupby(owned, key=lambda pair: pair[0].path):
+        yield from _in_scope(tuple(map(str, path)), list(group), streams)
+
+
+def own_draws(made: Sequence[Made]) -> list[int | None]:
+    """For each variable, the draw that it alone starts from; other values may follow from it."""
+    own: list[int | None] = [None] * len(made)
+    _claim(own, made, [index for index, one in enumerate(made) if one.is_param])
+    while _claim(own, made, [index for index, one in enumerate(made) if not one.is_param]):
+        pass  # what one claims leaves fewer to the others
+    return own
+
+
+def _claim(own: list[int | None], made: Sequence[Made], indices: Iterable[int]) -> bool:
+    """Give variables the only draw that is left to them, unless two have the same."""
+    taken = {draw for draw in own if draw is not None}
+    left = {index: made[index].draws - taken for index in indices if own[index] is None}
+    single = {index: min(draws) for index, draws in left.items() if len(draws) == 1}
+    users = Counter(single.values())
+    new = {index: draw for index, draw in single.items() if users[draw] == 1}
+    for index, draw in new.items():
+        own[index] = draw
+    return bool(new)
+
+
+def _in_scope(
+    path: tuple[str, ...], group: Sequence[tuple[Made, int | None]], streams: Sequence[str]
+) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    taken = {draw for _, draw in group if draw is not None}
+    shared = {
+        streams[draw]
+        for one, own in group
+        if not one.is_param and own is None
+        for draw in one.draws - taken
+    }
+    rows = [
+        (PARAMS if own is None else streams[own], one, own)
+        for one, own in group
+        if one.is_param or own is not None
+    ]
+    totals = Counter(stream for stream, _, _ in rows)
+    counts = Counter[str]()
+    for stream, one, own in rows:
+        counts[stream] += 1
+        if own is not None and (one.is_param or stream not in shared):
+            yield own, (*path, counts[stream] + (one.times - 1) * totals[stream])
