@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, field
 
 from nnx_migrate.model import ClassMap, Confidence
+from nnx_migrate.rewrite.classes.alternates import alternate_constructors
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.checks import check_given, check_items, check_methods
 from nnx_migrate.rewrite.classes.class_decorators import adapted_decorators
@@ -321,6 +322,7 @@ class _Conversion:
         new_arguments = constructor.new_arguments()
         arguments = {one.name: one.name for one in constructor.parameters}
         review = (*self.remarks.review, *self.sizes.review)
+        stale = (*self.stale, *alternate_constructors(self.project, self.cls, new_arguments))
         return ConvertedClass(
             edits={id(node): text},
             imports=frozenset(self.remarks.imports),
@@ -333,10 +335,10 @@ class _Conversion:
                 rng_streams=reads.owned,
             ),
             new_arguments=new_arguments,
-            confidence=Confidence.REVIEW if review or self.stale else Confidence.EXACT,
+            confidence=Confidence.REVIEW if review or stale else Confidence.EXACT,
             review=review,
             notes=tuple(self.remarks.notes),
-            stale=self.stale,
+            stale=stale,
             late_fields=self.late_fields,
         )
 
