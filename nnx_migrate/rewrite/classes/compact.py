@@ -20,11 +20,7 @@ from nnx_migrate.rewrite.classes.naming import Count, Name, names_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.slicing import Slicer
-from nnx_migrate.rewrite.classes.starting import (
-    initial_updates,
-    needs_only_arrays,
-    spent_keys,
-)
+from nnx_migrate.rewrite.classes.starting import spent_keys, with_updates
 from nnx_migrate.rewrite.classes.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.text import GONE
 from nnx_migrate.rewrite.classes.told import Told, check_in_call, note_of, renumbering
@@ -172,7 +168,7 @@ class CompactConverter:
         kept = slicer.run(steps)
         updates = frozenset[int]()
         if not arrays:
-            slicer, kept, updates = self._updated(slicer, kept, steps, items, taint)
+            slicer, kept, updates = with_updates(slicer, kept, steps, items, taint, self.replaced)
         lines, reads = self._lines(
             kept, items, names, moves, slicer.values, slicer.hoisted, receiver, shapes
         )
@@ -223,25 +219,6 @@ class CompactConverter:
         """The facts of the initial call that conditions of the method are told."""
         read = frozenset().union(*told.values())
         return [one for one in self.sizes.new_arguments if one.fact and one.name in read]
-
-    def _updated(
-        self,
-        slicer: Slicer,
-        kept: tuple[Step, ...],
-        steps: tuple[Step, ...],
-        items: Mapping[int, Item],
-        taint: Taint,
-    ) -> tuple[Slicer, tuple[Step, ...], frozenset[int]]:
-        """The slice with the updates that Linen's initial call does, and which these are."""
-        updates = initial_updates(steps, items, taint, self.replaced)
-        longer = replace(slicer, values=set(), hoisted=set(), entered=set(), updates=updates)
-        try:
-            more = longer.run(steps) if updates else ()
-        except Refused:
-            more = ()
-        if not more or not needs_only_arrays(more, kept, longer.values, items):
-            return slicer, kept, frozenset()
-        return longer, more, updates
 
     def _entered(self, names: set[str]) -> list[str]:
         """Statements that give parameters of the call a shape in ``__init__``."""

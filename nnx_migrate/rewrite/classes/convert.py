@@ -258,8 +258,8 @@ class _Conversion:
             frozenset(one.name for one in parameters if one.value == one.name)
             - self.cls.reassigned,
             counts_before(self.project, self.cls, self.sizes, self.items),
-            reads.held,
-            reads.streams.keys(),
+            held=reads.held,
+            streams=reads.streams.keys(),
         )
         return converter.convert()
 

@@ -9,13 +9,40 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
+from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, Unclear
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, self_call
+from nnx_migrate.rewrite.classes.slicing import Slicer
 from nnx_migrate.rewrite.classes.taint import Replaced, Taint, tainted_name, value_of
 
 
-def initial_updates(
+def with_updates(
+    slicer: Slicer,
+    kept: tuple[Step, ...],
+    steps: tuple[Step, ...],
+    items: Mapping[int, Item],
+    taint: Taint,
+    replaced: Replaced,
+) -> tuple[Slicer, tuple[Step, ...], frozenset[int]]:
+    """The slice ``kept`` with the updates of Linen's initial call, and the ids of these.
+
+    Args:
+      slicer: the one that found ``kept``, of a method without shapes of inputs.
+    """
+    updates = _initial_updates(steps, items, taint, replaced)
+    longer = replace(slicer, values=set(), hoisted=set(), entered=set(), updates=updates)
+    try:
+        more = longer.run(steps) if updates else ()
+    except Refused:  # what an update reads is only known in the call
+        more = ()
+    if not more or not _needs_only_arrays(more, kept, longer.values, items):
+        return slicer, kept, frozenset()
+    return longer, more, updates
+
+
+def _initial_updates(
     steps: Sequence[Step], items: Mapping[int, Item], taint: Taint, replaced: Replaced
 ) -> frozenset[int]:
     """Ids of the assignments to variables' values that every initial call does, inputs aside."""
@@ -52,7 +79,7 @@ def _may_leave(step: Step) -> bool:
     return False
 
 
-def needs_only_arrays(
+def _needs_only_arrays(
     kept: Iterable[Step], before: Iterable[Step], values: Collection[int], items: Mapping[int, Item]
 ) -> bool:
     """Whether the statements that the updates add to ``__init__`` compute with arrays alone.
