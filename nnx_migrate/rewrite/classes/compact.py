@@ -130,7 +130,9 @@ class CompactConverter:
         """The parts, and which of the parameters ``arrays`` the shape is read of."""
         self.replaced.clear()
         receiver = receiver_of(self.method)
-        static = {key: _names_in(text) for key, text in self._static_texts().items()}
+        # A local named like a size argument is that size: the argument is read in its place.
+        sizes = {one.name for one in self.sizes.new_arguments if one.fact is None}
+        static = {key: _names_in(text) - sizes for key, text in self._static_texts().items()}
         told = {key: names for key, names in static.items() if key in self.sizes.facts}
         self.replaced |= {key: names for key, names in static.items() if key not in told}
         shapes = Shapes(self.project, self._scope, self.method, arrays, frozenset(self.items))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.result import Site
+from nnx_migrate.sizes.study.local_names import is_taken
 from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.sizes.told import METHOD, fact_argument
 
@@ -49,7 +50,9 @@ def name_arguments(
         text = _argument_name(
             path, is_whole, paths == [path] and path == first and not study.opaque
         )
-        while text in taken or text in (t for p, t in named.items() if p != path):
+        sizes = [one for one, (other, _) in inputs.items() if other == path]
+        others = taken | {t for p, t in named.items() if p != path}
+        while text in others or is_taken(study, text, path, sizes):
             text = f"input_{text}"
         named[path] = text
         optional = name in study.optional - study.required

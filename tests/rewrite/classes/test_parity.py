@@ -31,6 +31,44 @@ CASES: dict[str, tuple[str, str, dict[str, Any], tuple[Any, ...], dict[str, Any]
         (X,),
         {},
     ),
+    "a local named like the size argument": (
+        """\
+        class M(nn.Module):
+          sizes: Sequence[int]
+
+          @nn.compact
+          def __call__(self, x):
+            in_features = 0
+            for size in self.sizes:
+              in_features += size
+            return nn.Dense(in_features)(x)
+        """,
+        "M(sizes=(2, 5))",
+        {"input_in_features": 6},
+        (X,),
+        {},
+    ),
+    "a size unpacked into a local of the argument's name": (
+        """\
+        class M(nn.Module):
+          groups: int = 2
+
+          @nn.compact
+          def __call__(self, x):
+            if x.ndim == 2:
+              x = jnp.expand_dims(x, axis=0)
+            batch, length, in_features = x.shape
+            shape = (in_features // self.groups, 4)
+            return x[..., :3] @ self.param("kernel", nn.initializers.normal(), shape)
+
+          def twice(self, x):
+            return self(x) * 2
+        """,
+        "M(groups=2)",
+        {"in_features": 6},
+        (X,),
+        {},
+    ),
     "setup list": (
         """\
         class Block(nn.Module):

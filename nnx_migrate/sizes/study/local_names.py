@@ -1,0 +1,53 @@
+"""Locals of the user's methods that have the name of a constructor argument for a size.
+
+Statements of compact methods move into ``__init__``, locals and all: there such a local would hide
+the argument, unless it is the same size (``in_features = x.shape[-1]``).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+
+from nnx_migrate.sizes.study.study import Study
+
+
+def is_taken(study: Study, text: str, path: str, sizes: Collection[str]) -> bool:
+    """Whether a method uses the name ``text`` for something else.
+
+    Args:
+      path: the call argument that the size is of.
+      sizes: the size as expression texts, one for each axis in use.
+    """
+    found = list(_uses(study, text))
+    loads = [one for one in found if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
+    if len(loads) < len(found) and _is_whole_shape(study, text, path):
+        return False
+    if not loads:
+        return bool(found)
+    return any(study.interpreter.statics.get(id(one)) not in sizes for one in loads)
+
+
+def _uses(study: Study, text: str) -> Iterator[ast.Name | ast.arg]:
+    for node in _nodes(study):
+        match node:
+            case ast.Name(id=name) | ast.arg(arg=name) if name == text:
+                yield node
+
+
+def _is_whole_shape(study: Study, text: str, path: str) -> bool:
+    """Whether every assignment to ``text`` gives it the whole shape of the call argument."""
+    values = [
+        value
+        for node in _nodes(study)
+        if isinstance(node, ast.Assign)
+        for value in [node.value]
+        if any(isinstance(one, ast.Name) and one.id == text for one in ast.walk(node.targets[0]))
+    ]
+    return bool(values) and all(ast.unparse(one) == f"{path}.shape" for one in values)
+
+
+def _nodes(study: Study) -> Iterator[ast.AST]:
+    for cls in study.root.info.mro:
+        for method in cls.methods.values():
+            yield from ast.walk(method)
