@@ -51,6 +51,8 @@ def call_instance_method(
     if name in ("param", "variable") and _is_outside(interpreter, instance, frame):
         reason = f"a function outside the class calls self.{name} for it"
         interpreter.problems.append((instance.info.node, reason))
+    if name in ("param", "variable"):
+        _check_borrowed(interpreter, instance, node, frame)
     if name == "param":
         return _param(interpreter, args, kwargs, node, frame)
     if name == "variable":
@@ -65,6 +67,30 @@ def call_instance_method(
         return Unknown(f"functional use of a submodule: {name}")
     target = instance_attribute(interpreter, instance, name, frame)
     return interpreter.call(target, args, kwargs, node, frame)
+
+
+def _check_borrowed(
+    interpreter: Interpreter, instance: Instance, node: ast.Call, frame: Frame
+) -> None:
+    """``Other.method(self, x)`` finds only variables that the class itself makes."""
+    other = frame.defined_in
+    if instance is not interpreter.root or other is None or other in instance.info.mro:
+        return
+    own = (one for cls in instance.info.mro for one in ast.walk(cls.node))
+    if _made(node) not in {_made(one) for one in own if isinstance(one, ast.Call)} - {None}:
+        what = _made(node) or "a variable of unknown name"
+        reason = f"it calls a method of {other.node.name} that makes {what}, which it does not"
+        interpreter.problems.append((instance.info.node, reason))
+
+
+def _made(call: ast.Call) -> str | None:
+    """What ``self.param("kernel", ...)`` or ``self.variable("cache", "x", ...)`` makes."""
+    match call.func:
+        case ast.Attribute(attr="param" | "variable" as method):
+            count = 1 if method == "param" else 2
+            names = [one.value for one in call.args[:count] if isinstance(one, ast.Constant)]
+            return f"self.{method}{(*names,)}" if len(names) == count else None
+    return None
 
 
 def _is_outside(interpreter: Interpreter, instance: Instance, frame: Frame) -> bool:

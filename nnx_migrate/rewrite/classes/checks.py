@@ -32,6 +32,15 @@ def check_methods(cls: ClassInfo) -> None:
             )
     if any(one.name == "rngs" for one in cls.fields):
         raise Refused(cls.node, "a field is named 'rngs'", "rename the field", "fields")
+    for node in ast.walk(cls.node):
+        match node:
+            case ast.Call(func=ast.Attribute(value=other, attr="setup"), args=[ast.Name("self")]):
+                raise Refused(
+                    node,
+                    f"it runs the setup of {ast.unparse(other)}, which NNX has in __init__",
+                    f"inherit from {ast.unparse(other)}, or write out what it sets",
+                    RULE,
+                )
 
 
 def check_items(cls: ClassInfo, items: Mapping[int, Item], compact: ast.FunctionDef | None) -> None:

@@ -235,3 +235,17 @@ def test_asking_for_dropout_asks_for_the_class_that_rewritten_modules_build() ->
 def test_asking_for_the_class_of_another_layer_is_refused(asked: str) -> None:
     found = refusal(ASKING.replace("layer, nn.Dropout", f"layer, {asked}"))
     assert "isinstance asks for flax.linen.Dense" in found.reason
+
+
+def test_running_the_setup_of_another_class_is_refused() -> None:
+    found = refusal(
+        """\
+        class M(nn.Module):
+            def setup(self):
+                Other.setup(self)
+
+            def __call__(self, x):
+                return self.mask * x
+        """
+    )
+    assert found.reason == "it runs the setup of Other, which NNX has in __init__"
