@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from nnx_migrate.model import SizeArgument
@@ -233,29 +233,48 @@ def relaxed(sizes: ClassSizes) -> ClassSizes:
 
 
 def without_applied_only(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
-    """Layers of ``setup`` that are only ever given parameters have none of their own."""
+    """Layers of ``setup`` that are only ever given parameters have none of their own.
+
+    One whose fields are read, too, would have to be built for that, and would have some.
+    """
     setup = cls.methods.get("setup")
     if setup is None:
         return sizes
-    uses: dict[str, set[bool]] = {}
+    uses: dict[str, set[str]] = {}
     for method in cls.methods.values():
-        applied = {
-            id(node.value)
-            for node in ast.walk(method)
-            if isinstance(node, ast.Attribute) and node.attr == "apply"
-        }
-        for node in ast.walk(method):
-            match node:
-                case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()):
-                    uses.setdefault(name, set()).add(id(node) in applied)
+        for name, use in _uses_of_attributes(method):
+            uses.setdefault(name, set()).add(use)
     sites = dict(sizes.sites)
     for statement in setup.body:
         match statement:
             case ast.Assign(
                 targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
-            ) if id(value) in sites and uses.get(name) == {True}:
-                sites[id(value)] = replace(sites[id(value)], reached="False")
+            ) if id(value) in sites:
+                if uses.get(name) == {"applied"}:
+                    sites[id(value)] = replace(sites[id(value)], reached="False")
+                elif uses.get(name) == {"applied", "field"}:
+                    raise Refused(
+                        statement,
+                        f"self.{name} is only applied to given parameters, and its fields are read",
+                        f"read the fields from where self.{name} gets them",
+                        "tied",
+                    )
     return replace(sizes, sites=sites)
+
+
+def _uses_of_attributes(method: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    """Attributes of ``self`` and what is done with each: applied, a field of it read, or other."""
+    called = {id(node.func) for node in ast.walk(method) if isinstance(node, ast.Call)}
+    inner: dict[int, str] = {}
+    for node in ast.walk(method):
+        if isinstance(node, ast.Attribute):
+            is_method = id(node) in called
+            use = "applied" if node.attr == "apply" else "other" if is_method else "field"
+            inner[id(node.value)] = use
+    for node in ast.walk(method):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()):
+                yield name, inner.get(id(node), "other")
 
 
 def _is_optional(one: SizeArgument, always: set[str], sometimes: set[str], never: set[str]) -> bool:

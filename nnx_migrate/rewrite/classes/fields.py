@@ -199,12 +199,14 @@ def _factory_text(
 ) -> str:
     if isinstance(factory, ast.Lambda) and not factory.args.args:
         return _default_text(project, cls, one, factory.body, renderer)
+    _check_builds_nothing(project, one, ast.Call(factory, [], []))
     return f"{_default_text(project, cls, one, factory, renderer)}()"
 
 
 def _default_text(
     project: Project, cls: ClassInfo, one: Field, default: ast.expr, renderer: Renderer
 ) -> str:
+    _check_builds_nothing(project, one, default)
     names = free_names(default)
     clash = names & _bound_before(one)
     if clash:
@@ -229,6 +231,24 @@ def _default_text(
                 RULE,
             )
     return Renderer(project, one.owner.module).value(default)
+
+
+def _check_builds_nothing(project: Project, one: Field, default: ast.expr) -> None:
+    """A module as a default: Linen makes it part of whoever holds it, and NNX has no rngs for it."""
+    todo: list[ast.AST] = [default]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Lambda):
+            continue  # it runs where the class calls it
+        todo += ast.iter_child_nodes(node)
+        called = node.func if isinstance(node, ast.Call) else None
+        if called is not None and project.resolve(called, one.owner.scope) in project.linen:
+            raise Refused(
+                node,
+                f"the default of {one.name!r} builds a module",
+                "let None stand for it and build it in setup or in the call",
+                RULE,
+            )
 
 
 def _bound_before(one: Field) -> set[str]:

@@ -162,6 +162,21 @@ def test_a_tied_head_gets_its_kernel_in_the_call() -> None:
     assert "self.head = " not in text
 
 
+def test_a_tied_head_whose_fields_are_read_is_refused() -> None:
+    found = refusal(
+        """\
+class M(nn.Module):
+    def setup(self):
+        self.head = nn.Dense(5)
+        self.kernel = self.param("kernel", nn.initializers.ones, (4, self.head.features))
+
+    def __call__(self, x):
+        return self.head.apply({"params": {"kernel": self.kernel}}, x)
+"""
+    )
+    assert found.reason == "self.head is only applied to given parameters, and its fields are read"
+
+
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
