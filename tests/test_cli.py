@@ -44,7 +44,6 @@ class Model(nn.Module):
         (["undo", "a", "b"], "unexpected argument 'b'"),
         (["explain", "Dens"], "unknown rule 'Dens' (did you mean Dense?)"),
         (["record", "-o", "x"], "record: expected -- and a command"),
-        (["shardings", "model=x"], "shardings: not available yet"),
         (["checkpoint", "a", "b"], "checkpoint: not available yet"),
     ],
 )

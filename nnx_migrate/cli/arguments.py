@@ -13,7 +13,6 @@ from typing import NoReturn
 from nnx_migrate import __version__
 
 LATER = {
-    "shardings": "print or compare the specs of every array",
     "checkpoint": "convert a checkpoint between Linen and NNX",
 }
 
@@ -68,6 +67,13 @@ class ParityOptions:
 
 
 @dataclass(frozen=True)
+class ShardingsOptions:
+    """``shardings key=value...``"""
+
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class RecordOptions:
     """``record -- COMMAND...``"""
 
@@ -85,7 +91,13 @@ class LaterOptions:
 
 
 Options = (
-    RewriteOptions | UndoOptions | ExplainOptions | ParityOptions | RecordOptions | LaterOptions
+    RewriteOptions
+    | UndoOptions
+    | ExplainOptions
+    | ParityOptions
+    | ShardingsOptions
+    | RecordOptions
+    | LaterOptions
 )
 
 
@@ -166,6 +178,8 @@ def _parsers() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     _record_parser(commands)
     parity = _command(commands, "parity", "compare a Linen model with its NNX counterpart")
     parity.add_argument("words", nargs="*", metavar="key=value", help="case=FILE.py and more")
+    shardings = _command(commands, "shardings", "print or compare the specs of a model's arrays")
+    shardings.add_argument("words", nargs="*", metavar="key=value", help="model=NAME and more")
     for name, text in LATER.items():
         _command(commands, name, f"{text} (not available yet)")
     return parser, dict(commands.choices)
@@ -251,5 +265,7 @@ def _options(known: argparse.Namespace) -> Options:
             return UndoOptions(known.root, known.path)
         case "explain":
             return ExplainOptions(known.rule)
+        case "shardings":
+            return ShardingsOptions(tuple(known.words))
         case _:
             return ParityOptions(tuple(known.words))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from nnx_migrate.cli import printing
@@ -14,6 +15,7 @@ from nnx_migrate.cli.arguments import (
     ParityOptions,
     RecordOptions,
     RewriteOptions,
+    ShardingsOptions,
     UndoOptions,
     UsageError,
     nearest,
@@ -33,6 +35,8 @@ def run(options: Options) -> int:
             return _explain(options)
         case ParityOptions():
             return _parity(options)
+        case ShardingsOptions():
+            return _shardings(options)
         case RecordOptions():
             return _record(options)
         case LaterOptions():
@@ -45,10 +49,22 @@ def _parity(options: ParityOptions) -> int:
     from nnx_migrate.parity.command import run as compare
 
     outcome = compare(options.words)
-    stream = sys.stderr if outcome.exit_code == 2 else sys.stdout
-    for line in outcome.lines:
+    return _said(outcome.exit_code, outcome.lines)
+
+
+def _shardings(options: ShardingsOptions) -> int:
+    from nnx_migrate.parity.shardings_command import run as show
+
+    outcome = show(options.words)
+    return _said(outcome.exit_code, outcome.lines)
+
+
+def _said(exit_code: int, lines: Sequence[str]) -> int:
+    """Print what a command found, or why it could not, and return its exit code."""
+    stream = sys.stderr if exit_code == 2 else sys.stdout
+    for line in lines:
         stream.write(f"{line}\n")
-    return outcome.exit_code
+    return exit_code
 
 
 def _record(options: RecordOptions) -> int:

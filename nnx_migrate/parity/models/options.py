@@ -49,16 +49,20 @@ class ModelOptions:
         return f"{self.model.name} size={self.size} rules={self.rules.name} mesh={used or 'one device'}"
 
 
-def model_options(given: Mapping[str, str]) -> ModelOptions:
-    """Read the words. Raises BadWord for the first one that cannot be used."""
+def model_options(given: Mapping[str, str], sizes: tuple[str, ...] = ("tiny",)) -> ModelOptions:
+    """Read the words; ``sizes`` are those the command can do, the default first.
+
+    Raises BadWord for the first word that cannot be used.
+    """
     model = _model(given["model"])
     family = load(model.family)
     hints = typing.get_type_hints(family.Config)
     fields = {one.name: hints[one.name] for one in dataclasses.fields(family.Config)}
     require_known(tuple(given), (*KEYS, *fields))
-    size = _available(given, "size", "tiny", later=("full",))
-    _available(given, "shard_mode", "auto", later=("explicit",))
-    _available(given, "optimizer", "adamw", later=("muon",))
+    later = tuple(size for size in ("full",) if size not in sizes)
+    size = _available(given, "size", sizes, later)
+    _available(given, "shard_mode", ("auto",), later=("explicit",))
+    _available(given, "optimizer", ("adamw",), later=("muon",))
     rules = _rules(given.get("rules", "default"))
     mesh = _mesh(given.get("mesh", DEFAULT_MESH), rules)
     changes = {key: _value(key, given[key], kind) for key, kind in fields.items() if key in given}
@@ -86,10 +90,12 @@ def _model(name: str) -> BuiltInModel:
     return MODELS[ALIASES.get(name, name)]
 
 
-def _available(given: Mapping[str, str], key: str, default: str, later: tuple[str, ...]) -> str:
-    found = choice(given, key, (default, *later)) or default
+def _available(
+    given: Mapping[str, str], key: str, choices: tuple[str, ...], later: tuple[str, ...]
+) -> str:
+    found = choice(given, key, (*choices, *later)) or choices[0]
     if found in later:
-        raise BadWord(f"{key}={found}: not available yet; pass {key}={default}")
+        raise BadWord(f"{key}={found}: not available yet; pass {key}={choices[0]}")
     return found
 
 
