@@ -113,12 +113,33 @@ def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def explicit_name(call: ast.Call) -> ast.expr | None:
-    """The value of ``name=``; None when absent or ``None``."""
+    """The value of ``name=``; None when absent or ``None``.
+
+    Raises:
+      Refused: ``name="head" if self.tied else None``.
+    """
     for keyword in call.keywords:
         if keyword.arg == "name":
-            absent = isinstance(keyword.value, ast.Constant) and keyword.value.value is None
-            return None if absent else _plain(keyword.value)
+            options = [_is_none(one) for one in _options(keyword.value)]
+            if any(options) and not all(options):
+                reason = "the name is None under a condition, and then Linen counts one"
+                raise Refused(call, reason, "give a name in both cases", RULE)
+            return None if all(options) else _plain(keyword.value)
     return None
+
+
+def _options(name: ast.expr) -> list[ast.expr]:
+    """The expressions one of which is the value."""
+    match name:
+        case ast.IfExp(body=body, orelse=orelse):
+            return [*_options(body), *_options(orelse)]
+        case ast.BoolOp(values=values):
+            return [option for one in values for option in _options(one)]
+    return [name]
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _plain(name: ast.expr) -> ast.expr:

@@ -365,3 +365,24 @@ def test_the_counter_is_local_to_one_class_of_layers() -> None:
         """
     )
     assert "x = self.LayerNorm_0(x)" in text
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["'a' if self.flag else None", "None if self.flag else 'a'", "self.flag and 'a' or None"],
+)
+def test_a_name_that_may_be_none_is_refused(name: str) -> None:
+    found = refusal(compact(f"nn.Dense(2, name={name})(x)"))
+    assert found.reason == "the name is None under a condition, and then Linen counts one"
+
+
+def test_a_name_that_is_one_of_two_is_kept() -> None:
+    text = converted(compact("nn.Dense(2, name='a' if self.flag else 'b')(x)"))
+    assert "setattr(self, 'a' if self.flag else 'b', nnx.Linear(" in text
+
+
+def compact(value: str) -> str:
+    return (
+        "class M(nn.Module):\n  flag: bool\n\n  @nn.compact\n  def __call__(self, x):\n"
+        f"    return {value}\n"
+    )
