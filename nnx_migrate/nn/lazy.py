@@ -108,8 +108,13 @@ def read(value: nnx.Variable[Any] | None) -> Any:
     return None if value is None else value[...]
 
 
-def abstract_array(shape: Sequence[int]) -> jax.ShapeDtypeStruct:
-    """A float array of which only the shape is known: an input of Linen's initial call."""
+def abstract_array(shape: Sequence[int] | None) -> jax.ShapeDtypeStruct | None:
+    """A float array of which only the shape is known: an input of Linen's initial call.
+
+    None where the initial call has none.
+    """
+    if shape is None:
+        return None
     return jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
 
 

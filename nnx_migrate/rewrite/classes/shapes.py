@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.evaluation import free_names, target_names
 from nnx_migrate.rewrite.classes.flow import Bind
 from nnx_migrate.rewrite.classes.taint import Replaced, value_of
 from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.sizes.told import defaults_of
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "compact"
@@ -25,6 +26,7 @@ _FUNCTIONS: Mapping[str, str] = {
     f"{module}.{name}": name for module in ("jax.numpy", "numpy") for name in ("shape", "ndim")
 }
 _FLAGS = frozenset({"deterministic", "use_running_average", "train", "training"})
+_NONE = ast.Constant(None)
 _NO_ARRAYS = ("int", "bool", "str", "float", "dict", "list", "tuple", "Dict", "List", "Tuple")
 
 
@@ -167,13 +169,19 @@ class Shapes:
 
 
 def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
-    """Parameters without a default whose shape the method reads somewhere."""
+    """Parameters whose shape the method reads somewhere, and that have no default but None."""
+    defaults = defaults_of(method)
     plain = (*method.args.posonlyargs, *method.args.args)[1:]
-    required = plain[: len(plain) - len(method.args.defaults)]
-    keyword = zip(method.args.kwonlyargs, method.args.kw_defaults, strict=True)
-    candidates = {one.arg for one in required if _may_be_array(one)}
-    candidates |= {one.arg for one, given in keyword if given is None and _may_be_array(one)}
+    candidates = {
+        one.arg
+        for one in (*plain, *method.args.kwonlyargs)
+        if _may_be_array(one) and _is_none(defaults.get(one.arg, _NONE))
+    }
     return frozenset((candidates - _flags(method)) & _origins(method, shapes.nodes.values()))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _flags(method: ast.FunctionDef) -> set[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import spellable
@@ -14,6 +16,7 @@ from nnx_migrate.sizes.study.places import entered_at
 from nnx_migrate.sizes.study.shape_reads import shape_reads
 from nnx_migrate.sizes.study.sites import site_of
 from nnx_migrate.sizes.study.study import INPUT, Study
+from nnx_migrate.sizes.told import METHOD, defaults_of
 from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
 
 
@@ -32,7 +35,9 @@ def finish(study: Study) -> ClassSizes:
     texts += [text for text in study.interpreter.statics.values() if text is not None]
     carried = used_carries(carried, [*texts, *([last.text] if last else [])])
     whole = {path: ex.input_shape(path).text for path in study.shapes}
-    study.required.update(whole.values())
+    spared = _spared(study)
+    study.required.update(name for path, name in whole.items() if path not in spared)
+    study.optional.update(name for path, name in whole.items() if path in spared)
     needed = needed_inputs(study, sites, carried) | set(whole.values())
     needed |= {n for n in (last.names if last else ()) if _path(n) in study.shapes}
     arguments = name_arguments(study, needed, entered_at(study, sites, carried))
@@ -67,6 +72,17 @@ def finish(study: Study) -> ClassSizes:
         problems=(*study.problems, *study.interpreter.problems),
         review=(*study.interpreter.review, *only_elsewhere(study)),
         origins=study.origins,
+    )
+
+
+def _spared(study: Study) -> frozenset[str]:
+    """Parameters that callers leave out, or give as None: they have no shape then."""
+    found = study.root.info.find(METHOD)
+    defaults = defaults_of(found[1]) if found else {}
+    return frozenset(
+        name
+        for name, node in defaults.items()
+        if isinstance(node, ast.Constant) and node.value is None
     )
 
 
