@@ -151,7 +151,15 @@ from .scan_method import scan_method
 from .seeding import build
 from .sized import sized
 from .stochastic import Dropout
-from .variables import make_rng, merge_param, param, stream, variable, variable_type
+from .variables import (
+    is_moved_by_init,
+    make_rng,
+    merge_param,
+    param,
+    stream,
+    variable,
+    variable_type,
+)
 from .vmap import vmap
 
 __all__ = [
@@ -205,6 +213,7 @@ __all__ = [
     "freeze",
     "get_submodules",
     "has_variable",
+    "is_moved_by_init",
     "keep_dtype",
     "lazy_init",
     "lazy_variable",

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 from flax import nnx
 
+from .variables import is_moved_by_init
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -15,14 +17,17 @@ def lazy_init(fn: F, *args: Any, **kwargs: Any) -> F:
 
     As ``nnx.bridge.lazy_init`` (flax/nnx/bridge/wrappers.py, 0.12.8), which calls the model once, but
     that call leaves no trace in the variables the model had before: Linen's ``init`` does not move
-    running statistics, and an NNX layer beside the bridge does. Keys that were drawn stay drawn.
+    running statistics, and an NNX layer beside the bridge does. Those that Linen's ``init`` moves
+    (``nnm.variable(..., moved_by_init=True)``) are moved. Keys that were drawn stay drawn.
     Raises ValueError when ``fn`` is a function that belongs to no module, and what the model raises.
     """
     module = fn if isinstance(fn, nnx.Module) else getattr(fn, "__self__", None)
     before = [
         (node, node.get_value())
         for _, node in nnx.iter_graph(module)
-        if isinstance(node, nnx.Variable) and not isinstance(node, nnx.RngState)
+        if isinstance(node, nnx.Variable)
+        and not isinstance(node, nnx.RngState)
+        and not is_moved_by_init(node)
     ]
     nnx.bridge.lazy_init(fn, *args, **kwargs)
     for variable, value in before:

@@ -23,7 +23,7 @@ from flax import nnx
 from flax.core.scope import in_filter
 
 from .attention import MultiHeadDotProductAttention
-from .variables import collection_of, variable, variable_type
+from .variables import collection_of, is_moved_by_init, variable, variable_type
 
 M = TypeVar("M", bound=nnx.Module)
 Path = tuple[str, ...]
@@ -43,7 +43,8 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
 
     Random streams are left out. Names are the module's attributes. With inputs, a copy of the model
     is called on them as ``init`` calls it, and the variables that only a call makes (caches of
-    decoding attention, ``nnm.lazy_variable``) are among the result.
+    decoding attention, ``nnm.lazy_variable``) are among the result; those that Linen's ``init``
+    updates (``nnm.variable(..., moved_by_init=True)``) are updated.
     """
     found = _flat_variables(model)
     if args or kwargs:
@@ -53,7 +54,8 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
                 module.__class__ = _cache_making(type(module))
         copy(*args, **kwargs)
         made = _flat_variables(copy)
-        found |= {path: made[path] for path in made if path not in found}
+        moved = _flat_state(nnx.state(copy, lambda _, one: is_moved_by_init(one)))
+        found |= {path: made[path] for path in made if path not in found or path in moved}
     return _by_collection(found)
 
 

@@ -33,8 +33,17 @@ def collection_of(kind: type[nnx.Variable[Any]]) -> str:
 
 
 def variable(collection: str, value: Any, **metadata: Any) -> nnx.Variable[Any]:
-    """A variable of ``collection`` holding ``value`` (Linen's ``self.variable``)."""
+    """A variable of ``collection`` holding ``value`` (Linen's ``self.variable``).
+
+    With ``moved_by_init=True`` it is one that the call of Linen's ``init`` updates:
+    ``nnm.lazy_init`` and ``nnm.variables_of`` do so, too.
+    """
     return variable_type(collection)(value, **metadata)
+
+
+def is_moved_by_init(variable: nnx.Variable[Any]) -> bool:
+    """Whether the call of Linen's ``init`` updates a variable."""
+    return bool(variable.get_metadata().get("moved_by_init", False))
 
 
 def param(rngs: nnx.Rngs, init: Callable[..., Any], *args: Any, **options: Any) -> nnx.Param[Any]:

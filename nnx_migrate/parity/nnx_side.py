@@ -9,7 +9,7 @@ from typing import Any
 
 from flax import linen, nnx
 
-from nnx_migrate.nn import lazy_init
+from nnx_migrate.nn import is_moved_by_init, lazy_init
 from nnx_migrate.parity import bisect
 from nnx_migrate.parity.case import (
     Arguments,
@@ -178,7 +178,7 @@ def _builder(
         streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
         # Linen falls back to `params` for a stream that is missing, NNX to `default`.
         module = construct(nnx.Rngs(case.key_of("default"), **streams))
-        if isinstance(module, nnx.Module) and _bridged(module):
+        if isinstance(module, nnx.Module) and (_bridged(module) or _moved_by_init(module)):
             args, kwargs = arguments.rebuild(arrays)
             method = module if case.method is None else getattr(module, case.method)
             lazy_init(method, *args, **kwargs)
@@ -206,6 +206,12 @@ def _apply(case: ParityCase, module: nnx.Module, names: LinenNames, written: set
         return outputs, wanted
 
     return apply
+
+
+def _moved_by_init(module: nnx.Module) -> bool:
+    """Whether Linen's init moves a variable that the constructor leaves where it starts."""
+    nodes = (node for _, node in nnx.iter_graph(module))
+    return any(isinstance(node, nnx.Variable) and is_moved_by_init(node) for node in nodes)
 
 
 def _bridged(module: nnx.Module) -> dict[str, str]:

@@ -70,7 +70,8 @@ class Builder:
             case ItemKind.VARIABLE:
                 self.remarks.imports.add("nnm")
                 value = self._initial(item, renderer, key=False) if item.init else "None"
-                return f"nnm.variable({item.collection_text(renderer.render)}, {value})"
+                mark = ", moved_by_init=True" if item.moved_by_init else ""
+                return f"nnm.variable({item.collection_text(renderer.render)}, {value}{mark})"
             case _:
                 assert item.site is not None
                 site = item.site if scope_name is None else _looked_up(item.site, scope_name)

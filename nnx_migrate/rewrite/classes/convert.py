@@ -31,6 +31,7 @@ from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.functional import functional_calls
 from nnx_migrate.rewrite.classes.in_scope import builders_of
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
+from nnx_migrate.rewrite.classes.init_updates import with_init_updates
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.late import late_fields
 from nnx_migrate.rewrite.classes.layout import Layout, layout_of
@@ -40,7 +41,7 @@ from nnx_migrate.rewrite.classes.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.removed import removals, removed_decorators
-from nnx_migrate.rewrite.classes.reviews import handed_on, lazy_note, unguarded_updates
+from nnx_migrate.rewrite.classes.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.setup import SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.text import GONE, lazy_text, without_gone
@@ -92,7 +93,7 @@ class _Conversion:
         self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
         self.sizes = relaxed(without_applied_only(self.cls, self.sizes))
         self.layout: Layout = layout_of(self.cls)
-        self.items = find_items(self.cls, self.sizes)
+        self.items = with_init_updates(self.cls, find_items(self.cls, self.sizes))
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
         check_methods(self.cls)
         check_items(self.cls, self.items, self._compact_method())
@@ -159,7 +160,7 @@ class _Conversion:
         own |= {one.name for one in attributes}
         self.own_names = frozenset(own)
         self.remarks.review += handed_on(attributes)
-        self.remarks.review += unguarded_updates(self.cls, self.items, frozenset(variables))
+        self.remarks.review += updates_at_init(self.cls, self.items, frozenset(variables))
         self.tied_sites = {
             one.name: self.items[id(one.value)]
             for one in attributes

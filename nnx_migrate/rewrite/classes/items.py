@@ -37,6 +37,7 @@ class Item:
     init: ast.expr | None = None  # initialiser of a parameter or variable
     arguments: tuple[ast.expr, ...] = ()
     keywords: tuple[ast.keyword, ...] = ()
+    moved_by_init: bool = False  # a variable that Linen's init updates as every call does
 
     @property
     def free_of_variables(self) -> bool:

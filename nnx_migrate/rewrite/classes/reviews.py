@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.init_updates import init_updates
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.source.classes import ClassInfo
 
@@ -13,6 +14,12 @@ Note = tuple[ast.AST, str]
 _AT_INIT = (
     "Linen's init runs this update once; the converted module starts before it: guard it with "
     "`if not self.is_initializing():`, or call the module once"
+)
+
+
+_MOVED = (
+    "Linen's init runs this update: nnx_migrate.nn.lazy_init(model, *inputs) once after building the"
+    " outermost module does, too"
 )
 
 
@@ -24,10 +31,20 @@ def lazy_note(item: Item) -> Note:
     )
 
 
-def unguarded_updates(
+def updates_at_init(
     cls: ClassInfo, items: Mapping[int, Item], variables: frozenset[str]
 ) -> Iterator[Note]:
     """Assignments to a variable's value that Linen's ``init`` performs and ``__init__`` does not."""
+    moved = {id(one): one for _, one in init_updates(cls, items)}
+    yield from ((one, _MOVED) for one in moved.values())
+    for note in _unguarded(cls, items, variables):
+        if id(note[0]) not in moved:
+            yield note
+
+
+def _unguarded(
+    cls: ClassInfo, items: Mapping[int, Item], variables: frozenset[str]
+) -> Iterator[Note]:
     for method in cls.methods.values():
         receiver = receiver_of(method)
         local = {

@@ -55,7 +55,8 @@ def name_arguments(
         while text in others or is_taken(study, text, path, sizes):
             text = f"input_{text}"
         named[path] = text
-        optional = name in study.optional - study.required
+        open_sizes = study.optional - study.required
+        optional = name in open_sizes or (is_whole and ex.input_shape(path).text in open_sizes)
         arguments[name] = SizeArgument(
             text,
             method=_method_with(study, path),

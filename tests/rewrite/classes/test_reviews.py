@@ -51,6 +51,7 @@ def test_a_submodule_given_to_one_that_sorts_after_it_keeps_its_path() -> None:
         ("v.value += x[0]", True),
         ("v.value += 1", False),  # no input reaches it: __init__ does it, too
         ("if not self.is_initializing():\n      v.value += 1", False),
+        ("if x.ndim == 2:\n      v.value += 1", True),
     ],
 )
 def test_an_update_that_init_performs_wants_a_look(update: str, looks: bool) -> None:

@@ -171,7 +171,7 @@ def test_what_shapes_do_not_decide_is_refused(body: str) -> None:
     assert only(result) is None
 
 
-@pytest.mark.parametrize("arguments", ["x=None", "x: int", "*x"])
+@pytest.mark.parametrize("arguments", ["x=3", "x: int", "x: int = None", "*x"])
 def test_a_parameter_that_may_be_no_array_gets_no_shape(arguments: str) -> None:
     body = 'return self.param("b", nn.initializers.ones, list(x.shape[1:]))'
     result = rewrite({"m.py": HEADER + module(body, arguments)})
@@ -182,3 +182,69 @@ def test_a_parameter_with_a_fields_name_gets_no_shape() -> None:
     body = "shape = list(x.shape[1:])\nreturn self.param('b', nn.initializers.ones, tuple(shape))"
     result = rewrite({"m.py": HEADER + module(body, fields="    x: int = 3\n")})
     assert [one.outcome for one in result.classes] == [Outcome.REFUSED]
+
+
+BRANCH = module(
+    "if c is None:\n"
+    "    y = x\n"
+    "else:\n"
+    "    y = jnp.concatenate([x, c.reshape((2, 12))], axis=1)\n"
+    'w = self.param("w", nn.initializers.normal(), list(y.shape[self.n - 3 :]))\n'
+    "return x.mean() * w",
+    "x, c=None",
+)
+EXPRESSION = module(
+    "y = x if c is None else jnp.concatenate([x, c.reshape((2, 12))], axis=1)\n"
+    'w = self.param("w", nn.initializers.normal(), list(y.shape[self.n - 3 :]))\n'
+    "return x.mean() * w",
+    "x, *, c=None",
+)
+BY_FIELD = module(
+    "y = x\n"
+    "if self.n == 4:\n"
+    "    y = jnp.concatenate([x, nn.Dense(3)(c)], axis=1)\n"
+    'w = self.param("w", nn.initializers.normal(), list(y.shape[self.n // 5 :]))\n'
+    "return x.mean() * w",
+    "x, c=None",
+)
+
+
+@pytest.mark.parametrize("shape", [None, (2, 3, 4)], ids=["without", "with"])
+@pytest.mark.parametrize("source", [BRANCH, EXPRESSION, BY_FIELD])
+def test_an_input_that_may_be_none_has_a_shape_that_may_be_none(
+    source: str, shape: tuple[int, ...] | None
+) -> None:
+    if source == BY_FIELD:
+        n, shape = (4, (2, 5)) if shape else (3, None)
+    else:
+        n = 3
+    x = jax.random.normal(jax.random.key(1), (2, 4))
+    c = None if shape is None else jax.numpy.ones(shape)
+    text = rewritten(source)
+    assert "c_shape: tuple[int, ...] | None = None" in text
+    with loaded(source, "spared_before") as before, loaded(text, "spared_after") as after:
+        variables = before.M(n).init(jax.random.key(0), x, c=c)
+        sizes = {"x_shape": x.shape, **({} if shape is None else {"c_shape": shape})}
+        made = nnm.build(after.M, n, **sizes, rngs=jax.random.key(0))
+    given: dict[str, Any] = nnm.variables_of(made)
+    assert jax.tree.structure(given) == jax.tree.structure(dict(variables))
+    for one, other in zip(jax.tree.leaves(given), jax.tree.leaves(variables), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("call", "passed"),
+    [
+        ("M()(x)", "M(x_shape=x_shape, rngs=rngs)"),
+        ("M()(x, None)", "M(x_shape=x_shape, rngs=rngs)"),
+        ("M()(x, c)", "M(c_shape=c_shape, x_shape=x_shape, rngs=rngs)"),
+        ("M()(x, jnp.ones((2, 3, 4)))", "M(c_shape=(2, 3, 4), x_shape=x_shape, rngs=rngs)"),
+    ],
+)
+def test_callers_pass_the_shape_that_their_call_has(call: str, passed: str) -> None:
+    outer = module(f"return {call}", "x, c=None").replace("class M", "class Outer")
+    text = rewritten(f"{BRANCH}\n\n{outer}")
+    assert f"self.M_0 = {passed}" in text
+    assert ("c_shape: tuple[int, ...] | None = None" in text.partition("class Outer")[2]) is (
+        call == "M()(x, c)"
+    )

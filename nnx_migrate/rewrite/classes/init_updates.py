@@ -1,0 +1,87 @@
+"""Variables that Linen's ``init`` moves: their updates ask nowhere whether it is running.
+
+Linen's ``init`` runs the whole call, ``state.value = ...`` included. The constructor runs none of it:
+such variables are marked, and ``nnm.lazy_init(model, *inputs)`` and call sites of ``init`` move them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of
+from nnx_migrate.source.classes import ClassInfo
+
+# What tells ``init`` from later calls: an update may hang on any of them, wherever it is asked.
+_ASKS = frozenset({"is_initializing", "is_mutable_collection", "has_variable", "has_rng", "scope"})
+
+
+def with_init_updates(cls: ClassInfo, items: Mapping[int, Item]) -> dict[int, Item]:
+    """``items``, the variables marked that the class updates and that ``init`` updates, too."""
+    moved = {key for key, _ in init_updates(cls, items)}
+    return {
+        key: replace(item, moved_by_init=True) if key in moved else item
+        for key, item in items.items()
+    }
+
+
+def init_updates(cls: ClassInfo, items: Mapping[int, Item]) -> Iterator[tuple[int, ast.stmt]]:
+    """Updates that ``init`` runs as every call does, with the id of the call that made the variable."""
+    if any(_asks(one) for owner in cls.mro for one in owner.methods.values()):
+        return
+    held = _held(cls, items)
+    for method in cls.methods.values():
+        receiver = receiver_of(method)
+        local = _local(method, items)
+        for node in own_nodes(method):
+            match node:
+                case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
+                    for key in _updated(target, receiver, local, held):
+                        yield key, node
+
+
+def _asks(method: ast.FunctionDef) -> bool:
+    return any(isinstance(one, ast.Attribute) and one.attr in _ASKS for one in ast.walk(method))
+
+
+Names = Mapping[str, list[int]]
+
+
+def _held(cls: ClassInfo, items: Mapping[int, Item]) -> Names:
+    """Attributes that ``setup`` gives variables."""
+    found: dict[str, list[int]] = {}
+    setup = cls.methods.get("setup")
+    for node in ast.walk(setup) if setup is not None else ():
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id=name), attr=attr)], value=value
+            ) if name == receiver_of(setup) and _is_variable(value, items):  # type: ignore[arg-type]
+                found.setdefault(attr, []).append(id(value))
+    return found
+
+
+def _local(method: ast.FunctionDef, items: Mapping[int, Item]) -> Names:
+    found: dict[str, list[int]] = {}
+    for node in own_nodes(method):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_variable(value, items):
+                found.setdefault(name, []).append(id(value))
+    return found
+
+
+def _is_variable(value: ast.expr, items: Mapping[int, Item]) -> bool:
+    item = items.get(id(value))
+    return item is not None and item.kind is ItemKind.VARIABLE
+
+
+def _updated(target: ast.expr, receiver: str, local: Names, held: Names) -> list[int]:
+    match target:
+        case ast.Attribute(value=ast.Name(id=name), attr="value"):
+            return local.get(name, [])
+        case ast.Attribute(
+            value=ast.Attribute(value=ast.Name(id=name), attr=attr), attr="value"
+        ) if name == receiver:
+            return held.get(attr, [])
+        case _:
+            return []
