@@ -167,7 +167,9 @@ def _instance_sizes(
         if argument.name == without:
             continue
         if argument.fact is not None:
-            sizes[argument.name] = _fact_text(study, module, argument, uses)
+            text = _fact_text(study, module, argument, uses)
+            spelled = bool(without) and argument.default is not None  # another class may get it
+            sizes[argument.name] = text or (repr(argument.default) if spelled else "")
             continue
         size, conditional = witness_of(study, child, argument, uses)
         if size is None and argument.optional and not _is_passed(argument, uses):

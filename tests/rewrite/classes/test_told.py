@@ -171,10 +171,33 @@ def test_a_submodule_that_is_called_with_and_without_keeps_its_class_linen() -> 
     assert outcome(result, "M") is not Outcome.REWRITTEN
 
 
-def test_a_class_that_is_chosen_at_run_time_is_told_nothing() -> None:
-    outer = module("return self.block()(x)", "x", "Outer").replace("n: int = 3", "block: Any = M")
-    result = run(PARAMETER + outer)
+CHOICE = """\
+class Outer(nn.Module):
+    block: Any = M
+
+    @nn.compact
+    def __call__(self, x, c=None):
+        return self.block()({arguments})
+
+
+Outer(N)
+"""
+OTHER = PARAMETER.replace("class M", "class N").replace("x, c=None", "x, d=None, c=None")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "passed"),
+    [("x", "with_c=False"), ("x, c=c", "with_c=with_c"), ("x, c=x + 1", "with_c=True")],
+)
+def test_classes_that_are_chosen_at_run_time_are_told_the_same(arguments: str, passed: str) -> None:
+    text = rewritten(PARAMETER + OTHER + CHOICE.format(arguments=arguments))
+    assert passed in text.partition("class Outer")[2]
+
+
+def test_classes_that_would_have_to_be_told_different_things_stay_linen() -> None:
+    result = run(PARAMETER + OTHER + CHOICE.format(arguments="x, c"))
     assert outcome(result, "M") is not Outcome.REWRITTEN
+    assert outcome(result, "N") is not Outcome.REWRITTEN
 
 
 REFUSED = {
