@@ -13,6 +13,7 @@ from nnx_migrate.rewrite.classes.emit import Emitter, needs_counter, reference
 from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names
 from nnx_migrate.rewrite.classes.flow import Branch, Build, Loop, Step, Unclear, builds, flow_of
 from nnx_migrate.rewrite.classes.in_scope import calling_edits, not_here
+from nnx_migrate.rewrite.classes.init_updates import updates_by_variable
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.layout import Layout, indent_of
 from nnx_migrate.rewrite.classes.moved import Moves, moves_of, with_keywords, without_keywords
@@ -87,6 +88,7 @@ class CompactConverter:
     held: Edits = field(default_factory=dict)
     streams: Collection[int] = ()
     replaced: dict[int, frozenset[str]] = field(default_factory=dict)
+    settled: frozenset[int] = frozenset()  # variables that __init__ moves as Linen's init does
 
     def convert(self) -> CompactPart:
         """Split the method.
@@ -129,6 +131,7 @@ class CompactConverter:
     def _split(self, arrays: frozenset[str]) -> tuple[CompactPart, frozenset[str]]:
         """The parts, and which of the parameters ``arrays`` the shape is read of."""
         self.replaced.clear()
+        self.settled = frozenset()
         receiver = receiver_of(self.method)
         # A local named like a size argument is that size: the argument is read in its place.
         sizes = {one.name for one in self.sizes.new_arguments if one.fact is None}
@@ -170,7 +173,11 @@ class CompactConverter:
         kept = slicer.run(steps)
         updates = frozenset[int]()
         if not arrays:
-            slicer, kept, updates = with_updates(slicer, kept, steps, items, taint, self.replaced)
+            moved = updates_by_variable(self.cls, self.items)
+            slicer, kept, updates = with_updates(
+                slicer, kept, steps, items, taint, self.replaced, moved.values()
+            )
+            self.settled = frozenset(key for key, one in moved.items() if one <= updates)
         lines, reads = self._lines(
             kept, items, names, moves, slicer.values, slicer.hoisted, receiver, shapes
         )
@@ -308,6 +315,7 @@ class CompactConverter:
             moves.values - moves.late_values,
             receiver=receiver,
             optional=optional_sizes(self.sizes),
+            settled=self.settled,
         )
         emitter = Emitter(
             base.with_edits(edits),

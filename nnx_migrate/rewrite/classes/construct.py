@@ -45,6 +45,7 @@ class Builder:
     rngs: str = "rngs"
     receiver: str = "self"
     optional: frozenset[str] = frozenset()  # size arguments that may be None
+    settled: frozenset[int] = frozenset()  # variables that are moved where they are made
 
     def guard(self, item: Item, text: str) -> str | None:
         """The condition under which the built ``text`` has all its sizes, if there is one."""
@@ -70,7 +71,8 @@ class Builder:
             case ItemKind.VARIABLE:
                 self.remarks.imports.add("nnm")
                 value = self._initial(item, renderer, key=False) if item.init else "None"
-                mark = ", moved_by_init=True" if item.moved_by_init else ""
+                moved = item.moved_by_init and id(item.call) not in self.settled
+                mark = ", moved_by_init=True" if moved else ""
                 return f"nnm.variable({item.collection_text(renderer.render)}, {value}{mark})"
             case _:
                 assert item.site is not None

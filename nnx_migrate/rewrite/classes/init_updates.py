@@ -26,6 +26,14 @@ def with_init_updates(cls: ClassInfo, items: Mapping[int, Item]) -> dict[int, It
     }
 
 
+def updates_by_variable(cls: ClassInfo, items: Mapping[int, Item]) -> dict[int, frozenset[int]]:
+    """Ids of the statements of :func:`init_updates` by id of the call that made the variable."""
+    found: dict[int, frozenset[int]] = {}
+    for key, statement in init_updates(cls, items):
+        found[key] = found.get(key, frozenset()) | {id(statement)}
+    return found
+
+
 def init_updates(cls: ClassInfo, items: Mapping[int, Item]) -> Iterator[tuple[int, ast.stmt]]:
     """Updates that ``init`` runs as every call does, with the id of the call that made the variable."""
     if any(_asks(one) for owner in cls.mro for one in owner.methods.values()):

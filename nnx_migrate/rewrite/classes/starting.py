@@ -25,13 +25,16 @@ def with_updates(
     items: Mapping[int, Item],
     taint: Taint,
     replaced: Replaced,
+    together: Collection[frozenset[int]] = (),
 ) -> tuple[Slicer, tuple[Step, ...], frozenset[int]]:
     """The slice ``kept`` with the updates of Linen's initial call, and the ids of these.
 
     Args:
       slicer: the one that found ``kept``, of a method without shapes of inputs.
+      together: ids of all updates of one variable, which ``__init__`` does all or none.
     """
     updates = _initial_updates(steps, items, taint, replaced)
+    updates -= frozenset().union(*(one for one in together if not one <= updates))
     longer = replace(slicer, values=set(), hoisted=set(), entered=set(), updates=updates)
     try:
         more = longer.run(steps) if updates else ()

@@ -24,6 +24,9 @@ class M(nn.Module):
         steps.value += 1
         return x - mean.value[None]
 """
+TWICE = COMPACT.replace(
+    "        x = nn.Dense", "        mean.value = mean.value + 1\n        x = nn.Dense"
+)
 SETUP = """\
 class M(nn.Module):
     def setup(self):
@@ -64,7 +67,9 @@ X = jnp.arange(8.0).reshape(2, 4)
 
 
 @pytest.mark.parametrize("train", [True, False])
-@pytest.mark.parametrize("source", [COMPACT, SETUP, GUARDED], ids=["compact", "setup", "guarded"])
+@pytest.mark.parametrize(
+    "source", [COMPACT, TWICE, SETUP, GUARDED], ids=["compact", "twice", "setup", "guarded"]
+)
 def test_state_starts_and_moves_as_in_linen(source: str, train: bool) -> None:
     with (
         loaded(source, "updates_before") as before,
@@ -85,7 +90,8 @@ def test_state_starts_and_moves_as_in_linen(source: str, train: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "marked"), [(COMPACT, 2), (SETUP, 1), (GUARDED, 0), (ELSEWHERE, 0)]
+    ("source", "marked"),
+    [(COMPACT, 1), (TWICE, 1), (SETUP, 1), (GUARDED, 0), (ELSEWHERE, 0)],
 )
 def test_what_may_ask_whether_init_runs_is_not_marked(source: str, marked: int) -> None:
     assert converted(source).count("moved_by_init=True") == marked
