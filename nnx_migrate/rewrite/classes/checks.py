@@ -16,13 +16,32 @@ RULE = "class"
 _SPECIAL = ("__init__", "__getattr__", "__setattr__")
 
 
-def check_methods(cls: ClassInfo) -> None:
+def constructs_nothing(cls: ClassInfo, items: Mapping[int, Item]) -> bool:
+    """Whether the class' own ``__init__`` takes any keyword and does nothing, in Linen as in NNX.
+
+    It may stay then: there is no field that it could set, and nothing that it could build.
+    """
+    init = cls.methods.get("__init__")
+    if init is None or init.args.kwarg is None or init.decorator_list or cls.fields or items:
+        return False
+    linen_parents = [one for one in cls.parents if one.linen]
+    is_empty = all(
+        isinstance(one, ast.Pass)
+        or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        for one in init.body
+    )
+    return is_empty and not linen_parents and "setup" not in cls.methods
+
+
+def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
     """Refuse methods and fields that take part in construction.
 
     Raises:
       Refused: the class defines one.
     """
     for name in _SPECIAL:
+        if name == "__init__" and constructs_nothing(cls, items):
+            continue
         if name in cls.methods:
             raise Refused(
                 cls.methods[name],

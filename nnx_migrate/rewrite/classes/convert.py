@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.alternates import alternate_constructors
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind
-from nnx_migrate.rewrite.classes.checks import check_given, check_items, check_methods
+from nnx_migrate.rewrite.classes.checks import (
+    check_given,
+    check_items,
+    check_methods,
+    constructs_nothing,
+)
 from nnx_migrate.rewrite.classes.class_decorators import adapted_decorators
 from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart
 from nnx_migrate.rewrite.classes.conflicts import check_stored
@@ -95,7 +100,7 @@ class _Conversion:
         self.layout: Layout = layout_of(self.cls)
         self.items = with_init_updates(self.cls, find_items(self.cls, self.sizes))
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
-        check_methods(self.cls)
+        check_methods(self.cls, self.items)
         check_items(self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
         attributes = self._setup_attributes()
@@ -296,6 +301,9 @@ class _Conversion:
         edits |= post_init_edits(self.project, self.cls, self.remarks)
         new = tuple(one.name for one in constructor.new_arguments())
         edits |= adapted_decorators(self.project, self.cls, new, self.remarks)
+        if constructs_nothing(self.cls, self.items):
+            self.remarks.imports.add("nnx")
+            return edits
         init = constructor.text(reads, self.own_names, self.remarks)
         check_init(self.cls, self.layout, init, builders_of(self.items))
         if compact is None or not compact.lazy:
