@@ -90,7 +90,7 @@ def recorded_linen() -> Iterator[Record]:
 
     def intercept(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
         outputs = function(*args, **kwargs)
-        if context.method_name == "__call__":
+        if context.method_name == "__call__" and context.module.scope is not None:
             return record.add("/".join(context.module.path), outputs)
         return outputs
 

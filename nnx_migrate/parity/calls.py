@@ -70,7 +70,10 @@ def record_calls(
         keywords: Any,
         context: linen.module.InterceptorContext,
     ) -> Any:
-        if context.method_name != "setup":
+        is_placed = (
+            context.module.scope is not None
+        )  # not one whose own __init__ leaves Linen's out
+        if context.method_name != "setup" and is_placed:
             calls[_call_of(context, args, keywords)] = None
         return function(*args, **keywords)
 

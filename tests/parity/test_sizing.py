@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import pytest
 from flax import linen
 
 from nnx_migrate.model import ClassMap, SizeArgument
+from nnx_migrate.parity.bisect import recorded_linen
 from nnx_migrate.parity.calls import Call, record_calls
 from nnx_migrate.parity.migration_map import class_map_of
 from nnx_migrate.parity.sizing import sizes_for
@@ -150,3 +152,32 @@ def test_a_trace_shows_what_was_given_and_which_flags_were_set() -> None:
         None,
     ]
     assert [seen.fact(name, "truth") for name in ("x", "c", "train")] == [None, False, False]
+
+
+class Identity(linen.Module):
+    """A class whose own ``__init__`` leaves out Linen's: its instances are nowhere in the model."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    def __call__(self, x: Any) -> Any:
+        return x
+
+
+class HoldsIdentity(linen.Module):
+    @linen.compact
+    def __call__(self, x: Any) -> Any:
+        return linen.Dense(3)(Identity(width=2)(x))
+
+
+def test_a_submodule_without_a_place_has_no_calls() -> None:
+    calls = record_calls(HoldsIdentity(), (jnp.ones((2, 4)),), {})
+    assert [one.path for one in calls] == [(), ("Dense_0",)]
+
+
+def test_a_submodule_without_a_place_has_no_recorded_output() -> None:
+    x = jnp.ones((2, 4))
+    variables = HoldsIdentity().init(jax.random.key(0), x)
+    with recorded_linen() as record:
+        jax.block_until_ready(HoldsIdentity().apply(variables, x))
+    assert sorted(one.path for one in record.outputs()) == ["", "Dense_0"]
