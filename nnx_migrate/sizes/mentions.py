@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, Import
@@ -83,18 +84,24 @@ def _names_of(project: Project, name: str) -> frozenset[str]:
     """The name and every alias that imports in the project give it, one after another."""
     found = {name}
     while True:
-        more = {
-            alias.asname
-            for module in project.modules.values()
-            if " as " in module.text
-            for one in ast.walk(module.tree)
-            if isinstance(one, ast.ImportFrom)
-            for alias in one.names
-            if alias.name in found and alias.asname
-        }
+        more = {new for old, new in _renamings(project) if old in found}
         if more <= found:
             return frozenset(found)
         found |= more
+
+
+@lru_cache(maxsize=2)  # every function of a project asks
+def _renamings(project: Project) -> frozenset[tuple[str, str]]:
+    """``(name, alias)`` of every ``from ... import name as alias`` of a project."""
+    return frozenset(
+        (alias.name, alias.asname)
+        for module in project.modules.values()
+        if " as " in module.text
+        for one in ast.walk(module.tree)
+        if isinstance(one, ast.ImportFrom)
+        for alias in one.names
+        if alias.asname
+    )
 
 
 def _loads(project: Project, module: Module, names: frozenset[str]) -> Iterator[Mention]:

@@ -107,7 +107,18 @@ def test_a_size_that_nobody_knows_is_asked_for_where_the_function_builds() -> No
     lines = ("x = x.reshape(x.shape[0], -1)", "return ops.project(x, 4, 'head')")
     found, after = run(NAMED, compact("A", *lines))
     assert found == {"user.A": "rewritten"}
-    assert "in_features=project_in_features, rngs=rngs" in after["user.py"]
+    assert "in_features=head_in_features, rngs=rngs" in after["user.py"]
+
+
+def test_every_call_asks_for_its_own_size() -> None:
+    ops = NAMED + "\n\ndef flat(x):\n    return x.reshape(x.shape[0], -1)\n"
+    user = compact(
+        "A", "y = ops.project(ops.flat(x), 4, 'a')", "return y, ops.project(ops.flat(x[0]), 4, 'b')"
+    )
+    found, after = run(ops, user)
+    assert found == {"user.A": "rewritten"}
+    assert "in_features=a_in_features, rngs=rngs" in after["user.py"]
+    assert "in_features=b_in_features, rngs=rngs" in after["user.py"]
 
 
 @pytest.mark.parametrize(

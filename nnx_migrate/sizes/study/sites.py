@@ -245,10 +245,11 @@ def _size_in_scope(
     if where is None:
         study.problems.append((module.call or study.root.info.node, UNKNOWN))
         return ""
-    name = f"{module.info.node.name}_{argument.name}"
-    study.opaque[name] = SizeArgument(
-        name, axis=argument.axis, submodule=where, optional=conditional
-    )
+    key = "in_features" if argument.axis == -1 else argument.name
+    name = f"{where.replace('/', '_')}_{key}"
+    asked = SizeArgument(name, axis=argument.axis, submodule=where, optional=conditional)
+    if study.opaque.setdefault(name, asked) != asked:
+        study.problems.append((module.call or study.root.info.node, UNKNOWN))
     return name
 
 
