@@ -75,6 +75,7 @@ class Interpreter:
     symbols: set[str] = field(default_factory=set)  # names of carried sizes
     unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
+    entered: set[int] = field(default_factory=set)  # calls that led into a function of the project
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls
     told: frozenset[str] = frozenset()  # parameters of the call that the constructor knows about
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
@@ -194,6 +195,8 @@ class Interpreter:
         from nnx_migrate.sizes.library import call_library
         from nnx_migrate.sizes.statements import call_function
 
+        if isinstance(target, Function):
+            self.entered.add(id(node))
         match target:
             case Submodule():
                 return self.call_submodule(target, args, kwargs)

@@ -10,11 +10,12 @@ method or in another such function.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nnx_migrate.sizes.factories import factory_functions, is_module_class
+from nnx_migrate.sizes.builders import building_functions
+from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.given import Call, given_parameters, parameters_of
 from nnx_migrate.sizes.mentions import Mention, is_defined_once, mentions_of
 from nnx_migrate.source.classes import ClassInfo
@@ -84,31 +85,16 @@ _Candidates = Mapping[int, tuple[Module, ast.FunctionDef]]
 def _candidates(project: Project) -> _Candidates:
     """Functions that build submodules themselves or call one that does."""
     factories = factory_functions(project)
-    plain: dict[int, tuple[Module, ast.FunctionDef]] = {}
-    called: dict[int, set[str]] = {}
-    for module in project.modules.values():
-        for node in module.tree.body:
-            if isinstance(node, ast.FunctionDef) and id(node) not in factories:
-                plain[id(node)] = (module, node)
-                called[id(node)] = set(_called(project, module, node))
-    building = {
-        key for key, names in called.items() if any(is_module_class(project, n) for n in names)
+    building = building_functions(project)
+    return {
+        id(node): (module, node)
+        for module in project.modules.values()
+        for node in module.tree.body
+        if isinstance(node, ast.FunctionDef)
+        and id(node) not in factories
+        and f"{module.name}.{node.name}" in building
+        and _is_plain(module, node)
     }
-    while True:
-        symbols = {f"{plain[key][0].name}.{plain[key][1].name}" for key in building}
-        more = {key for key, names in called.items() if names & symbols} - building
-        if not more:
-            break
-        building |= more
-    return {key: plain[key] for key in plain if key in building and _is_plain(*plain[key])}
-
-
-def _called(project: Project, module: Module, node: ast.FunctionDef) -> Iterator[str]:
-    scope = Scope(module).enter(node)
-    for one in ast.walk(node):
-        symbol = project.resolve(one.func, scope) if isinstance(one, ast.Call) else None
-        if symbol is not None:
-            yield symbol
 
 
 def _is_plain(module: Module, node: ast.FunctionDef) -> bool:

@@ -191,6 +191,29 @@ def test_calls_that_are_not_followed_keep_the_class_linen(user: str, expected: s
     assert expected in reason(OPS, user)
 
 
+@pytest.mark.parametrize(
+    "ops",
+    [
+        pytest.param(OPS + "\n\n" + OPS.removeprefix(LINEN), id="defined twice"),
+        pytest.param(
+            LINEN + "if nn:\n    def block(x, width):\n        return nn.Dense(width)(x)\n"
+            "else:\n    block = None\n",
+            id="defined under a condition",
+        ),
+        pytest.param(OPS.replace("def block", "@unknown(1)\ndef block"), id="decorated"),
+    ],
+)
+def test_a_function_that_builds_and_cannot_be_followed_keeps_its_users_linen(ops: str) -> None:
+    found = reason(ops, caller("A", "ops.block(x, 4)"))
+    assert found == "ops.block builds submodules for it and cannot be followed"
+
+
+def test_a_function_that_builds_nothing_need_not_be_followed() -> None:
+    ops = LINEN + "@unknown(1)\ndef scale(x):\n    return 2 * nn.relu(x)\n"
+    found, _ = run(ops, caller("A", "ops.scale(nn.Dense(3)(x))"))
+    assert found == {"user.A": "rewritten"}
+
+
 def test_a_function_in_a_file_that_stays_keeps_its_users_linen() -> None:
     user = {"user.py": USER + caller("A", "ops.block(x, 4)")}
     (found,) = rewrite(user, {"ops.py": OPS}).classes

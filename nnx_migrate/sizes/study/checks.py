@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.study.study import Study
@@ -34,6 +35,10 @@ def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
         symbol = study.interpreter.project.resolve(call.func, scope)
         if symbol in study.interpreter.project.linen and id(call) not in study.interpreter.built:
             yield call, f"{symbol} is built where size inference did not come by"
+            continue
+        builder = called_builder(study.interpreter.project, scope, call)
+        if builder is not None and id(call) not in study.interpreter.entered:
+            yield call, f"{builder} builds submodules for it and cannot be followed"
 
 
 def _own_calls(root: Instance) -> Iterator[tuple[Scope, ast.Call]]:

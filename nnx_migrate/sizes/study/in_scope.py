@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.given import bound_arguments
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.study.order import method_with, number_of
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Submodule, class_name
 
@@ -56,99 +58,71 @@ def numbered_at(study: Study, module: Submodule | Instance) -> frozenset[str]:
 
 
 def shown_at(study: Study, module: Instance, argument: SizeArgument) -> str | None:
-    """Scope name of a submodule that a function builds from a size argument, under its caller.
+    """Scope name, under the caller, of a layer whose input has the size that a function needs.
 
-    None when its number hangs on a loop, a condition or another function before it.
+    None when the name is not certain: its number may hang on a loop, a condition, or an order.
     """
     assert module.call is not None
-    function = study.interpreter.scope_functions[id(module.info.function)]
+    function = study.interpreter.scope_functions[id(module.info.function)].node
     sizes = study.sizes_of(module.info.name)
-    for site in sizes.sites.values():
-        shows = argument.argument is not None and any(
-            text == argument.name or text.startswith(f"{argument.name}[")
-            for text in (one.lstrip("(") for one in site.sizes.values())
-        )
-        if shows and site.kind is SiteKind.LAYER:
-            named = _explicit(site.call)
-            if named is None:
-                inner = _number(function.node, sizes, site)
-                before = _number_before(study, module, site.class_name or "")
-                known = inner is not None and before is not None
-                return f"{site.class_name}_{(inner or 0) + (before or 0)}" if known else None
-            passed = bound_arguments(function.node, module.call) or {}
-            value = passed.get(named.id) if isinstance(named, ast.Name) else named
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                return value.value
-    return None
+    sites = [one for one in sizes.sites.values() if _shows(one, argument, sizes)]
+    if not sites:
+        return None
+    given = _explicit(sites[0].call)
+    if given is not None:
+        passed = bound_arguments(function, module.call) or {}
+        value = passed.get(given.id) if isinstance(given, ast.Name) else given
+        text = value.value if isinstance(value, ast.Constant) else None
+        return text if isinstance(text, str) else None
+    kind = sites[0].class_name or ""
+    method = method_with(study.root.info.mro, module.call)
+    before = None if method is None else number_of(method, _counts(study, kind), module.call)
+    inner = number_of(function, _counts_of(sizes, kind), sites[0].call)
+    return None if before is None or inner is None else f"{kind}_{before + inner}"
 
 
-def _number(function: ast.FunctionDef, sizes: ClassSizes, site: Site) -> int | None:
-    """How many submodules of the class a function builds before a site."""
-    kind, number = site.class_name or "", 0
-    for other in sizes.sites.values():
-        if other is site:
-            return number
-        counted = other.numbers if other.kind is SiteKind.FUNCTION else {other.class_name or ""}
-        if not {kind, ""} & counted or _explicit(other.call) is not None:
-            continue
-        if not _excludes(function, other.call, site.call):
-            if other.kind is SiteKind.FUNCTION or _may_repeat(function, other.call, site.call):
-                return None
-            number += 1
-    return None
+def _shows(site: Site, argument: SizeArgument, sizes: ClassSizes) -> bool:
+    """Whether the input of a layer shows a size that comes from a parameter of its function.
+
+    A whole shape is shown by one that reads its last axes, if nothing else reads any of it.
+    """
+    text = site.sizes.get("in_features", "")
+    if site.kind is not SiteKind.LAYER or argument.argument is None:
+        return False
+    if argument.axis == -1:
+        return text == argument.name
+    axes = [int(one) for one in re.findall(rf"\b{argument.name}\[(-\d+)\]", text)]
+    texts = [one for other in sizes.sites.values() for one in other.sizes.values()]
+    texts += [*sizes.dims.values(), *(sizes.full_shapes.values())]
+    read = [one for one in texts if re.search(rf"\b{argument.name}\b", one)]
+    return bool(axes) and axes == [*range(-len(axes), 0)] and read == [text]
 
 
-def _number_before(study: Study, module: Instance, kind: str) -> int | None:
-    """How many submodules of a class are built before the call of a function."""
-    number = 0
-    assert module.call is not None
-    method = _method_of(study, module.call)
-    for other in study.interpreter.built.values():
-        if other.call is module.call:
-            return number
-        assert other.call is not None
-        counted = numbered_at(study, other) if is_in_scope(other) else {class_name(other)}
-        if not {kind, ""} & counted or (not is_in_scope(other) and _explicit(other.call)):
-            continue
-        if method is None or not _excludes(method, other.call, module.call):
-            if method is None or is_in_scope(other):
-                return None
-            if _may_repeat(method, other.call, module.call):
-                return None
-            number += 1
-    return None
+def _counts(study: Study, kind: str) -> dict[int, int | None]:
+    """How many submodules of a class each call of the class under study numbers."""
+    found: dict[int, int | None] = {}
+    for key, one in study.interpreter.built.items():
+        assert one.call is not None
+        if is_in_scope(one):
+            numbers = numbered_at(study, one)
+            found[key] = None if {kind, ""} & numbers else 0
+        else:
+            counted = class_name(one) in (kind, "") and _explicit(one.call) is None
+            found[key] = int(counted) if class_name(one) else None
+    return found
 
 
-def _method_of(study: Study, call: ast.Call) -> ast.FunctionDef | None:
-    methods = (one for cls in study.root.info.mro for one in cls.methods.values())
-    return next((one for one in methods if any(node is call for node in ast.walk(one))), None)
-
-
-_REPEATS = (ast.For, ast.While, ast.comprehension, ast.If, ast.IfExp)
-
-
-def _around(function: ast.FunctionDef, call: ast.Call) -> list[ast.AST]:
-    return [one for one in ast.walk(function) if any(node is call for node in ast.walk(one))]
-
-
-def _may_repeat(function: ast.FunctionDef, one: ast.Call, other: ast.Call) -> bool:
-    """Whether a loop or condition that is not around ``other`` decides how often ``one`` runs."""
-    shared = _around(function, other)
-    loops = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, *_REPEATS)
-    return any(isinstance(node, loops) and node not in shared for node in _around(function, one))
-
-
-def _excludes(function: ast.FunctionDef, one: ast.Call, other: ast.Call) -> bool:
-    """Whether the two calls stand in different branches of a condition."""
-    for node in ast.walk(function):
-        if isinstance(node, ast.If):
-            sides = [
-                [n for part in body for n in ast.walk(part)] for body in (node.body, node.orelse)
-            ]
-            where = [[any(n is call for n in side) for side in sides] for call in (one, other)]
-            if where in ([[True, False], [False, True]], [[False, True], [True, False]]):
-                return True
-    return False
+def _counts_of(sizes: ClassSizes, kind: str) -> dict[int, int | None]:
+    """The same for what a function builds."""
+    found: dict[int, int | None] = {}
+    for key, site in sizes.sites.items():
+        if site.kind is SiteKind.FUNCTION:
+            found[key] = None if {kind, ""} & site.numbers else 0
+        elif _explicit(site.call) is not None:
+            found[key] = 0
+        else:
+            found[key] = int(site.class_name == kind) if site.class_name else None
+    return found
 
 
 def _explicit(call: ast.Call) -> ast.expr | None:
