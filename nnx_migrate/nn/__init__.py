@@ -80,8 +80,11 @@ Variables. ``self.param(name, init, *args)`` -> ``nnx.Param(init(rngs.params(), 
 to Linen's value when both see the same key and both run under ``jax.jit`` (eager and compiled
 initialisers can differ by one ulp); an initialiser that ignores its key is passed one all the same.
 ``self.variable(col, name, init, *args)`` -> ``variable(col, init(*args))``; ``v.value = x`` ->
-``v.set_value(x)`` (``v[...] = x`` would cast to the old dtype), ``v.value`` -> ``v[...]``. ``self.make_rng(name)``
--> ``self.<name>_rng = stream(rngs, name)`` in ``__init__`` and ``self.<name>_rng()`` in the call.
+``v.set_value(x)`` (``v[...] = x`` would cast to the old dtype), ``v.value`` -> ``v[...]``, or
+``v.get_value()`` where it may be no array. ``self.make_rng(name)`` -> ``self.<name>_rng = stream(rngs,
+name)`` in ``__init__`` and ``self.<name>_rng()`` in the call; a variable that starts from such a key
+draws it in ``__init__``, ``make_rng(rngs, name)``. Modules behind ``nnx.bridge.ToNNX`` get their
+variables from ``lazy_init(model, *inputs)``, which leaves those around them as they are.
 
 Class-valued fields (``norm: ModuleDef = nn.BatchNorm``, ``partial(nn.Conv, use_bias=False)``) take
 ``factory.BatchNorm``, ``partial(factory.Conv, use_bias=False)`` and are called as
