@@ -77,9 +77,14 @@ class Surroundings:
             inner = _rendered(previous, statement, renderer.without(statement))
             if not conditions:
                 return wrapped(indent + inner, indent, self.layout).removeprefix(indent)
-            head = f"if {conjunction(conditions)}:{newline}{indent}{self.layout.unit}"
-            return head + inner.replace(newline, newline + self.layout.unit)
+            step = newline + indent + self.layout.unit
+            guarded_text = inner.replace(newline, newline + self.layout.unit)
+            lines = f"if {conjunction(conditions)}:{step}{guarded_text}"
+            if other is None:
+                return lines
+            return f"{lines}{newline}{indent}elif {other.text(renderer, step)}"
 
+        other = _otherwise(statement, {id(one.call) for one in sites})
         edits[id(statement)] = text
 
     def _local_variable(self, statement: ast.stmt) -> Callable[[Renderer], str] | None:
@@ -133,3 +138,33 @@ def _rendered(
     if previous is None:
         return renderer.inner(node)
     return previous if isinstance(previous, str) else previous(renderer)
+
+
+@dataclass(frozen=True)
+class _Otherwise:
+    """What ``self.a = Block() if test else None`` stores that is no submodule."""
+
+    target: ast.expr
+    test: ast.expr
+    holds: bool  # whether it is stored when the test holds
+    value: ast.expr
+
+    def text(self, renderer: Renderer, step: str) -> str:
+        """The test and the statement, ``step`` between them."""
+        test = renderer.render(self.test)
+        negated = (
+            f"not {test}" if isinstance(self.test, ast.Name | ast.Attribute) else f"not ({test})"
+        )
+        stored = f"{renderer.render(self.target)} = {renderer.render(self.value)}"
+        return f"{test if self.holds else negated}:{step}{stored}"
+
+
+def _otherwise(statement: ast.stmt, sites: set[int]) -> _Otherwise | None:
+    match statement:
+        case ast.Assign(targets=[target], value=ast.IfExp(test=test, body=yes, orelse=no)):
+            built = [any(id(node) in sites for node in ast.walk(side)) for side in (yes, no)]
+            if built == [True, False]:
+                return _Otherwise(target, test, False, no)
+            if built == [False, True]:
+                return _Otherwise(target, test, True, yes)
+    return None

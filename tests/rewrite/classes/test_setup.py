@@ -264,3 +264,35 @@ def test_running_the_setup_of_another_class_is_refused() -> None:
         """
     )
     assert found.reason == "it runs the setup of Other, which NNX has in __init__"
+
+
+@pytest.mark.parametrize(
+    ("value", "test", "stored"),
+    [
+        ("nn.Dense(2) if wide else None", "not wide", "None"),
+        ("None if narrow else nn.Dense(2)", "narrow", "None"),
+        ("nn.Dense(2) if wide and self.n else 0", "not (wide and self.n)", "0"),
+    ],
+)
+def test_what_stands_for_a_submodule_that_is_not_called_is_stored(
+    value: str, test: str, stored: str
+) -> None:
+    text = converted(
+        f"""\
+        class M(nn.Module):
+            n: int = 3
+
+            def setup(self):
+                wide = self.n > 2
+                narrow = self.n <= 2
+                self.a = {value}
+
+            def __call__(self, x):
+                y = x + 1
+                if self.n > 2:
+                    y = self.a(x)
+                return y if self.a is None else 2 * y
+        """
+    )
+    assert "if self.n > 2:" in text
+    assert f"elif {test}:\n            self.a = {stored}\n" in text
