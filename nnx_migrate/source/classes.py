@@ -131,7 +131,7 @@ def index_classes(project: Project) -> dict[str, ClassInfo]:
         bases = tuple(_base(project, base, scope, name, nodes) for base in node.bases)
         parents = [build(base, (*trail, name)) for base in bases if base]
         known = tuple(parent for parent in parents if parent)
-        linen = any(_is_linen_class(base) for base in bases) or any(p.linen for p in known)
+        linen = any(is_linen_class(base) for base in bases) or any(p.linen for p in known)
         done[name] = ClassInfo(name, module, node, scope, bases, known, linen)
         return done[name]
 
@@ -140,7 +140,7 @@ def index_classes(project: Project) -> dict[str, ClassInfo]:
     return done
 
 
-def _is_linen_class(symbol: str | None) -> bool:
+def is_linen_class(symbol: str | None) -> bool:
     """Whether a base is ``flax.linen.Module`` or one of Linen's own module classes."""
     if symbol is None or not symbol.startswith("flax.linen."):
         return False

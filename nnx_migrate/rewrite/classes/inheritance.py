@@ -10,7 +10,7 @@ from nnx_migrate.rewrite.classes.attributes import Attribute
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
 
 RULE = "inheritance"
@@ -41,6 +41,7 @@ def inherited_by(project: Project, cls: ClassInfo, context: ConversionContext) -
     Raises:
       Refused: a base stays Linen, or what the bases build is only partly overridden.
     """
+    _check_plain_bases(project, cls)
     parents = [one for one in cls.parents if one.linen]
     setup = cls.methods.get("setup")
     calls = _super_setup(setup) if setup else ()
@@ -140,3 +141,21 @@ def _super_setup(method: ast.FunctionDef) -> tuple[ast.stmt, ...]:
             ):
                 found.append(statement)
     return tuple(found)
+
+
+def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
+    """A base that is no Linen module is not rewritten, so what it builds would stay Linen."""
+    for base in cls.mro[1:]:
+        if base.linen:
+            continue
+        for method in base.methods.values():
+            scope = base.scope.enter(method)
+            for node in own_nodes(method):
+                symbol = project.resolve(node.func, scope) if isinstance(node, ast.Call) else None
+                if symbol in project.linen or is_linen_class(symbol):
+                    raise Refused(
+                        cls.node,
+                        f"its base {base.name}, which is no Linen module, builds {symbol} for it",
+                        f"make {base.name} a Linen module, or build it in the class itself",
+                        RULE,
+                    )

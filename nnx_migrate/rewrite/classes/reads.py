@@ -26,6 +26,7 @@ _REFUSED: Mapping[str, str] = {
     "init_with_output": "construct the module and call it",
     "lazy_init": "construct the module",
     "tabulate": "use nnx.tabulate",
+    "has_rng": "nnx.Rngs has every stream that its default key seeds: pass a flag as a field",
     "module_paths": "use nnx.iter_modules",
     "get_variable": "read the variable's attribute",
     "put_variable": "assign to the variable's attribute",

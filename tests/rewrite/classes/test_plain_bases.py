@@ -1,0 +1,33 @@
+"""Bases that are no Linen modules: they stay as they are."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.classes.support import converted, refusal
+
+CLASS = """\
+class M(Mix, nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return self.head(nn.Dense(4)(x))
+"""
+
+
+def mixin(body: str) -> str:
+    return f"class Mix:\n    def head(self, x):\n        {body}\n\n{CLASS}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["return nn.Dense(3)(x)", "return [nn.LayerNorm()(x) for _ in range(2)]"],
+)
+def test_a_plain_base_that_builds_is_refused(body: str) -> None:
+    found = refusal(mixin(body))
+    assert "which is no Linen module, builds" in found.reason
+    assert found.recipe
+
+
+@pytest.mark.parametrize("body", ["return nn.relu(x)", "return x + jnp.zeros(3)", "pass"])
+def test_a_plain_base_that_only_computes_is_kept(body: str) -> None:
+    assert "class M(Mix, nnx.Module)" in converted(mixin(body))
