@@ -48,7 +48,7 @@ def reshard_like(x: jax.Array, reference: jax.Array | Sharding) -> jax.Array:
 
 def _grouped(x: jax.Array, reference: jax.Array, typed: NamedSharding) -> jax.Array:
     """``x`` as the compiler shards ``reference``, over the Explicit axes as its type says."""
-    if _physical_shape(x) != _physical_shape(reference):
+    if x.shape != reference.shape or _physical_shape(x) != _physical_shape(reference):
         raise ValueError(
             f"expected the reference's shape {reference.shape} under Auto axes, where a traced "
             f"array has no sharding to read, and a key for a key, found {x.shape} ({x.dtype} for "
