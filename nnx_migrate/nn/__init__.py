@@ -126,6 +126,7 @@ from .dtypes import (
 from .fields import with_fields
 from .functional import abstract, apply, apply_fn, bind, variables_of
 from .lazy import (
+    EITHER,
     abstract_array,
     abstractly,
     as_field,
@@ -166,6 +167,7 @@ from .variables import (
 from .vmap import vmap
 
 __all__ = [
+    "EITHER",
     "RNN",
     "BatchApply",
     "BatchNorm",

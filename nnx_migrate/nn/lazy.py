@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -118,9 +119,43 @@ def abstract_array(shape: Sequence[int] | None) -> jax.ShapeDtypeStruct | None:
     return jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
 
 
+class _Either:
+    """Stands for True and for False."""
+
+    def __repr__(self) -> str:
+        return "nnm.EITHER"
+
+
+EITHER = _Either()  # a flag that only the call knows
+
+
 def abstractly(function: Callable[..., Any], *arrays: Any) -> Any:
-    """``function(*arrays)`` without values: what a shape in ``__init__`` is the shape of."""
-    return jax.eval_shape(function, *arrays)
+    """``function(*arrays)`` without values: what a shape in ``__init__`` is the shape of.
+
+    Raises:
+      ValueError: an argument is ``EITHER``, and True gives other shapes than False.
+    """
+    flags = [index for index, one in enumerate(arrays) if one is EITHER]
+    found = []
+    for values in itertools.product((False, True), repeat=len(flags)):
+        known = dict(zip(flags, values, strict=True))
+        found.append(_evaluated(function, arrays, known))
+    if any(one != found[0] for one in found):
+        raise ValueError(
+            f"expected one shape whatever the flags of the call are, found {found}: "
+            "make the flag a constructor argument"
+        )
+    return found[0]
+
+
+def _evaluated(function: Callable[..., Any], arrays: Sequence[Any], known: dict[int, bool]) -> Any:
+    rest = [one for index, one in enumerate(arrays) if index not in known]
+
+    def call(*given: Any) -> Any:
+        left = iter(given)
+        return function(*(known[i] if i in known else next(left) for i in range(len(arrays))))
+
+    return jax.eval_shape(call, *rest)
 
 
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:

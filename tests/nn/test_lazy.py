@@ -131,6 +131,14 @@ def test_a_linen_submodule_behind_a_bridge_runs_abstractly_before_its_first_call
     assert not nnx.state(bridged, nnx.Param)
 
 
+def test_a_flag_that_is_either_must_leave_the_shape_as_it_is() -> None:
+    x = nnm.abstract_array((2, 3))
+    same = nnm.abstractly(lambda train, x: x.T * 2 if train else x.T, nnm.EITHER, x)
+    assert same.shape == (3, 2)
+    with pytest.raises(ValueError, match="expected one shape whatever the flags of the call are"):
+        nnm.abstractly(lambda x, train: x.T if train else x, x, nnm.EITHER)
+
+
 def test_what_is_no_module_is_not_copied() -> None:
     assert nnm.copied(jnp.tanh) is jnp.tanh
 

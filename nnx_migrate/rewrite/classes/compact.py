@@ -11,6 +11,7 @@ from nnx_migrate.rewrite.classes.construct import Builder, is_inline, operands_o
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.emit import Emitter, needs_counter, reference
 from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names
+from nnx_migrate.rewrite.classes.flags import flags_of
 from nnx_migrate.rewrite.classes.flow import Branch, Build, Loop, Step, Unclear, builds, flow_of
 from nnx_migrate.rewrite.classes.in_scope import calling_edits, not_here
 from nnx_migrate.rewrite.classes.init_updates import updates_by_variable
@@ -155,6 +156,7 @@ class CompactConverter:
         self.replaced |= {key: frozenset() for key in moves.values}
         taint = self._taint(steps)
         shapes.whole = self._whole(items, moves)
+        shapes.flags = flags_of(self.project, scope, self.method)
         shapes.held = _holders(self.method, shapes.whole)
         dynamic = frozenset(taint.steps)
         names = names_of(steps, dynamic, self.numbered, goes_on=self._is_function)

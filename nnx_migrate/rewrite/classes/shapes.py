@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.evaluation import free_names, target_names
+from nnx_migrate.rewrite.classes.flags import asked_for_truth, flags_of
 from nnx_migrate.rewrite.classes.flow import Bind
 from nnx_migrate.rewrite.classes.taint import Replaced, value_of
 from nnx_migrate.rewrite.render import Renderer
@@ -25,7 +26,6 @@ _ATTRIBUTES = frozenset({"shape", "ndim", "size"})
 _FUNCTIONS: Mapping[str, str] = {
     f"{module}.{name}": name for module in ("jax.numpy", "numpy") for name in ("shape", "ndim")
 }
-_FLAGS = frozenset({"deterministic", "use_running_average", "train", "training"})
 _NONE = ast.Constant(None)
 _NO_ARRAYS = ("int", "bool", "str", "float", "dict", "list", "tuple", "Dict", "List", "Tuple")
 
@@ -39,6 +39,7 @@ class Shapes:
       items: ids of the calls that build something.
       whole: ids of those that ``__init__`` may use: no call has to complete them.
       held: local names that hold such a submodule.
+      flags: names that hold a flag of the call, which may be True or False.
 
     Attributes:
       nodes: ids of the expressions that read a shape -> the array expression.
@@ -52,6 +53,7 @@ class Shapes:
     items: frozenset[int]
     whole: frozenset[int] = frozenset()
     held: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
     nodes: dict[int, ast.expr] = field(default_factory=dict)
     read: dict[int, tuple[ast.AST, str]] = field(default_factory=dict)
     abstract: dict[int, tuple[ast.expr, frozenset[str]]] = field(default_factory=dict)
@@ -161,7 +163,7 @@ class Shapes:
         edits: dict[int, str | Callable[[Renderer], str]] = {}
         for key, (value, names) in self.abstract.items():
             if not isinstance(value, ast.Name):
-                edits[key] = _evaluation(value, names, self._copies(value))
+                edits[key] = _evaluation(value, names, self._copies(value), self.flags)
         for key, (node, name) in self.read.items():
             if isinstance(node, ast.Call) and id(self.nodes[key]) in self.abstract:
                 edits[key] = _attribute(self.nodes[key], name)
@@ -177,25 +179,12 @@ def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
         for one in (*plain, *method.args.kwonlyargs)
         if _may_be_array(one) and _is_none(defaults.get(one.arg, _NONE))
     }
-    return frozenset((candidates - _flags(method)) & _origins(method, shapes.nodes.values()))
+    flags = asked_for_truth(method) | flags_of(shapes.project, shapes.scope, method)
+    return frozenset((candidates - flags) & _origins(method, shapes.nodes.values()))
 
 
 def _is_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and node.value is None
-
-
-def _flags(method: ast.FunctionDef) -> set[str]:
-    """Names that are asked for their truth, or handed on as one of Linen's flags."""
-    found: list[ast.expr] = []
-    for node in ast.walk(method):
-        match node:
-            case ast.If(test=test) | ast.IfExp(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
-                found.append(test)
-            case ast.BoolOp(values=values):
-                found += values
-            case ast.keyword(arg=name, value=value) if name in _FLAGS:
-                found.append(value)
-    return {one.id for one in found if isinstance(one, ast.Name)}
 
 
 def _origins(method: ast.FunctionDef, arrays: Iterable[ast.expr]) -> set[str]:
@@ -245,14 +234,15 @@ def _is_plain(target: ast.expr) -> bool:
 
 
 def _evaluation(
-    value: ast.expr, names: frozenset[str], copied: Iterable[ast.expr]
+    value: ast.expr, names: frozenset[str], copied: Iterable[ast.expr], flags: frozenset[str]
 ) -> Callable[[Renderer], str]:
     listed = ", ".join(sorted(names))
+    given = ", ".join("nnm.EITHER" if one in flags else one for one in sorted(names))
 
     def text(renderer: Renderer) -> str:
         copies = {id(one): f"nnm.copied({renderer.render(one)})" for one in copied}
         inner = renderer.with_edits(copies).without(value).inner(value)
-        return f"nnm.abstractly(lambda {listed}: {inner}, {listed})"
+        return f"nnm.abstractly(lambda {listed}: {inner}, {given})"
 
     return text
 

@@ -102,8 +102,10 @@ class Slicer:
             case Unclear(node=node, reason=reason):
                 raise Refused(node, reason, "move the construction out of it", RULE)
 
-    def _need(self, node: ast.AST, why: ast.AST, live: Live) -> None:
-        for name in free_names(node, self.replaced):
+    def _need(
+        self, node: ast.AST, why: ast.AST, live: Live, without: frozenset[str] = frozenset()
+    ) -> None:
+        for name in free_names(node, self.replaced) - without:
             live.setdefault(name, why)
         self.values |= {id(one) for one in ast.walk(node)} & self.operands.keys()
 
@@ -114,13 +116,15 @@ class Slicer:
         why = live[wanted[0]] if wanted else step.node
         for name in step.defines - step.mutates:
             live.pop(name, None)
-        self._need(step.node, why, live)
-        if self.shapes is not None:
-            before = self.taint.before.get(id(step), frozenset())
-            if free_names(value_of(step.node), self.static) & before:
-                self.shapes.evaluated(step, before)
-            else:
-                self.shapes.check(step.node, before, self.fixed)
+        before = self.taint.before.get(id(step), frozenset())
+        if self.shapes is None:
+            self._need(step.node, why, live)
+        elif free_names(value_of(step.node), self.static) & before:
+            self._need(step.node, why, live, without=self.shapes.flags & before)
+            self.shapes.evaluated(step, before)
+        else:
+            self._need(step.node, why, live)
+            self.shapes.check(step.node, before, self.fixed)
         return [step]
 
     def _check_value(self, node: ast.AST, call: ast.Call) -> None:

@@ -77,6 +77,21 @@ AFTER_A_CLASS = (
     "        return y, jnp.swapaxes(y, *axes)\n\n\n"
 ) + module("_, y = Both()(x, axes=(1, 2))\n" + DEPTH)
 
+FLAGGED = """\
+class Part(nn.Module):
+    @nn.compact
+    def __call__(self, x, train, deterministic=None):
+        return nn.Dropout(0.5)(nn.Dense(6)(x), deterministic) * (2 if train else 3)
+
+
+"""
+WITH_FLAGS = FLAGGED + module(
+    'off = nn.merge_param("off", self.off, off)\n'
+    "y = jnp.fft.rfft(Part()(x, train, deterministic=off)).real\n" + DEPTH,
+    "x, train: bool = False, off=None",
+    "    off: bool = True\n",
+)
+
 
 def rewritten(source: str) -> str:
     result = rewrite({"m.py": HEADER + source})
@@ -99,6 +114,7 @@ def rewritten(source: str) -> str:
         AFTER_A_HELD_LAYER,
         AFTER_AN_UNPACKED_LAYER,
         AFTER_A_CLASS,
+        WITH_FLAGS,
     ],
 )
 def test_parameters_and_outputs_are_linens(source: str) -> None:
@@ -138,6 +154,13 @@ def test_what_expressions_over_sizes_say_needs_no_shape() -> None:
     assert "abstract_array" not in text
 
 
+def test_a_flag_of_the_call_may_be_either() -> None:
+    assert (
+        "lambda off, train, x: jnp.fft.rfft(nnm.copied(self.Part_0)(x, train, deterministic=off)).real,"
+        " nnm.EITHER, nnm.EITHER, x)"
+    ) in rewritten(WITH_FLAGS)
+
+
 REFUSED = {
     "a value decides": 'if x.sum() > 0:\n    x = nn.Dense(3)(x)\nreturn x + self.param("b", f, x.shape)',
     "a submodule computes it": (
@@ -155,6 +178,9 @@ REFUSED = {
         "y = jnp.fft.rfft(nn.Dropout(0.5)(x, deterministic=k))\n"
         "for i in range(y.shape[1]):\n    y = nn.Dense(3)(y)\nreturn y"
     ),
+    "a flag may be None": (
+        "y = jnp.fft.rfft(nn.Dropout(0.5)(x, deterministic=flag))\nfor i in range(y.shape[1]):\n    y = nn.Dense(3)(y)\nreturn y"
+    ),
     "a variable computes it": (
         'y = jnp.fft.rfft(x + self.variable("stats", "v", jnp.zeros, (5,)).value)\n'
         "for i in range(y.shape[1] // 2):\n    y = nn.Dense(3)(y)\nreturn y"
@@ -165,7 +191,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
 def test_what_shapes_do_not_decide_is_refused(body: str) -> None:
-    source = module(body, "x, k").replace("make(x)", "n(x)")
+    source = module(body, "x, k, flag=None").replace("make(x)", "n(x)")
     result = rewrite({"m.py": HEADER + source})
     assert [one.outcome for one in result.classes] == [Outcome.REFUSED]
     assert only(result) is None

@@ -1,0 +1,62 @@
+"""Which names of a method hold a flag of the call: ``train``, ``deterministic``."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from nnx_migrate.source.project import Project, Scope
+
+_HANDED_ON = frozenset({"deterministic", "use_running_average", "train", "training"})
+
+
+def asked_for_truth(method: ast.FunctionDef) -> frozenset[str]:
+    """Names whose truth the method asks for, or hands on as one of Linen's flags."""
+    found: list[ast.expr] = []
+    for node in ast.walk(method):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
+                found.append(test)
+            case ast.BoolOp(values=values):
+                found += values
+            case ast.keyword(arg=name, value=value) if name in _HANDED_ON:
+                found.append(value)
+    return frozenset(one.id for one in found if isinstance(one, ast.Name))
+
+
+def flags_of(project: Project, scope: Scope, method: ast.FunctionDef) -> frozenset[str]:
+    """Names that are True or False wherever the method reads them.
+
+    Parameters that are booleans by annotation or default and never bound anew, and what only
+    ``nn.merge_param`` binds, which gives no None.
+    """
+    stored: Counter[str] = Counter()
+    merged: Counter[str] = Counter()
+    for node in ast.walk(method):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                stored[name] += 1
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                merged[name] += _is_merged(project, scope, value)
+    settled = {name for name, count in merged.items() if count and count == stored[name]}
+    return frozenset(settled | (set(_booleans(method.args)) - stored.keys()))
+
+
+def _is_merged(project: Project, scope: Scope, value: ast.expr) -> bool:
+    return (
+        isinstance(value, ast.Call)
+        and project.resolve(value.func, scope) == "flax.linen.merge_param"
+    )
+
+
+def _booleans(arguments: ast.arguments) -> Iterator[str]:
+    plain = [*arguments.posonlyargs, *arguments.args]
+    missing = [None] * (len(plain) - len(arguments.defaults))
+    defaults: list[ast.expr | None] = [*missing, *arguments.defaults, *arguments.kw_defaults]
+    pairs = zip([*plain, *arguments.kwonlyargs], defaults, strict=True)
+    for one, default in pairs:
+        given = isinstance(default, ast.Constant) and isinstance(default.value, bool)
+        annotated = one.annotation is not None and ast.unparse(one.annotation) == "bool"
+        if given or annotated:
+            yield one.arg
