@@ -69,6 +69,7 @@ class Interpreter:
     )  # loops with carried sizes, outermost first
     statics: dict[int, str | None] = field(default_factory=dict)
     built: dict[int, Submodule | Instance] = field(default_factory=dict)
+    applied: set[int] = field(default_factory=set)  # constructor calls of layers given parameters
     carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     review: list[tuple[ast.AST, str]] = field(default_factory=list)

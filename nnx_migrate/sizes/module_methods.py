@@ -151,6 +151,7 @@ def call_layer_method(
     if name == "initialize_carry":
         return carry_of(layer)
     if name == "apply" and len(args) >= 2:  # a layer applied to parameters of somebody else
+        interpreter.applied.add(id(layer.call))
         owner, layer.owner = layer.owner, None
         try:
             return interpreter.call_submodule(layer, args[1:], {})

@@ -143,12 +143,13 @@ def _feature_axes(module: Submodule) -> tuple[int, ...] | None:
 
 
 def _unseen(study: Study, module: Submodule) -> dict[str, str]:
-    """Sizes of a layer that no analysed call reaches."""
+    """Sizes of a layer that no analysed call reaches; one that is only applied needs none."""
     from nnx_migrate.sizes.layers import CELLS
 
     name = module.symbol.removeprefix("flax.linen.")
     needs = name in CELLS or name in _NEED_INPUT
-    return {"in_features": _text(study, module, "in_features", None, False)} if needs else {}
+    applied = id(module.call) in study.interpreter.applied
+    return {"in_features": _text(study, module, "in_features", None, applied)} if needs else {}
 
 
 _NEED_INPUT = frozenset(
