@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -48,13 +49,17 @@ def hashes_of(tree: Path) -> dict[str, str]:
 
 
 def report_with_evidence(
-    tree: Path, evidence: Path, folder: Path, timeout: float
+    tree: Path, sizes: Iterable[Needed], evidence: Path, timeout: float
 ) -> dict[str, Any]:
-    """The report of ``rewrite --evidence``; nothing of the tree is changed. Raises MeasureError."""
-    folder.mkdir(parents=True, exist_ok=True)
-    report = folder / f"{evidence.stem}.json"
+    """The report of ``rewrite --evidence`` on the folder that has the sizes' files.
+
+    Nothing of the tree is changed; paths are relative to the tree. Raises MeasureError.
+    """
+    folder = os.path.commonpath([str(Path(one.path).parent) for one in sizes] or ["."])
+    report = evidence.with_suffix(".json")
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "nnx_migrate", "rewrite", str(tree), "--root", str(tree)]
+    target = str(tree / folder)
+    command = [sys.executable, "-m", "nnx_migrate", "rewrite", target, "--root", str(tree)]
     command += ["--check", "--report", str(report), "--evidence", str(evidence)]
     try:
         done = subprocess.run(
@@ -70,6 +75,8 @@ def report_with_evidence(
     if not report.exists():
         raise MeasureError(last_line(done.stderr))
     content: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
+    for cls in content["classes"]:
+        cls["path"] = (Path(folder) / cls["path"]).as_posix()
     return content
 
 

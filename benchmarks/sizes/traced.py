@@ -7,7 +7,6 @@ parameters depend on its input, with the last axis it was given. Nothing of the 
 from __future__ import annotations
 
 import json
-import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from benchmarks.corpus.packages import Case
 from benchmarks.corpus.rewriting import last_line, tool_environment
+from nnx_migrate.evidence.schema import connect
 
 # Linen layers whose parameters depend on the last axis of what they are called with, by the name
 # of that argument (flax 0.12.8, linen/{linear,attention,normalization,recurrent}.py).
@@ -91,7 +91,7 @@ WHERE traces.changes = '{}' AND calls.below = '' AND calls.method = '__call__'
 def needed(file: Path, path_of: Callable[[str], str | None]) -> list[Needed]:
     """The sizes in a recorded case; ``path_of`` gives a file's path in the package by its hash."""
     seen: dict[tuple[str, str, int, int, str, str], set[int]] = {}
-    with closing(sqlite3.connect(file)) as connection:
+    with closing(connect(file)) as connection:
         for hash, cls, line, column, builds, shapes in connection.execute(_CALLS):
             path = path_of(hash)
             if path is None or not builds.startswith("flax.linen."):
