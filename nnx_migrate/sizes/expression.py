@@ -209,6 +209,14 @@ def total(terms: list[Expr]) -> Expr:
     return result
 
 
+def negation(test: Expr) -> Expr:
+    """A condition that holds when ``test`` does not."""
+    match test.node:
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return Expr(operand)
+    return Expr(ast.UnaryOp(ast.Not(), test.node))
+
+
 def choose(test: Expr, yes: Expr, no: Expr) -> Expr:
     """``yes if test else no``."""
     return yes if yes == no else Expr(ast.IfExp(test.node, yes.node, no.node))

@@ -26,14 +26,14 @@ def dense(name: str = "Layer", width: int = 2, base: str = "nn.Module") -> str:
     )
 
 
-def scanned(name: str = "Scanned", body: str = "x", fields: str = "") -> str:
-    """A class that is refused: it lifts a scan over itself."""
+def looped(name: str = "Scanned", body: str = "x", fields: str = "") -> str:
+    """A class that is refused: it lifts a loop over itself."""
     return (
         f"class {name}(nn.Module):\n{fields}"
         "    @nn.compact\n"
         "    def __call__(self, x):\n"
         f"        x = {body}\n"
-        "        return nn.scan(lambda m, c, y: (c, y), length=3)(self, x, x)\n\n\n"
+        "        return nn.while_loop(lambda m, c: c.sum() < 9, lambda m, c: c + 1, self, x)\n\n\n"
     )
 
 

@@ -8,7 +8,7 @@ from nnx_migrate.model import Outcome
 from nnx_migrate.rewrite.cut import cut
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.source.project import Project, parse
-from tests.rewrite.projects import LINEN, caller, dense, outcomes, rewrite, scanned
+from tests.rewrite.projects import LINEN, caller, dense, looped, outcomes, rewrite
 
 REFUSED, REWRITTEN = "refused", "rewritten"
 
@@ -98,7 +98,7 @@ def test_cuts_spread_through_several_classes_and_name_each_step() -> None:
 
 
 def test_a_chain_of_cuts_reports_the_class_it_starts_from() -> None:
-    text = LINEN + dense("A") + caller("B", "A()(x)") + scanned("C", "B()(x)")
+    text = LINEN + dense("A") + caller("B", "A()(x)") + looped("C", "B()(x)")
     result = rewrite({"m.py": text})
     assert outcomes(result) == {"m.A": REFUSED, "m.B": REFUSED, "m.C": REFUSED}
     assert {one.name: one.cut_by for one in result.classes} == {
@@ -112,20 +112,18 @@ def test_a_chain_of_cuts_reports_the_class_it_starts_from() -> None:
 
 
 def test_a_linen_class_never_gets_a_converted_child_through_a_helper() -> None:
-    text = LINEN + dense("A") + "def make(x):\n    return A()(x)\n\n\n" + scanned("C", "make(x)")
+    text = LINEN + dense("A") + "def make(x):\n    return A()(x)\n\n\n" + looped("C", "make(x)")
     assert outcomes(rewrite({"m.py": text})) == {"m.A": REFUSED, "m.C": REFUSED}
 
 
 def test_a_linen_class_never_gets_a_converted_class_in_a_field() -> None:
-    text = LINEN + dense("A") + scanned("C", "self.block(x)", "    block: type = None\n")
+    text = LINEN + dense("A") + looped("C", "self.block(x)", "    block: type = None\n")
     result = rewrite({"m.py": text + "def build():\n    return C(block=A())\n"})
     assert outcomes(result) == {"m.A": REFUSED, "m.C": REFUSED}
 
 
 def test_a_class_valued_field_that_may_hold_a_linen_class_keeps_its_owner_linen() -> None:
-    text = (
-        LINEN + scanned("Block") + caller("Owner", "self.block()(x)", "    block: type = Block\n")
-    )
+    text = LINEN + looped("Block") + caller("Owner", "self.block()(x)", "    block: type = Block\n")
     result = rewrite({"m.py": text})
     assert outcomes(result) == {"m.Block": REFUSED, "m.Owner": REFUSED}
     assert {one.name: one.cut_by for one in result.classes}["m.Owner"] == "m.Block"

@@ -9,7 +9,7 @@ import pytest
 
 import nnx_migrate
 from nnx_migrate.model import Confidence, FileStatus, Outcome, Tally
-from tests.rewrite.projects import LINEN, caller, dense, only, outcomes, rewrite, scanned, texts
+from tests.rewrite.projects import LINEN, caller, dense, looped, only, outcomes, rewrite, texts
 
 CALLS = "def run(key, x):\n    model = Layer()\n    return model.init(key, x)\n"
 
@@ -37,12 +37,12 @@ def test_a_class_is_rewritten_whole() -> None:
 
 
 def test_a_refused_class_is_untouched_with_reason_place_and_recipe() -> None:
-    text = LINEN + scanned()
+    text = LINEN + looped()
     result = rewrite({"m.py": text})
     assert only(result) is None
     (cls,) = result.classes
     assert cls.outcome is Outcome.REFUSED
-    assert "scan" in (cls.reason or "")
+    assert "while_loop" in (cls.reason or "")
     (finding,) = result.findings
     assert (finding.path, finding.line, finding.outcome) == ("m.py", 8, Outcome.REFUSED)
     assert finding.message.startswith(f"{cls.reason}; ")
@@ -50,11 +50,11 @@ def test_a_refused_class_is_untouched_with_reason_place_and_recipe() -> None:
 
 
 def test_good_and_refused_classes_of_one_file_part_ways() -> None:
-    text = LINEN + dense("A") + scanned("B") + dense("C")
+    text = LINEN + dense("A") + looped("B") + dense("C")
     result = rewrite({"m.py": text})
     assert outcomes(result) == {"m.A": "rewritten", "m.B": "refused", "m.C": "rewritten"}
     code = only(result) or ""
-    assert scanned("B") in code
+    assert looped("B") in code
     assert "import flax.linen as nn\n" in code
     assert "class A(nnx.Module)" in code
 
@@ -172,8 +172,8 @@ def test_a_bridged_model_runs_as_the_finding_says() -> None:
     "text",
     [
         LINEN + dense(),
-        LINEN + dense("A") + scanned("B") + dense("C"),
-        LINEN + scanned("B") + caller("Top", "nn.Dense(3)(B()(x))"),
+        LINEN + dense("A") + looped("B") + dense("C"),
+        LINEN + looped("B") + caller("Top", "nn.Dense(3)(B()(x))"),
         LINEN + dense() + CALLS,
         LINEN + dense() + "def act(x):\n    return nn.relu(x)\n",
         LINEN + dense() + "def count(m: nn.Module):\n    return m\n",
@@ -199,13 +199,20 @@ def test_recursion_is_refused() -> None:
     ("before", "body"),
     [
         ("import other\n", "other.Block(3)(x)"),
-        ("def make(x, w):\n    return nn.Dense(w)(x)\n", "make(x, 3)"),
-        ("def make(x):\n    return Layer()(x)\n", "make(x)"),
+        ("@other\ndef make(x, w):\n    return nn.Dense(w)(x)\n", "make(x, 3)"),
+        ("@other\ndef make(x):\n    return Layer()(x)\n", "make(x)"),
         ("import jax\n", "jax.vmap(lambda y: Layer()(y))(x)"),
         ("", "self.block(3)(x)"),
         ("", "(self.block or Layer)(3)(x)"),
     ],
-    ids=["other package", "layer in function", "class in function", "lambda", "field", "choice"],
+    ids=[
+        "other package",
+        "layer in decorated function",
+        "class in decorated function",
+        "lambda",
+        "field",
+        "choice",
+    ],
 )
 def test_a_submodule_nobody_can_place_refuses_its_class(before: str, body: str) -> None:
     text = (
@@ -222,9 +229,9 @@ def test_a_submodule_nobody_can_place_refuses_its_class(before: str, body: str) 
 
 
 def test_rewrite_source_gives_code_and_findings() -> None:
-    result = nnx_migrate.rewrite_source(LINEN + dense("A") + scanned("B"))
+    result = nnx_migrate.rewrite_source(LINEN + dense("A") + looped("B"))
     assert "class A(nnx.Module)" in result.code
-    assert scanned("B") in result.code
+    assert looped("B") in result.code
     assert [(one.path, one.outcome) for one in result.findings] == [("source.py", Outcome.REFUSED)]
     assert [one.outcome.value for one in result.classes] == ["rewritten", "refused"]
     assert result.references == Tally(6, rewritten=3, refused=3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity import ParityCase, check
-from tests.rewrite.projects import LINEN, caller, outcomes, rewrite, scanned, texts
+from tests.rewrite.projects import LINEN, caller, looped, outcomes, rewrite, texts
 
 OPS = LINEN + (
     "def linear(features, bias=True):\n"
@@ -69,7 +69,7 @@ def test_a_class_of_the_project_is_built_with_its_size() -> None:
 
 
 def test_a_function_stays_as_it_is_when_one_of_its_users_stays_linen() -> None:
-    stays = scanned("B", "ops.linear(2)(x)")
+    stays = looped("B", "ops.linear(2)(x)")
     found, after = run(OPS, caller("A", "ops.linear(4)(x)") + stays)
     assert found == {"user.A": "refused", "user.B": "refused"}
     assert after["ops.py"] == OPS

@@ -7,7 +7,7 @@ import ast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.rewrite.projects import caller, dense, rewrite, scanned, texts
+from tests.rewrite.projects import caller, dense, looped, rewrite, texts
 
 FAST = settings(
     max_examples=25,
@@ -42,7 +42,7 @@ def klass(kind: str, name: str) -> str:
         case "dense":
             return dense(name)
         case "refused":
-            return scanned(name)
+            return looped(name)
         case "residual":
             return caller(name, "x + nn.Dense(x.shape[-1])(x)")
         case "field":

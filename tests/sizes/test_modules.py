@@ -86,9 +86,9 @@ def test_starred_arguments_hide_the_size() -> None:
     assert arguments(result) == ["Dense_0_in_features"]
 
 
-def test_a_class_built_in_a_function_outside_is_a_problem() -> None:
-    text = BLOCK + "def make(x):\n    return Block(3)(x)\n" + compact("return make(x)")
-    assert problems(sizes_of(text)) == ["a function outside the class builds Block for it"]
+def test_a_class_built_in_a_function_that_cannot_be_followed_is_a_problem() -> None:
+    text = BLOCK + "@mystery\ndef make(x):\n    return Block(3)(x)\n" + compact("return make(x)")
+    assert problems(sizes_of(text)) == ["main.make builds submodules for it and cannot be followed"]
 
 
 def test_one_of_several_classes_is_offered_what_any_of_them_takes() -> None:

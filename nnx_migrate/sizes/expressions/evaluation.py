@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.expressions.calls import arguments, read_call
 from nnx_migrate.sizes.expressions.comprehensions import read_comprehension
@@ -124,7 +125,7 @@ def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Val
         return evaluate(interpreter, node.body if test else node.orelse, frame)
     with interpreter.under(test):
         yes = evaluate(interpreter, node.body, frame)
-    negated = Expr(ast.UnaryOp(ast.Not(), test.node)) if test else None
+    negated = ex.negation(test) if test else None
     with interpreter.under(negated):
         no = evaluate(interpreter, node.orelse, frame)
     return join(test, yes, no)

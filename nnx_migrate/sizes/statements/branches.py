@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.frames import Frame
@@ -25,7 +26,7 @@ def run_branch(
         return interpreter.run(statement.body if test else statement.orelse, frame), NOTHING
     start = dict(frame.env)
     attributes = dict(frame.instance.attributes) if frame.instance else {}
-    negated = Expr(ast.UnaryOp(ast.Not(), test.node)) if test else None
+    negated = ex.negation(test) if test else None
     with interpreter.under(test), narrowed(interpreter.project, frame, statement.test, holds=True):
         first = interpreter.run(statement.body, frame)
     yes, yes_attributes = frame.env, dict(frame.instance.attributes) if frame.instance else {}

@@ -28,7 +28,7 @@ def test_a_submodule_may_follow_none(setup: str) -> None:
     with loaded(text, "optional_layer") as made:
         streams = made.nnx.Rngs(0)
         assert made.M(in_features=3, rngs=streams)(jnp.ones((1, 3))).shape == (1, 3)
-        assert made.M(flag=False, rngs=streams)(jnp.ones((1, 2))).shape == (1, 2)
+        assert made.M(flag=False, in_features=2, rngs=streams)(jnp.ones((1, 2))).shape == (1, 2)
 
 
 @pytest.mark.parametrize("setup", [FIRST, ELSE])
@@ -47,7 +47,7 @@ def test_a_list_may_follow_none() -> None:
     assert "nnm.set_submodules(self, 'a', None)" in text
     with loaded(text, "optional_list") as made:
         streams = made.nnx.Rngs(0)
-        assert made.M(flag=False, rngs=streams).a is None
+        assert made.M(flag=False, in_features=2, rngs=streams).a is None
         assert len(made.M(in_features=3, rngs=streams).a) == 2
 
 
