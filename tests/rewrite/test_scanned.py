@@ -108,7 +108,7 @@ class Model(nn.Module):
         return x, means
 """,
         "Model()",
-        {"in_features": 6},
+        {"in_features_of": {"stage_0": 6, "stage_1": 6}},
         (X, SCALE),
         {},
     ),
@@ -127,7 +127,7 @@ class Model(nn.Module):
         return self.moe_layers(x, scale)
 """,
         "Model(True)",
-        {"in_features": 6},
+        {"x_features": 6, "moe_layers_in_features": 6},
         (X, SCALE),
         {},
     ),
