@@ -39,9 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for case, tree, python in _chosen(options, progress):
             progress(f"{case.name}: recording")
-            file = (
-                options.cache.resolve() / "sizes" / case.set / f"{case.name.replace('/', '-')}.db"
-            )
+            file = _recording(options.cache.resolve(), case)
             try:
                 record(case, tree, python, file, options.timeout)
                 sizes = needed(file, hashes_of(tree).get)
@@ -90,6 +88,12 @@ def _chosen(
         if own:
             tree = fetch.source(cache, package, python, log)
             yield from ((case, tree, python) for case in own)
+
+
+def _recording(cache: Path, case: Case) -> Path:
+    """Where a case's recording lies; a case that changes is recorded anew."""
+    name = f"{case.name.replace('/', '-')}-{case.digest()[:12]}.db"
+    return cache / "sizes" / case.set / name
 
 
 def _against_frozen(
