@@ -12,10 +12,11 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.emit import Emitter, needs_counter, reference
 from nnx_migrate.rewrite.classes.evaluation import free_names, own_bound_names
 from nnx_migrate.rewrite.classes.flags import flags_of
-from nnx_migrate.rewrite.classes.flow import Branch, Build, Loop, Step, Unclear, builds, flow_of
+from nnx_migrate.rewrite.classes.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.in_scope import calling_edits, not_here
 from nnx_migrate.rewrite.classes.init_updates import updates_by_variable
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
+from nnx_migrate.rewrite.classes.late_variables import made_by_the_call, parameters_of
 from nnx_migrate.rewrite.classes.layout import Layout, indent_of
 from nnx_migrate.rewrite.classes.moved import Moves, moves_of, with_keywords, without_keywords
 from nnx_migrate.rewrite.classes.naming import Count, Name, names_of
@@ -115,7 +116,11 @@ class CompactConverter:
     def _wanted(self) -> frozenset[str]:
         """Parameters with whose shape ``__init__`` could build everything."""
         every = Shapes(
-            self.project, self._scope, self.method, frozenset(_parameters(self.method)), frozenset()
+            self.project,
+            self._scope,
+            self.method,
+            frozenset(parameters_of(self.method)),
+            frozenset(),
         )
         arrays = array_parameters(self.method, every) - {one.name for one in self.cls.fields}
         if self.method.name != "__call__" or not arrays:
@@ -143,7 +148,7 @@ class CompactConverter:
         fixed = dict(self.replaced)
         self.replaced |= shapes.unread(fixed)
         items = {k: item for k, item in self.items.items() if not is_inline(item)}
-        lazy = self._lazy(items)
+        lazy = made_by_the_call(self.method, items, self.replaced)
         items = {k: item for k, item in items.items() if k not in lazy}
         steps = flow_of(self.method.body, items)
         inside = {id(item.call) for item in builds(steps)}
@@ -170,7 +175,7 @@ class CompactConverter:
             shapes=shapes if arrays else None,
             fixed={**fixed, **told},
             told=Told(taint, self.replaced) if told else None,
-            askable=frozenset(_parameters(self.method) if self.method.name == "__call__" else ()),
+            askable=frozenset(parameters_of(self.method) if self.method.name == "__call__" else ()),
         )
         kept = slicer.run(steps)
         updates = frozenset[int]()
@@ -246,7 +251,7 @@ class CompactConverter:
     @property
     def _unknown(self) -> list[str]:
         """The parameters that only the call knows."""
-        return [one for one in _parameters(self.method) if one not in self.given]
+        return [one for one in parameters_of(self.method) if one not in self.given]
 
     @property
     def _is_function(self) -> bool:
@@ -257,25 +262,6 @@ class CompactConverter:
         inside = {id(node) for node in ast.walk(self.method)}
         texts = {key: text for key, text in self.sizes.dims.items() if key in inside}
         return texts | {key: text for key, text in self.static.items() if key in inside}
-
-    def _lazy(self, items: Mapping[int, Item]) -> dict[int, Item]:
-        """Variables whose initial value or existence only the call decides."""
-        variables = {k: one for k, one in items.items() if one.kind is ItemKind.VARIABLE}
-        if not variables or self.method.name != "__call__":
-            return variables  # whether the initial call reaches a helper is not known
-        steps = flow_of(self.method.body, items)
-        replaced = self.replaced | {key: frozenset() for key in items}
-        taint = taint_of(steps, _parameters(self.method), replaced)
-        guarded = _guarded(steps, taint)
-        found = {}
-        for key, item in variables.items():
-            tainted = taint.at.get(key)
-            unknown = tainted is None or any(
-                free_names(one, replaced) & tainted for one in operands_of(item, ())
-            )
-            if unknown or key in guarded or item.init is None:
-                found[key] = item
-        return found
 
     def _lines(
         self,
@@ -413,31 +399,6 @@ def _holders(method: ast.FunctionDef, items: frozenset[int]) -> frozenset[str]:
             ):
                 found |= {one.id for one in targets if isinstance(one, ast.Name)}
     return frozenset(found)
-
-
-def _parameters(method: ast.FunctionDef) -> list[str]:
-    arguments = method.args
-    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    names = [one.arg for one in plain][1:]
-    return names + [one.arg for one in (arguments.vararg, arguments.kwarg) if one is not None]
-
-
-def _guarded(steps: tuple[Step, ...], taint: Taint) -> set[int]:
-    """Items under a condition that only the call decides, or in a construct not followed."""
-    found: set[int] = set()
-    for step in steps:
-        match step:
-            case Branch(body=body, orelse=orelse):
-                if id(step) in taint.steps:
-                    found |= {id(item.call) for item in builds((*body, *orelse))}
-                found |= _guarded(body, taint) | _guarded(orelse, taint)
-            case Loop(body=body):
-                if id(step) in taint.steps:
-                    found |= {id(item.call) for item in builds(body)}
-                found |= _guarded(body, taint)
-            case Build() | Unclear():
-                continue
-    return found
 
 
 def _wants_width(item: Item) -> bool:
