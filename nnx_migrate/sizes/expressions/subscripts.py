@@ -17,11 +17,13 @@ from nnx_migrate.sizes.values import (
     Choice,
     Extended,
     Function,
+    Instance,
     Library,
     Record,
     Repeated,
     Sequence,
     Static,
+    Submodule,
     Unknown,
     Value,
     is_none,
@@ -40,6 +42,8 @@ def read_subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) 
         key: Value = interpreter.evaluate(index, frame) if not _slices(index) else Unknown()
     else:
         key = Unknown()
+    if isinstance(base, Repeated) and isinstance(base.item, Submodule | Instance) and frame.own:
+        _check_part(interpreter, node)
     return item_of(interpreter, base, key, index, frame)
 
 
@@ -110,6 +114,53 @@ def item_of(
             return Static(Expr(ast.Subscript(expr.node, part.node, ast.Load())))
         case _:
             return Unknown("item of an unknown value")
+
+
+def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
+    """A part of a list of submodules, whose length is not known.
+
+    In Linen those that no call reaches have no parameters, and in a part the first one met is not
+    the first of the list, whose size would be taken. ``ls[1:]`` is right beside ``ls[0]``.
+    """
+    match node.slice:
+        case ast.Slice(lower=None, upper=None):
+            return
+        case ast.Slice(lower=ast.Constant(value=1), upper=None, step=None) if _reads_first(
+            interpreter, node
+        ):
+            return
+        case ast.Slice():
+            text = "a part of a list of submodules: the others may have no parameters in Linen"
+            notes = interpreter.problems
+        case ast.Constant(value=int(number)) if not _reads_rest(interpreter, node):
+            text = f"item {number} of a list of submodules: what no call reaches is built as well"
+            notes = interpreter.review
+        case _:
+            return
+    if all(one is not node for one, _ in notes):
+        notes.append((node, text))
+
+
+def _reads_first(interpreter: Interpreter, node: ast.Subscript) -> bool:
+    """Whether the class reads item 0 of the same list."""
+    return any(
+        isinstance(one, ast.Constant) and one.value == 0 for one in _indices(interpreter, node)
+    )
+
+
+def _reads_rest(interpreter: Interpreter, node: ast.Subscript) -> bool:
+    """Whether the class reads more of the same list than single items."""
+    return any(not isinstance(one, ast.Constant) for one in _indices(interpreter, node))
+
+
+def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
+    """What the class under study puts in brackets behind the same expression."""
+    return [
+        one.slice
+        for cls in interpreter.root.info.mro
+        for one in ast.walk(cls.node)
+        if isinstance(one, ast.Subscript) and ast.dump(one.value) == ast.dump(node.value)
+    ]
 
 
 def _shape_item(

@@ -1,0 +1,52 @@
+"""Lists of submodules that the call reads by parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnx_migrate.sizes import ClassSizes
+from tests.sizes.inference import sizes_of
+
+MODEL = """
+class Model(nn.Module):
+    n: int = 4
+
+    def setup(self):
+        self.ls = [nn.Dense(3) for _ in range(self.n)]
+
+    def __call__(self, x):
+        {}
+        return x
+"""
+LOOP = "for layer in {}:\n            x = layer(x)"
+
+
+def study(body: str) -> ClassSizes:
+    return sizes_of(MODEL.format(body))
+
+
+@pytest.mark.parametrize("part", ["self.ls[1::2]", "self.ls[1:]", "self.ls[:2]", "self.ls[:-1]"])
+def test_a_part_of_a_list_is_refused(part: str) -> None:
+    (problem,) = study(LOOP.format(part)).problems
+    assert problem[1].startswith("a part of a list of submodules")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        LOOP.format("self.ls"),
+        LOOP.format("self.ls[:]"),
+        LOOP.format("self.ls[::-1]"),
+        "x = self.ls[0](x)\n        " + LOOP.format("self.ls[1:]"),
+        "for i in range(self.n):\n            x = self.ls[i](x)",
+    ],
+)
+def test_a_list_that_is_read_whole_is_not(body: str) -> None:
+    found = study(body)
+    assert found.problems == ()
+    assert not [text for _, text in found.review if "of a list of submodules" in text]
+
+
+def test_a_single_item_asks_for_a_look() -> None:
+    (note,) = study("x = self.ls[0](x)").review
+    assert note[1] == "item 0 of a list of submodules: what no call reaches is built as well"
