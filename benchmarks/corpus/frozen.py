@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from benchmarks.corpus import fetch
 from benchmarks.corpus.count import module_classes
 from benchmarks.corpus.packages import CHECKOUT, HERE, Package, cases, packages, requirements
-from benchmarks.corpus.rewriting import tool_environment
+from benchmarks.corpus.rewriting import run_tool
 
 FILE = HERE / "frozen.json"
 _SETS = ("flax-examples", "transformers", "rest")
@@ -59,13 +58,7 @@ def _truths(package: Package, tree: Path, python: Path) -> dict[str, Any]:
         return {}
     _log(f"running {len(chosen)} cases of {package.name}")
     command = [str(python), "-W", "ignore", "-m", "benchmarks.corpus.truth", "--source", str(tree)]
-    done = subprocess.run(
-        [*command, *(str(case.file) for case in chosen)],
-        capture_output=True,
-        text=True,
-        env=tool_environment(),
-        check=False,
-    )
+    done = run_tool([*command, *(str(case.file) for case in chosen)])
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"case"')]
     by_name = {line["case"]: line for line in lines}
     return {case.name: _entry(package, by_name.get(case.file.stem, {})) for case in chosen}

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,14 +61,7 @@ def rewrite(package: Package, before: Path, folder: Path, timeout: float) -> Rew
     command += ["--root", str(before)]
     started = time.monotonic()
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env=tool_environment(),
-            check=False,
-        )
+        done = run_tool(command, timeout)
     except subprocess.TimeoutExpired:
         error: str | None = f"not rewritten after {timeout:g} s"
         return Rewritten(package, before, after, migration, time.monotonic() - started, error)
@@ -90,6 +84,20 @@ def within_file(name: str, path: str) -> str:
         if parts[: len(tail)] == tail:
             return ".".join(parts[len(tail) :])
     return name
+
+
+def run_tool(
+    command: Sequence[str], timeout: float | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a command with the checkout's own tool; its output is kept. Raises TimeoutExpired."""
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        env=tool_environment(),
+        check=False,
+    )
 
 
 def tool_environment() -> dict[str, str]:

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.corpus.rewriting import last_line, tool_environment, within_file
+from benchmarks.corpus.rewriting import last_line, run_tool, within_file
 from benchmarks.sizes.traced import Needed
+from nnx_migrate.sizes.study.recorded import DISAGREE
 
 # How the report names where a size comes from, and what that means with and without evidence.
 _STATIC = ("static", "both")
-_DISAGREE = "the code and the recorded calls disagree"  # how such a refusal begins
 
 
 class MeasureError(Exception):
@@ -62,14 +62,7 @@ def report_with_evidence(
     command = [sys.executable, "-m", "nnx_migrate", "rewrite", target, "--root", str(tree)]
     command += ["--check", "--report", str(report), "--evidence", str(evidence)]
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            env=tool_environment(),
-            check=False,
-        )
+        done = run_tool(command, timeout)
     except subprocess.TimeoutExpired:
         raise MeasureError(f"not rewritten after {timeout:g} s") from None
     if not report.exists():
@@ -119,5 +112,5 @@ def _contradicted(report: Mapping[str, Any]) -> set[tuple[str, str]]:
     return {
         (cls["path"], within_file(cls["name"], cls["path"]))
         for cls in report["classes"]
-        if cls["outcome"] != "rewritten" and _DISAGREE in (cls.get("reason") or "")
+        if cls["outcome"] != "rewritten" and DISAGREE in (cls.get("reason") or "")
     }

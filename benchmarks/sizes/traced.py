@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.corpus.packages import Case
-from benchmarks.corpus.rewriting import last_line, tool_environment
+from benchmarks.corpus.rewriting import last_line, run_tool
 from nnx_migrate.evidence.schema import connect
 
 # Linen layers whose parameters depend on the last axis of what they are called with, by the name
@@ -63,15 +63,9 @@ def record(case: Case, source: Path, python: Path, file: Path, timeout: float) -
     unfinished.unlink(missing_ok=True)
     run = [str(python), "-W", "ignore", "-m", "benchmarks.corpus.truth", "--source", str(source)]
     command = [str(python), "-m", "nnx_migrate", "record", "-o", str(unfinished), "--seconds"]
+    command += [str(int(timeout)), "--", *run, str(case.file)]
     try:
-        done = subprocess.run(
-            [*command, str(int(timeout)), "--", *run, str(case.file)],
-            capture_output=True,
-            text=True,
-            env=tool_environment(),
-            check=False,
-            timeout=4 * timeout,
-        )
+        done = run_tool(command, 4 * timeout)
     except subprocess.TimeoutExpired:
         raise TraceError(f"not recorded after {4 * timeout:g} s") from None
     if done.returncode != 0:

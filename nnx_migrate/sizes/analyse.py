@@ -16,6 +16,7 @@ from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
+from nnx_migrate.sizes.layers import is_layer
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
@@ -195,10 +196,10 @@ class Analysis:
             }
             return Instance(module, fields, None, None)
         layer = _annotated_symbol(self.project, one)
-        return _layer_field(layer, own) if Interpreter.is_layer(layer) else own
+        return _layer_field(layer, own) if is_layer(layer) else own
 
     def _only_classes(self, symbols: tuple[str, ...]) -> bool:
-        return all(s in self.project.linen or Interpreter.is_layer(s) for s in symbols)
+        return all(s in self.project.linen or is_layer(s) for s in symbols)
 
     def _annotated_module(self, one: Field) -> ClassInfo | None:
         return self.project.linen.get(_annotated_symbol(self.project, one))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from nnx_migrate.sizes.factories import is_module_class
+from nnx_migrate.sizes.mentions import statements_in
 from nnx_migrate.source.project import Module, Project, Scope
 
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
@@ -36,14 +37,7 @@ def building_functions(project: Project) -> frozenset[str]:
 
 def functions_in(body: list[ast.stmt]) -> Iterator[Functions]:
     """The functions that the statements of a module define, also under conditions."""
-    for one in body:
-        if isinstance(one, Functions):
-            yield one
-        elif not isinstance(one, ast.ClassDef):
-            for attribute in ("body", "orelse", "finalbody"):
-                yield from functions_in(getattr(one, attribute, []))
-            for handler in getattr(one, "handlers", []):
-                yield from functions_in(handler.body)
+    return (one for one in statements_in(body) if isinstance(one, Functions))
 
 
 def called_in(project: Project, module: Module, node: Functions) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.layers import FIELDS
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
     from nnx_migrate.sizes.scope_functions import ScopeFunction
 
+M = TypeVar("M", Submodule, Instance)
+
 
 def construct_layer(
     interpreter: Interpreter,
@@ -41,7 +43,7 @@ def construct_layer(
     names = FIELDS[symbol.removeprefix("flax.linen.")]
     bound = {**dict(zip(names, args, strict=False)), **kwargs}
     owner = None if is_none(kwargs.get("parent", Unknown())) else _owner(interpreter, frame)
-    return _built(interpreter, Submodule(symbol, bound, node, owner), frame)
+    return _built(interpreter, Submodule(symbol, bound, node, owner))
 
 
 def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:
@@ -49,7 +51,7 @@ def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:
     return frame.instance or interpreter.root
 
 
-def _built(interpreter: Interpreter, module: Submodule, frame: Frame) -> Submodule:
+def _built(interpreter: Interpreter, module: M) -> M:
     if module.owner is interpreter.root:
         interpreter.built.setdefault(id(module.call), module)
     return module
@@ -67,9 +69,7 @@ def construct(
     fields = _bind_fields(interpreter, target.info, args, kwargs)
     owner = _owner(interpreter, frame)
     instance = Instance(target.info, fields, node, owner, lifted=target.lifted, lifts=target.lifts)
-    if owner is interpreter.root:
-        interpreter.built.setdefault(id(node), instance)
-    return instance
+    return _built(interpreter, instance)
 
 
 def _bind_fields(
@@ -105,7 +105,7 @@ def construct_any(
     if len(modules) != len(options) or not modules:
         return Unknown("a candidate of the class-valued field is no module")
     layer = Submodule("", {}, node, _owner(interpreter, frame), factory=True, options=modules)
-    return _built(interpreter, layer, frame)
+    return _built(interpreter, layer)
 
 
 def construct_through(
@@ -129,7 +129,7 @@ def construct_through(
         return Unknown("the function builds several classes", made_by=ast.unparse(node.func))
     owner, name = _owner(interpreter, frame), names.pop()
     layer = Submodule("", {}, node, owner, factory=True, options=modules, class_name=name)
-    return _built(interpreter, layer, frame)
+    return _built(interpreter, layer)
 
 
 def call_in_scope(
@@ -141,10 +141,7 @@ def call_in_scope(
     frame: Frame,
 ) -> Value:
     """Call a function that builds submodules for its caller, as a submodule of a class of its own."""
-    owner = _owner(interpreter, frame)
-    instance = Instance(function.cls, {}, node, owner)
-    if owner is interpreter.root:
-        interpreter.built.setdefault(id(node), instance)
+    instance = _built(interpreter, Instance(function.cls, {}, node, _owner(interpreter, frame)))
     return interpreter.call_instance(instance, "__call__", args, kwargs)
 
 

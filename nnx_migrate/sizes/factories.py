@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nnx_migrate.sizes.layers import FIELDS
+from nnx_migrate.sizes.layers import is_layer
 from nnx_migrate.sizes.mentions import mentions_of
 from nnx_migrate.source.project import Module, Project, Scope
 
@@ -57,11 +57,7 @@ def factory_functions(project: Project) -> Mapping[int, FactoryFunction]:
 
 def is_module_class(project: Project, symbol: str | None) -> bool:
     """Whether a symbol is a built-in layer or a Linen class of the project."""
-    return symbol in project.linen or (
-        symbol is not None
-        and symbol.startswith("flax.linen.")
-        and symbol.removeprefix("flax.linen.") in FIELDS
-    )
+    return symbol in project.linen or is_layer(symbol)
 
 
 def _built(

@@ -45,11 +45,16 @@ def bound_arguments(function: ast.FunctionDef, call: ast.Call) -> dict[str, ast.
 
 def parameters_without_default(function: ast.FunctionDef) -> set[str]:
     """Parameters that every call must give."""
-    spec = function.args
+    return set(parameters_of(function)) - defaults_of(function.args).keys()
+
+
+def defaults_of(spec: ast.arguments) -> Mapping[str, ast.expr]:
+    """Defaults by parameter."""
     positional = [one.arg for one in (*spec.posonlyargs, *spec.args)]
-    required = set(positional[: len(positional) - len(spec.defaults)])
+    required = len(positional) - len(spec.defaults)
+    found = dict(zip(positional[required:], spec.defaults, strict=True))
     pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-    return required | {one.arg for one, default in pairs if default is None}
+    return found | {one.arg: default for one, default in pairs if default is not None}
 
 
 def given_parameters(

@@ -18,7 +18,7 @@ from nnx_migrate.sizes.callables import changes_size
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.frames import Frame, Loop
-from nnx_migrate.sizes.layers import FIELDS, LayerCall, call_layer
+from nnx_migrate.sizes.layers import LayerCall, call_layer, is_layer
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
@@ -91,6 +91,14 @@ class Interpreter:
         self.steps += 1
         if self.steps > _STEPS:
             raise TooDeep(f"more than {_STEPS} steps in {self.root.info.name}")
+
+    def refuse(self, node: ast.AST, text: str) -> None:
+        """Note a problem, the first one of a place."""
+        _note_once(self.problems, node, text)
+
+    def ask(self, node: ast.AST, text: str) -> None:
+        """Note what a person should look at, the first note of a place."""
+        _note_once(self.review, node, text)
 
     @contextmanager
     def under(self, condition: Expr | None) -> Iterator[None]:
@@ -219,7 +227,7 @@ class Interpreter:
                 return construction.call_in_scope(self, function, args, kwargs, node, frame)
             case Function():
                 return call_function(self, target, args, kwargs)
-            case Library(symbol=symbol) if self.is_layer(symbol):
+            case Library(symbol=symbol) if is_layer(symbol):
                 return construction.construct_layer(self, symbol, args, kwargs, node, frame)
             case Library(symbol=symbol):
                 return call_library(self, symbol, args, kwargs, node, frame)
@@ -274,17 +282,11 @@ class Interpreter:
         if isinstance(target, Array):  # an array is never called, so it was no activation
             maker = ast.unparse(node.func)
         is_ours = frame.instance is self.root or frame.instance is None
-        if maker and is_ours and all(one is not node for one, _ in self.problems):
-            text = f"{maker} may build a submodule of a class that is not known"
-            self.problems.append((node, text))
+        if maker and is_ours:
+            self.refuse(node, f"{maker} may build a submodule of a class that is not known")
 
     def _is_layer_value(self, value: Value) -> bool:
-        return isinstance(value, Library) and self.is_layer(value.symbol)
-
-    @staticmethod
-    def is_layer(symbol: str) -> bool:
-        """Whether a symbol is a built-in Linen layer."""
-        return symbol.startswith("flax.linen.") and symbol.removeprefix("flax.linen.") in FIELDS
+        return isinstance(value, Library) and is_layer(value.symbol)
 
     # ---- submodule calls
 
@@ -372,3 +374,8 @@ def out_variable(call: ast.Call) -> str:
 def spellable(expression: Expr) -> bool:
     """Whether an expression can be written in the root's ``__init__``."""
     return not any(one.startswith(ex.FOREIGN) for one in expression.names)
+
+
+def _note_once(notes: list[tuple[ast.AST, str]], node: ast.AST, text: str) -> None:
+    if all(one is not node for one, _ in notes):
+        notes.append((node, text))

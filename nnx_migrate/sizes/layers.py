@@ -68,6 +68,13 @@ FIELDS: dict[str, tuple[str, ...]] = {
 CELLS = frozenset(name for name in FIELDS if name.endswith("Cell"))
 
 
+def is_layer(symbol: str | None) -> bool:
+    """Whether a symbol is a built-in Linen layer."""
+    if symbol is None or not symbol.startswith("flax.linen."):
+        return False
+    return symbol.removeprefix("flax.linen.") in FIELDS
+
+
 @dataclass(frozen=True)
 class LayerCall:
     """One call of a built-in layer."""
@@ -272,9 +279,13 @@ def _attention(call: LayerCall) -> Outcome:
 
 
 def carry_of(layer: Submodule) -> Value:
-    """Carry of a cell: arrays whose last axis is ``features``."""
+    """The carry that a cell makes: arrays whose last axis is ``features``."""
     features = layer.arguments.get("features")
-    state = Array((features.expr if isinstance(features, Static) else None,), None)
+    return _carry(layer, features.expr if isinstance(features, Static) else None)
+
+
+def _carry(layer: Submodule, width: Expr | None) -> Value:
+    state = Array((width,), None)
     return Sequence((state, state)) if "LSTM" in layer.symbol else state
 
 
@@ -292,9 +303,7 @@ def _cell(call: LayerCall) -> Outcome:
         elif hidden != width:
             sizes["carry_features"] = width = hidden
     out = array.with_last(width) if array is not None else Array((width,), None)
-    state = Array((width,), None)
-    carry = Sequence((state, state)) if "LSTM" in call.layer.symbol else state
-    return sizes, Sequence((carry, out))
+    return sizes, Sequence((_carry(call.layer, width), out))
 
 
 def _hidden(call: LayerCall) -> Expr | None:
@@ -314,12 +323,11 @@ def _hidden(call: LayerCall) -> Expr | None:
 
 def _assume_width(call: LayerCall) -> None:
     """Say that the hidden state is taken to be as wide as ``features``."""
-    interpreter, node = call.interpreter, call.layer.call
-    text = "the carry is taken to be `features` wide, as initialize_carry makes it: it is not known"
-    if call.layer.owner is interpreter.root and all(
-        one is not node for one, _ in interpreter.review
-    ):
-        interpreter.review.append((node, text))
+    if call.layer.owner is call.interpreter.root:
+        call.interpreter.ask(
+            call.layer.call,
+            "the carry is taken to be `features` wide, as initialize_carry makes it: it is not known",
+        )
 
 
 def _rnn(call: LayerCall) -> Outcome:

@@ -51,19 +51,19 @@ def imports_of(project: Project, module: Module, symbol: str) -> Iterator[ast.al
 def is_defined_once(module: Module, node: ast.FunctionDef) -> bool:
     """Whether a module gives the name of a function to nothing else."""
     binding = module.table.get(node.name)
-    same = [one for one in _statements(module.tree.body) if _binds(one, node.name)]
+    same = [one for one in statements_in(module.tree.body) if _binds(one, node.name)]
     return isinstance(binding, Definition) and binding.node is node and len(same) == 1
 
 
-def _statements(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a module that run with it."""
+def statements_in(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a module that run with it, those under conditions too."""
     for one in body:
         yield one
         if not isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             for attribute in ("body", "orelse", "finalbody"):
-                yield from _statements(getattr(one, attribute, []))
+                yield from statements_in(getattr(one, attribute, []))
             for handler in getattr(one, "handlers", []):
-                yield from _statements(handler.body)
+                yield from statements_in(handler.body)
 
 
 def _binds(statement: ast.stmt, name: str) -> bool:

@@ -8,13 +8,13 @@ Linen's initial call, and callers in the project pass it on.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.values import Argument, Static, Use, Value, given_when, is_none
 
 if TYPE_CHECKING:
@@ -50,20 +50,12 @@ def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> S
 
 def _default(call: ast.FunctionDef, parameter: str, fact: str) -> bool | None:
     """What holds in calls that leave the parameter out; None where the code does not say."""
-    node = defaults_of(call).get(parameter)
+    node = defaults_of(call.args).get(parameter)
     match node:
         case ast.Constant(value=value):
             return value is not None if fact == ex.GIVEN else bool(value)
         case _:
             return None
-
-
-def defaults_of(call: ast.FunctionDef) -> Mapping[str, ast.expr]:
-    """Defaults of a method by parameter."""
-    plain = [one.arg for one in (*call.args.posonlyargs, *call.args.args)]
-    found = dict(zip(reversed(plain), reversed(call.args.defaults), strict=False))
-    pairs = zip(call.args.kwonlyargs, call.args.kw_defaults, strict=True)
-    return found | {one.arg: default for one, default in pairs if default is not None}
 
 
 @dataclass(frozen=True)

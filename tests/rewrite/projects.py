@@ -86,3 +86,20 @@ def only(result: RewriteResult) -> str | None:
 def imports_of(text: str) -> list[str]:
     """Import lines of a text, in order."""
     return [line for line in text.splitlines() if line.lstrip().startswith(("import", "from"))]
+
+
+USER = "import flax.linen as nn\nimport ops\n\n\n"
+
+
+def run_ops(ops: str, user: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Outcomes and texts of ``ops.py`` and of ``user.py``, whose classes use its functions."""
+    files = {"ops.py": ops, "user.py": USER + user}
+    result = rewrite(files)
+    return outcomes(result), texts(result, files)
+
+
+def ops_reason(ops: str, user: str) -> str:
+    """Why class ``A`` of ``user.py`` is refused."""
+    found = {one.name: one for one in rewrite({"ops.py": ops, "user.py": USER + user}).classes}
+    assert found["user.A"].outcome.value == "refused"
+    return found["user.A"].reason or ""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity import ParityCase, check
-from tests.rewrite.projects import LINEN, caller, looped, outcomes, rewrite, texts
+from tests.rewrite.projects import LINEN, caller, looped, ops_reason, rewrite, run_ops
 
 OPS = LINEN + (
     "def linear(features, bias=True):\n"
@@ -16,23 +16,10 @@ OPS = LINEN + (
     "        return nn.Dense(features)\n"
     "    return nn.Dense(features, use_bias=False)\n"
 )
-USER = "import flax.linen as nn\nimport ops\n\n\n"
-
-
-def run(ops: str, user: str) -> tuple[dict[str, str], dict[str, str]]:
-    files = {"ops.py": ops, "user.py": USER + user}
-    result = rewrite(files)
-    return outcomes(result), texts(result, files)
-
-
-def reason(ops: str, user: str) -> str:
-    found = {one.name: one for one in rewrite({"ops.py": ops, "user.py": USER + user}).classes}
-    assert found["user.A"].outcome.value == "refused"
-    return found["user.A"].reason or ""
 
 
 def test_a_factory_function_hands_the_size_and_the_streams_on() -> None:
-    found, after = run(OPS, caller("A", "ops.linear(4, bias=False)(x)"))
+    found, after = run_ops(OPS, caller("A", "ops.linear(4, bias=False)(x)"))
     assert found == {"user.A": "rewritten"}
     assert after["ops.py"].splitlines()[-4:] == [
         "def linear(features, bias=True, *, in_features=None, rngs):",
@@ -47,7 +34,7 @@ def test_a_factory_function_hands_the_size_and_the_streams_on() -> None:
 def test_keywords_are_added_before_the_rest_of_the_keywords() -> None:
     ops = LINEN + "def linear(features, *, bias=True, **rest):\n"
     ops += "    return nn.Dense(features, use_bias=bias, **rest)\n"
-    found, after = run(ops, caller("A", "ops.linear(4, name='out')(x)"))
+    found, after = run_ops(ops, caller("A", "ops.linear(4, name='out')(x)"))
     assert found == {"user.A": "rewritten"}
     assert "def linear(features, *, bias=True, in_features=None, rngs, **rest):" in after["ops.py"]
     assert "self.out = " in after["user.py"]
@@ -55,7 +42,7 @@ def test_keywords_are_added_before_the_rest_of_the_keywords() -> None:
 
 def test_a_function_whose_layers_need_no_size_gets_none() -> None:
     ops = LINEN + "def table(size):\n    return nn.Embed(size, 4)\n"
-    found, after = run(ops, caller("A", "ops.table(9)(x)"))
+    found, after = run_ops(ops, caller("A", "ops.table(9)(x)"))
     assert found == {"user.A": "rewritten"}
     assert "ops.table(9, rngs=rngs)" in after["user.py"]
 
@@ -63,14 +50,14 @@ def test_a_function_whose_layers_need_no_size_gets_none() -> None:
 def test_a_class_of_the_project_is_built_with_its_size() -> None:
     block = caller("Block", "nn.Dense(3)(x)")
     ops = LINEN + block + "def block(n):\n    return Block()\n"
-    found, after = run(ops, caller("A", "ops.block(1)(x)"))
+    found, after = run_ops(ops, caller("A", "ops.block(1)(x)"))
     assert found == {"ops.Block": "rewritten", "user.A": "rewritten"}
     assert "    return Block(in_features=in_features, rngs=rngs)" in after["ops.py"]
 
 
 def test_a_function_stays_as_it_is_when_one_of_its_users_stays_linen() -> None:
     stays = looped("B", "ops.linear(2)(x)")
-    found, after = run(OPS, caller("A", "ops.linear(4)(x)") + stays)
+    found, after = run_ops(OPS, caller("A", "ops.linear(4)(x)") + stays)
     assert found == {"user.A": "refused", "user.B": "refused"}
     assert after["ops.py"] == OPS
 
@@ -104,18 +91,18 @@ def test_a_function_stays_as_it_is_when_one_of_its_users_stays_linen() -> None:
     ],
 )
 def test_other_functions_keep_their_users_linen(ops: str, user: str) -> None:
-    assert "outside the class builds" in reason(ops, caller("A", "ops.linear(4)(x)") + user)
+    assert "outside the class builds" in ops_reason(ops, caller("A", "ops.linear(4)(x)") + user)
 
 
 def test_a_function_that_may_build_two_kinds_of_layers_keeps_its_users_linen() -> None:
     ops = LINEN + "def layer(n, norm):\n    if norm:\n        return nn.LayerNorm()\n"
-    found = reason(ops + "    return nn.Dense(n)\n", caller("A", "ops.layer(4, x.ndim > 2)(x)"))
+    found = ops_reason(ops + "    return nn.Dense(n)\n", caller("A", "ops.layer(4, x.ndim > 2)(x)"))
     assert "ops.layer may build a submodule of a class that is not known" in found
 
 
 def test_a_layer_without_a_factory_keeps_the_users_linen() -> None:
     ops = LINEN + "def linear(n):\n    return nn.RNN(nn.LSTMCell(n))\n"
-    assert "outside the class" in reason(ops, caller("A", "ops.linear(4)(x)"))
+    assert "outside the class" in ops_reason(ops, caller("A", "ops.linear(4)(x)"))
 
 
 def test_what_is_built_through_functions_computes_the_same() -> None:

@@ -8,24 +8,20 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity import ParityCase, check
-from tests.rewrite.projects import LINEN, caller, outcomes, rewrite, texts
+from tests.rewrite.projects import (
+    LINEN,
+    USER,
+    caller,
+    ops_reason,
+    outcomes,
+    rewrite,
+    run_ops,
+    texts,
+)
 
 OPS = LINEN + "def block(x, width):\n    x = nn.Dense(width)(x)\n    return nn.relu(x)\n"
 NAMED = LINEN + "def project(x, width, label):\n    return nn.Dense(width, name=label)(x)\n"
 STAYS = "    def __getattr__(self, name):\n        return name\n\n"
-USER = "import flax.linen as nn\nimport ops\n\n\n"
-
-
-def run(ops: str, user: str) -> tuple[dict[str, str], dict[str, str]]:
-    files = {"ops.py": ops, "user.py": USER + user}
-    result = rewrite(files)
-    return outcomes(result), texts(result, files)
-
-
-def reason(ops: str, user: str) -> str:
-    found = {one.name: one for one in rewrite({"ops.py": ops, "user.py": USER + user}).classes}
-    assert found["user.A"].outcome.value == "refused"
-    return found["user.A"].reason or ""
 
 
 def compact(name: str, *lines: str, parameters: str = "x", fields: str = "") -> str:
@@ -35,7 +31,7 @@ def compact(name: str, *lines: str, parameters: str = "x", fields: str = "") -> 
 
 
 def test_a_function_calls_what_its_builder_has_built() -> None:
-    found, after = run(OPS, caller("A", "nn.Dense(3)(ops.block(x, 4))"))
+    found, after = run_ops(OPS, caller("A", "nn.Dense(3)(ops.block(x, 4))"))
     assert found == {"user.A": "rewritten"}
     assert after["ops.py"].splitlines()[-8:] == [
         "def block(module, names, x, width):",
@@ -53,7 +49,7 @@ def test_a_function_calls_what_its_builder_has_built() -> None:
 
 
 def test_a_submodule_with_a_name_needs_no_counter() -> None:
-    found, after = run(NAMED, caller("A", "ops.project(x, 4, 'head')"))
+    found, after = run_ops(NAMED, caller("A", "ops.project(x, 4, 'head')"))
     assert found == {"user.A": "rewritten"}
     assert "def project(module, x, width, label):" in after["ops.py"]
     assert "    return getattr(module, label)(x)" in after["ops.py"]
@@ -78,7 +74,7 @@ def test_imported_names_bring_the_builder_along() -> None:
 
 def test_parameters_on_lines_of_their_own_stay_there() -> None:
     ops = OPS.replace("def block(x, width):", "def block(\n    x: object,\n    width: int = 3,\n):")
-    _, after = run(ops, caller("A", "ops.block(x, width=4)"))
+    _, after = run_ops(ops, caller("A", "ops.block(x, width=4)"))
     head = "def block(\n    module,\n    names,\n    x: object,\n    width: int = 3,\n):"
     assert head in after["ops.py"]
     assert "*, width: int = 3, in_features: int, rngs: nnx.Rngs" in after["ops.py"]
@@ -88,14 +84,16 @@ def test_what_only_the_call_knows_stays_with_the_call() -> None:
     ops = LINEN + "def drop(x, rate, train):\n"
     ops += "    return nn.Dropout(rate, deterministic=not train)(x)\n"
     user = compact("A", "return ops.drop(x, 0.5, train)", parameters="x, train")
-    found, after = run(ops, user)
+    found, after = run_ops(ops, user)
     assert found == {"user.A": "rewritten"}
     assert "def init_drop(module, names, *, rate, rngs: nnx.Rngs):" in after["ops.py"]
     assert "getattr(module, names('Dropout'))(x, deterministic=not train)" in after["ops.py"]
 
 
 def test_a_function_stays_beside_its_new_form_where_a_linen_class_calls_it() -> None:
-    found, after = run(OPS, caller("A", "ops.block(x, 4)") + caller("B", "ops.block(x, 2)", STAYS))
+    found, after = run_ops(
+        OPS, caller("A", "ops.block(x, 4)") + caller("B", "ops.block(x, 2)", STAYS)
+    )
     assert found == {"user.A": "rewritten", "user.B": "refused"}
     assert "def block(x, width):\n    x = nn.Dense(width)(x)" in after["ops.py"]
     assert "def call_block(module, names, x, width):" in after["ops.py"]
@@ -105,7 +103,7 @@ def test_a_function_stays_beside_its_new_form_where_a_linen_class_calls_it() -> 
 
 def test_a_size_that_nobody_knows_is_asked_for_where_the_function_builds() -> None:
     lines = ("x = x.reshape(x.shape[0], -1)", "return ops.project(x, 4, 'head')")
-    found, after = run(NAMED, compact("A", *lines))
+    found, after = run_ops(NAMED, compact("A", *lines))
     assert found == {"user.A": "rewritten"}
     assert "in_features=head_in_features, rngs=rngs" in after["user.py"]
 
@@ -115,7 +113,7 @@ def test_every_call_asks_for_its_own_size() -> None:
     user = compact(
         "A", "y = ops.project(ops.flat(x), 4, 'a')", "return y, ops.project(ops.flat(x[0]), 4, 'b')"
     )
-    found, after = run(ops, user)
+    found, after = run_ops(ops, user)
     assert found == {"user.A": "rewritten"}
     assert "in_features=a_in_features, rngs=rngs" in after["user.py"]
     assert "in_features=b_in_features, rngs=rngs" in after["user.py"]
@@ -142,7 +140,7 @@ def test_every_call_asks_for_its_own_size() -> None:
     ],
 )
 def test_other_functions_keep_their_users_linen(ops: str, user: str) -> None:
-    assert "outside the class builds" in reason(ops, caller("A", "ops.block(x, 4)") + user)
+    assert "outside the class builds" in ops_reason(ops, caller("A", "ops.block(x, 4)") + user)
 
 
 @pytest.mark.parametrize(
@@ -188,7 +186,7 @@ def test_other_functions_keep_their_users_linen(ops: str, user: str) -> None:
     ],
 )
 def test_calls_that_are_not_followed_keep_the_class_linen(user: str, expected: str) -> None:
-    assert expected in reason(OPS, user)
+    assert expected in ops_reason(OPS, user)
 
 
 @pytest.mark.parametrize(
@@ -204,13 +202,13 @@ def test_calls_that_are_not_followed_keep_the_class_linen(user: str, expected: s
     ],
 )
 def test_a_function_that_builds_and_cannot_be_followed_keeps_its_users_linen(ops: str) -> None:
-    found = reason(ops, caller("A", "ops.block(x, 4)"))
+    found = ops_reason(ops, caller("A", "ops.block(x, 4)"))
     assert found == "ops.block builds submodules for it and cannot be followed"
 
 
 def test_a_function_that_builds_nothing_need_not_be_followed() -> None:
     ops = LINEN + "@unknown(1)\ndef scale(x):\n    return 2 * nn.relu(x)\n"
-    found, _ = run(ops, caller("A", "ops.scale(nn.Dense(3)(x))"))
+    found, _ = run_ops(ops, caller("A", "ops.scale(nn.Dense(3)(x))"))
     assert found == {"user.A": "rewritten"}
 
 

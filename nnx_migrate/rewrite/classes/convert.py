@@ -45,6 +45,7 @@ from nnx_migrate.rewrite.classes.partials import partial_edits
 from nnx_migrate.rewrite.classes.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
+from nnx_migrate.rewrite.classes.refusing import or_refusal
 from nnx_migrate.rewrite.classes.removed import removals, removed_decorators
 from nnx_migrate.rewrite.classes.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.setup import SetupConverter, SetupPart
@@ -52,7 +53,7 @@ from nnx_migrate.rewrite.classes.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.text import GONE, lazy_text, without_gone
 from nnx_migrate.rewrite.classes.tied import tied_layer
 from nnx_migrate.rewrite.classes.written import check_class, check_init
-from nnx_migrate.rewrite.render import Renderer, Unrenderable
+from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -69,13 +70,7 @@ def convert_class(
       sizes: what size inference found for the class.
       context: what is decided about the other classes.
     """
-    try:
-        return _Conversion(project, cls, sizes, context).run()
-    except Refused as refused:
-        return refused.refusal
-    except Unrenderable as error:
-        recipe = "write the expression outside of the f-string"
-        return ClassRefusal(error.node, error.reason, recipe, RULE)
+    return or_refusal(_Conversion(project, cls, sizes, context).run, RULE)
 
 
 @dataclass

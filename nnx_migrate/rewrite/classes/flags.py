@@ -6,6 +6,7 @@ import ast
 from collections import Counter
 from collections.abc import Iterator
 
+from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.source.project import Project, Scope
 
 _HANDED_ON = frozenset({"deterministic", "use_running_average", "train", "training"})
@@ -51,11 +52,9 @@ def _is_merged(project: Project, scope: Scope, value: ast.expr) -> bool:
 
 
 def _booleans(arguments: ast.arguments) -> Iterator[str]:
-    plain = [*arguments.posonlyargs, *arguments.args]
-    missing = [None] * (len(plain) - len(arguments.defaults))
-    defaults: list[ast.expr | None] = [*missing, *arguments.defaults, *arguments.kw_defaults]
-    pairs = zip([*plain, *arguments.kwonlyargs], defaults, strict=True)
-    for one, default in pairs:
+    defaults = defaults_of(arguments)
+    for one in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+        default = defaults.get(one.arg)
         given = isinstance(default, ast.Constant) and isinstance(default.value, bool)
         annotated = one.annotation is not None and ast.unparse(one.annotation) == "bool"
         if given or annotated:

@@ -24,9 +24,11 @@ from nnx_migrate.rewrite.classes.in_scope import builders_of
 from nnx_migrate.rewrite.classes.items import find_items
 from nnx_migrate.rewrite.classes.layout import WIDTH, Layout
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
+from nnx_migrate.rewrite.classes.refusing import or_refusal
 from nnx_migrate.rewrite.classes.text import without_gone
 from nnx_migrate.rewrite.classes.written import check_class, check_init
-from nnx_migrate.rewrite.render import Renderer, Unrenderable
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import (
     COUNTER,
@@ -44,13 +46,7 @@ def convert_function(
     project: Project, function: ScopeFunction, sizes: ClassSizes, context: ConversionContext
 ) -> ConvertedFunction | ClassRefusal:
     """Convert ``function``, or say why not; arguments as of ``convert_class``."""
-    try:
-        return _Conversion(project, function, sizes, context).run()
-    except Refused as refused:
-        return refused.refusal
-    except Unrenderable as error:
-        recipe = "write the expression outside of the f-string"
-        return ClassRefusal(error.node, error.reason, recipe, RULE)
+    return or_refusal(_Conversion(project, function, sizes, context).run, RULE)
 
 
 @dataclass
@@ -163,11 +159,9 @@ class _Conversion:
 
     def _parameter(self, name: str, renderer: Renderer) -> str:
         spec = self.function.node.args
-        positional = [*spec.posonlyargs, *spec.args]
-        missing: list[ast.expr | None] = [None] * (len(positional) - len(spec.defaults))
-        defaults = [*missing, *spec.defaults, *spec.kw_defaults]
-        every = zip([*positional, *spec.kwonlyargs], defaults, strict=True)
-        argument, default = next(one for one in every if one[0].arg == name)
+        every = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
+        argument = next(one for one in every if one.arg == name)
+        default = defaults_of(spec).get(name)
         text = renderer.inner(argument)
         if default is None:
             return text

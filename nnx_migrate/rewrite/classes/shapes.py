@@ -18,7 +18,7 @@ from nnx_migrate.rewrite.classes.flags import asked_for_truth, flags_of
 from nnx_migrate.rewrite.classes.flow import Bind
 from nnx_migrate.rewrite.classes.taint import Replaced, value_of
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.sizes.told import defaults_of
+from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "compact"
@@ -172,7 +172,7 @@ class Shapes:
 
 def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
     """Parameters whose shape the method reads somewhere, and that have no default but None."""
-    defaults = defaults_of(method)
+    defaults = defaults_of(method.args)
     plain = (*method.args.posonlyargs, *method.args.args)[1:]
     candidates = {
         one.arg

@@ -130,15 +130,14 @@ def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
         ):
             return
         case ast.Slice():
-            text = "a part of a list of submodules: the others may have no parameters in Linen"
-            notes = interpreter.problems
+            interpreter.refuse(
+                node, "a part of a list of submodules: the others may have no parameters in Linen"
+            )
         case ast.Constant(value=int(number)) if not _reads_rest(interpreter, node):
-            text = f"item {number} of a list of submodules: what no call reaches is built as well"
-            notes = interpreter.review
-        case _:
-            return
-    if all(one is not node for one, _ in notes):
-        notes.append((node, text))
+            interpreter.ask(
+                node,
+                f"item {number} of a list of submodules: what no call reaches is built as well",
+            )
 
 
 def _reads_first(interpreter: Interpreter, node: ast.Subscript) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.values import (
     NONE,
     Function,
@@ -100,11 +101,7 @@ def _bind(
         if name in rest:
             given[name] = rest.pop(name)
     outside = Frame(function.scope, dict(function.env), frame.instance, function.defined_in)
-    offset = len(positional) - len(spec.defaults)
-    defaults = dict(zip(positional[offset:], spec.defaults, strict=True))
-    pairs = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-    defaults.update({one.arg: default for one, default in pairs if default is not None})
-    for name, default in defaults.items():
+    for name, default in defaults_of(spec).items():
         if name not in given:
             given[name] = interpreter.evaluate(default, outside)
     names = [*positional, *(one.arg for one in spec.kwonlyargs)]

@@ -6,6 +6,7 @@ import ast
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import Carried, ClassSizes
 from nnx_migrate.sizes.study.ambiguous import drop_ambiguous, used_carries
@@ -16,7 +17,7 @@ from nnx_migrate.sizes.study.places import entered_at
 from nnx_migrate.sizes.study.shape_reads import shape_reads
 from nnx_migrate.sizes.study.sites import site_of
 from nnx_migrate.sizes.study.study import INPUT, Study
-from nnx_migrate.sizes.told import METHOD, defaults_of
+from nnx_migrate.sizes.told import METHOD
 from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
 
 
@@ -78,7 +79,7 @@ def finish(study: Study) -> ClassSizes:
 def _spared(study: Study) -> frozenset[str]:
     """Parameters that callers leave out, or give as None: they have no shape then."""
     found = study.root.info.find(METHOD)
-    defaults = defaults_of(found[1]) if found else {}
+    defaults = defaults_of(found[1].args) if found else {}
     return frozenset(
         name
         for name, node in defaults.items()

@@ -13,6 +13,8 @@ from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.result import Origin, SizeSource
 from nnx_migrate.sizes.study.study import Study
 
+DISAGREE = "the code and the recorded calls disagree"  # how the problem of such a class begins
+
 
 def with_evidence(
     study: Study, call: ast.Call, key: str, size: Expr | None, argument: SizeArgument | None
@@ -27,7 +29,7 @@ def with_evidence(
         return _recorded(study, study.evidence, call, key, argument) or size
     compared, contradiction = study.evidence.compare(call, wanted(key, argument), size)
     if contradiction is not None:
-        text = f"the code and the recorded calls disagree on {key} of this submodule"
+        text = f"{DISAGREE} on {key} of this submodule"
         study.problems.append((call, f"{text}: {contradiction}"))
     source = SizeSource.BOTH if compared else SizeSource.STATIC
     note = f"{compared} recorded sizes agree" if compared else ""

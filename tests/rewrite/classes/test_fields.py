@@ -280,13 +280,9 @@ def test_a_declared_field_with_a_default_is_a_field() -> None:
     assert "'table' names a field as well" in found.reason
 
 
-@pytest.mark.parametrize(
-    "default",
-    ["M(2)", "(M(1), M(2))", "field(default_factory=lambda: [M(2)])", "field(default_factory=M)"],
-)
-def test_a_module_as_a_default_is_refused(default: str) -> None:
-    found = refusal(
-        f"""\
+def with_default(default: str) -> str:
+    return f"""\
+import functools
 from dataclasses import field
 
 class M(nn.Module):
@@ -296,22 +292,17 @@ class M(nn.Module):
     def __call__(self, x):
         return x
 """
-    )
+
+
+@pytest.mark.parametrize(
+    "default",
+    ["M(2)", "(M(1), M(2))", "field(default_factory=lambda: [M(2)])", "field(default_factory=M)"],
+)
+def test_a_module_as_a_default_is_refused(default: str) -> None:
+    found = refusal(with_default(default))
     assert found.reason == "the default of 'inner' builds a module"
 
 
 @pytest.mark.parametrize("default", ["M", "functools.partial(M, 2)"])
 def test_a_class_as_a_default_is_kept(default: str) -> None:
-    text = init_of(
-        f"""\
-        import functools
-
-        class M(nn.Module):
-            width: int = 3
-            inner: Any = {default}
-
-            def __call__(self, x):
-                return x
-        """
-    )
-    assert f"inner: Any = {default}" in text
+    assert f"inner: Any = {default}" in init_of(with_default(default))
