@@ -60,7 +60,7 @@ def placed(x: Any, mesh: AnyMesh, spec: PartitionSpec, memory_kind: str | None =
         x = jax.lax.with_sharding_constraint(x, sharding)
     elif AxisType.Auto in mesh.axis_types:
         x = _by_both(x, *_by_axis_type(sharding))
-    else:
+    elif not _has_in_type(x, sharding):
         x = jax.sharding.reshard(x, sharding)
     # Neither of these moves a traced array to another memory.
     return x if concrete or not _is_elsewhere(sharding) else jax.device_put(x, sharding)
@@ -113,6 +113,14 @@ def outside_traces() -> bool:
     except ValueError:  # jax's answer inside a trace
         return False
     return True
+
+
+def _has_in_type(x: Any, sharding: NamedSharding) -> bool:
+    """Whether the type of ``x`` says so already: then Linen's constraint adds nothing."""
+    typed = jax.typeof(x).sharding
+    padded = (*sharding.spec.partitions, *[None] * (x.ndim - len(sharding.spec)))
+    same_mesh = typed.mesh == getattr(sharding.mesh, "abstract_mesh", sharding.mesh)
+    return same_mesh and typed.spec == sharding.spec.update(partitions=padded)
 
 
 def _is_elsewhere(sharding: NamedSharding) -> bool:

@@ -241,3 +241,16 @@ def test_a_concrete_array_needs_a_mesh_with_devices() -> None:
         pytest.raises(ValueError, match="expected a mesh with devices"),
     ):
         constrain(jnp.zeros((8, 2)), ("batch",), RULES)
+
+
+def test_explicit_axes_a_constraint_that_already_holds_adds_no_operation() -> None:
+    devices = mesh(EXPLICIT, data=4, fsdp=2)
+    x = jax.device_put(jnp.ones((8, 4)), jax.NamedSharding(devices, P("data")))
+
+    def text(names: Any) -> str:
+        with jax.set_mesh(devices):
+            f = jax.jit(lambda x: constrain(x, names, (("batch", "data"), ("embed", "fsdp"))))
+            return str(f.lower(x).as_text())
+
+    assert "sharding_constraint" not in text(("batch", None))
+    assert "sharding_constraint" in text(("batch", "embed"))
