@@ -120,7 +120,7 @@ def _has_in_type(x: Any, sharding: NamedSharding) -> bool:
     typed = jax.typeof(x).sharding
     padded = (*sharding.spec.partitions, *[None] * (x.ndim - len(sharding.spec)))
     same_mesh = typed.mesh == getattr(sharding.mesh, "abstract_mesh", sharding.mesh)
-    return same_mesh and typed.spec == sharding.spec.update(partitions=padded)
+    return bool(same_mesh and typed.spec == sharding.spec.update(partitions=padded))
 
 
 def _is_elsewhere(sharding: NamedSharding) -> bool:
