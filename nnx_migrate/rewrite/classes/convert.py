@@ -15,7 +15,8 @@ from nnx_migrate.rewrite.classes.checks import (
     constructs_nothing,
 )
 from nnx_migrate.rewrite.classes.class_decorators import adapted_decorators
-from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart
+from nnx_migrate.rewrite.classes.compact import CompactPart, convert_compact
+from nnx_migrate.rewrite.classes.compact_method import CompactMethod
 from nnx_migrate.rewrite.classes.conflicts import check_stored
 from nnx_migrate.rewrite.classes.construct import (
     Builder,
@@ -245,7 +246,7 @@ class _Conversion:
             for k, one in self.items.items()
             if k in inside and one.kind is not ItemKind.STREAM
         }
-        converter = CompactConverter(
+        compact = CompactMethod(
             self.project,
             self.cls,
             method,
@@ -262,7 +263,7 @@ class _Conversion:
             held=reads.held,
             streams=reads.streams.keys(),
         )
-        return converter.convert()
+        return convert_compact(compact)
 
     def _lazy_edits(self, compact: CompactPart | None) -> Edits:
         """Variables that calls create: in helper methods, or because only the call sizes them."""

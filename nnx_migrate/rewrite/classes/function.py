@@ -11,7 +11,8 @@ import ast
 import re
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.classes.compact import CompactConverter, CompactPart
+from nnx_migrate.rewrite.classes.compact import CompactPart, convert_compact
+from nnx_migrate.rewrite.classes.compact_method import CompactMethod
 from nnx_migrate.rewrite.classes.construct import relaxed
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
@@ -65,7 +66,7 @@ class _Conversion:
         self.items = find_items(self.function.cls, self.sizes)
         method = self.function.cls.methods["__call__"]
         common = name_edits(self.project, self.function.cls, {*self.items}, self.remarks)
-        part = CompactConverter(
+        compact = CompactMethod(
             self.project,
             self.function.cls,
             method,
@@ -77,7 +78,8 @@ class _Conversion:
             common,
             {},
             given=frozenset(self.function.given),
-        ).convert()
+        )
+        part = convert_compact(compact)
         self.remarks.imports.add("nnx")
         takes = self._takes(part)
         counts = self._counts()
