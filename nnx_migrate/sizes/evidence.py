@@ -147,11 +147,11 @@ class ClassEvidence:
             shape = dict(one.shapes).get(argument)
             if shape is None:
                 continue
-            seen: object = shape if want.axis is None else shape[want.axis]
             try:
                 given = evaluate(text, self._surroundings(one))
             except Unknown:
                 continue
+            seen = _seen(shape, want.axis, given)
             if given != seen:
                 return compared, f"{text} is {given}, the recorded call has {seen}"
             compared += 1
@@ -223,6 +223,18 @@ class ProjectEvidence:
             if digest not in current and is_own:
                 return self.evidence.names.get(digest, module)
         return None
+
+
+def _seen(shape: tuple[int, ...], axis: int | None, given: object) -> object:
+    """What was recorded of a shape, in the form of the size that it is compared with.
+
+    The width of a DenseGeneral over several axes is a tuple: that of as many last axes.
+    """
+    if axis is None:
+        return shape
+    if isinstance(given, tuple) and axis == -1:
+        return shape[-len(given) :] if given else ()
+    return shape[axis]
 
 
 def _is_named(qualname: str, info: ClassInfo) -> bool:

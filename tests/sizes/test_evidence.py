@@ -54,7 +54,9 @@ def recorded(
                 digest, node.lineno, node.col_offset, node.end_lineno, node.end_col_offset
             )
             for index in range(count if "self.w" in call else 1):
-                shapes = (("inputs", (2, size(values, index))),)
+                seen_size = size(values, index)
+                last = seen_size if isinstance(seen_size, tuple) else (seen_size,)
+                shapes = (("inputs", (2, *last)),)
                 seen.append(Call(place, index, "Dense", f"Dense_{index}", "", "__call__", shapes))
         return Trace(changes, tuple(seen))
 
@@ -142,6 +144,27 @@ def test_an_inferred_size_that_a_recorded_call_contradicts_refuses_the_class(
     (problem,) = problems(result)
     assert "the code and the recorded calls disagree on in_features" in problem
     assert "self.w is 4, the recorded call has 7" in problem
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [
+        (lambda v: (v["self.h"], v["x.shape[-1]"] // v["self.h"]), SizeSource.BOTH),
+        (lambda v: (v["self.h"], 7), None),
+    ],
+    ids=["as recorded", "not as recorded"],
+)
+def test_a_layer_over_two_axes_is_compared_on_both(
+    tmp_path: Path, last: Any, expected: SizeSource | None
+) -> None:
+    layer = "nn.DenseGeneral(3, axis=(-2, -1))"
+    body = f"x = x.reshape(2, self.h, x.shape[-1] // self.h)\nreturn {layer}(x)"
+    result, _ = recorded(tmp_path, compact(body, "h: int"), {layer: lambda v, i: last(v)}, {"h": 1})
+    assert sites(result)[layer] == {"in_features": "(self.h, in_features // self.h)"}
+    assert [origin.source for origin in result.origins.values() if not problems(result)] == (
+        [expected] if expected else []
+    )
+    assert any("disagree" in one for one in problems(result)) is (expected is None)
 
 
 def test_evidence_of_another_text_of_the_file_is_stale_and_not_used(tmp_path: Path) -> None:

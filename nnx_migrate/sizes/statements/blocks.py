@@ -6,11 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes.decorators import decorated
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statements.assignment import assign
 from nnx_migrate.sizes.statements.branches import run_branch
-from nnx_migrate.sizes.statements.flow import JUMP, NOTHING, RAISE, RETURN
+from nnx_migrate.sizes.statements.flow import JUMP, RAISE, RETURN, Rest
 from nnx_migrate.sizes.statements.loops import run_loop, run_while
 from nnx_migrate.sizes.statements.matching import branches_of
 from nnx_migrate.sizes.statements.narrowing import assume, note_test
@@ -22,25 +21,30 @@ if TYPE_CHECKING:
 
 def run(interpreter: Interpreter, body: list[ast.stmt], frame: Frame) -> str | None:
     """Run a block; what ended it early, or None."""
-    pushed = 0
+    return run_block(interpreter, body, frame)[0]
+
+
+def run_block(
+    interpreter: Interpreter, body: list[ast.stmt], frame: Frame
+) -> tuple[str | None, Rest]:
+    """Run a block; what ended it early, or None and the conditions under which its end is met."""
+    before = len(interpreter.conditions)
     try:
         for statement in body:
             interpreter.step()
-            flow, condition = _run_one(interpreter, statement, frame)
+            flow, rest = _run_one(interpreter, statement, frame)
             if flow is not None:
-                return flow
-            if condition is not NOTHING:
-                interpreter.conditions.append(condition)
-                pushed += 1
-        return None
+                return flow, ()
+            interpreter.conditions.extend(rest)
+        return None, tuple(interpreter.conditions[before:])
     finally:
-        del interpreter.conditions[len(interpreter.conditions) - pushed :]
+        del interpreter.conditions[before:]
 
 
 def _run_one(
     interpreter: Interpreter, statement: ast.stmt, frame: Frame
-) -> tuple[str | None, Expr | None]:
-    """Run one statement; a condition is returned when the rest only runs under it."""
+) -> tuple[str | None, Rest]:
+    """Run one statement; conditions are returned when the rest only runs under them."""
     match statement:
         case ast.Expr(value=value):
             interpreter.evaluate(value, frame)
@@ -61,14 +65,14 @@ def _run_one(
             result = interpreter.evaluate(value, frame) if value else NONE
             own = interpreter.conditions[frame.depth :]
             frame.returns.append((own[0] if len(own) == 1 else None, result))
-            return RETURN, NOTHING
+            return RETURN, ()
         case ast.Raise():
-            return RAISE, NOTHING
+            return RAISE, ()
         case ast.Assert(test=test):
             assume(interpreter.project, frame, test, holds=True)
         case ast.Break() | ast.Continue():
             frame.jumps.append(dict(frame.env))
-            return JUMP, NOTHING
+            return JUMP, ()
         case ast.If():
             tests = dict(frame.tests)
             ended = run_branch(interpreter, statement, frame)
@@ -77,7 +81,7 @@ def _run_one(
         case ast.Match() if (branches := branches_of(statement)) is not None:
             return _run_one(interpreter, branches, frame)
         case ast.For():
-            return run_loop(interpreter, statement, frame), NOTHING
+            return run_loop(interpreter, statement, frame), ()
         case ast.While():
             run_while(interpreter, statement, frame)
         case ast.With(items=items, body=body):
@@ -85,16 +89,16 @@ def _run_one(
                 entered = interpreter.evaluate(item.context_expr, frame)
                 if item.optional_vars:
                     assign(interpreter, item.optional_vars, entered, frame)
-            return run(interpreter, body, frame), NOTHING
+            return run_block(interpreter, body, frame)
         case ast.Try(body=body, orelse=orelse, finalbody=final):
             with interpreter.ranks.uncertain():
-                return run(interpreter, [*body, *orelse, *final], frame), NOTHING
+                return run_block(interpreter, [*body, *orelse, *final], frame)
         case ast.FunctionDef():
             frame.env[statement.name] = _closure(interpreter, statement, frame)
         case ast.Delete() | ast.Global() | ast.Nonlocal() | ast.ClassDef() | ast.Match():
             for name in _bound_names(statement):
                 frame.env[name] = Unknown("bound by an unmodelled statement")
-    return None, NOTHING
+    return None, ()
 
 
 def _loaded(target: ast.expr) -> ast.expr:

@@ -9,7 +9,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.statements.flow import NOTHING, RAISE
+from nnx_migrate.sizes.statements.flow import RAISE, Rest
 from nnx_migrate.sizes.statements.narrowing import assume, narrowed
 from nnx_migrate.sizes.values import Value, join
 
@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 def run_branch(
     interpreter: Interpreter, statement: ast.If, frame: Frame
-) -> tuple[str | None, Expr | None]:
-    """Run an ``if``; a condition is returned when the rest only runs under it."""
+) -> tuple[str | None, Rest]:
+    """Run an ``if``; conditions are returned when the rest only runs under them."""
+    from nnx_migrate.sizes.statements.blocks import run_block
+
     test = truth(interpreter, statement.test, frame)
     if isinstance(test, bool):
-        return interpreter.run(statement.body if test else statement.orelse, frame), NOTHING
+        return run_block(interpreter, statement.body if test else statement.orelse, frame)
     start = dict(frame.env)
     attributes = dict(frame.instance.attributes) if frame.instance else {}
     negated = ex.negation(test) if test else None
     with interpreter.under(test), narrowed(interpreter.project, frame, statement.test, holds=True):
-        first = interpreter.run(statement.body, frame)
+        first, after_first = run_block(interpreter, statement.body, frame)
     yes, yes_attributes = frame.env, dict(frame.instance.attributes) if frame.instance else {}
     frame.env = dict(start)
     if frame.instance:
@@ -38,21 +40,37 @@ def run_branch(
         interpreter.under(negated),
         narrowed(interpreter.project, frame, statement.test, holds=False),
     ):
-        second = interpreter.run(statement.orelse, frame)
+        second, after_second = run_block(interpreter, statement.orelse, frame)
     no_attributes = dict(frame.instance.attributes) if frame.instance else {}
     if first is not None and second is not None:
-        return first, NOTHING
+        return first, ()
     if first is not None:  # the rest runs only when the test is false
         assume(interpreter.project, frame, statement.test, holds=False)
-        return None, NOTHING if first == RAISE else negated
+        return None, _beyond(first, negated, after_second)
     if second is not None:
         frame.env = yes
         _restore(frame, yes_attributes)
         assume(interpreter.project, frame, statement.test, holds=True)
-        return None, NOTHING if second == RAISE else test
+        return None, _beyond(second, test, after_first)
     frame.env = _merged(test, yes, frame.env)
     _restore(frame, _merged(test, yes_attributes, no_attributes))
-    return None, NOTHING
+    return None, (*_implied(test, after_first), *_implied(negated, after_second))
+
+
+def _beyond(ended: str, test: Expr | None, after: Rest) -> Rest:
+    """Conditions after a branch that does not end; an error in the other one is none of them."""
+    return after if ended == RAISE else (test, *after)
+
+
+def _implied(test: Expr | None, after: Rest) -> Rest:
+    """What holds after a branch that some of its runs did not leave."""
+    if not after:
+        return ()
+    if test is None or None in after:
+        return (None,)
+    met = [one.node for one in after if one is not None]
+    goes_on = met[0] if len(met) == 1 else ast.BoolOp(ast.And(), met)
+    return (Expr(ast.BoolOp(ast.Or(), [ex.negation(test).node, goes_on])),)
 
 
 def _restore(frame: Frame, attributes: dict[str, Value]) -> None:

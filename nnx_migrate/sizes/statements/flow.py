@@ -1,11 +1,11 @@
-"""What ends a block early."""
+"""How a block goes on: what ends it early, and under which conditions its rest runs."""
 
 from __future__ import annotations
 
-from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
 
 # What ends a block early.
 RETURN, RAISE, JUMP = "return", "raise", "jump"
 
-
-NOTHING = ex.literal("nothing")
+# Conditions under which what follows a statement runs; one that is None hangs on the call.
+Rest = tuple[Expr | None, ...]

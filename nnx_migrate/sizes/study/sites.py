@@ -10,6 +10,7 @@ from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import out_variable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
+from nnx_migrate.sizes.study.agreed import agreed_size
 from nnx_migrate.sizes.study.held import holds_state
 from nnx_migrate.sizes.study.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
 from nnx_migrate.sizes.study.options import (
@@ -23,9 +24,9 @@ from nnx_migrate.sizes.study.places import path_in_loop, place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
 from nnx_migrate.sizes.study.study import Study
-from nnx_migrate.sizes.study.witnesses import agreed_size, witness_of
+from nnx_migrate.sizes.study.witnesses import is_passed, witness_of
 from nnx_migrate.sizes.told import Unsure, passed_fact
-from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name, is_none
+from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
 
 
 def site_of(study: Study, module: Submodule | Instance) -> Site:
@@ -173,7 +174,7 @@ def _instance_sizes(
             sizes[argument.name] = text or (repr(argument.default) if spelled else "")
             continue
         size, conditional = witness_of(study, child, argument, uses)
-        if size is None and argument.optional and not _is_passed(argument, uses):
+        if size is None and argument.optional and not any(is_passed(argument, use) for use in uses):
             continue
         conditional = conditional or unsure or argument.optional
         sizes[argument.name] = _text(study, module, argument.name, size, conditional, argument)
@@ -189,13 +190,6 @@ def _fact_text(study: Study, module: Instance, argument: SizeArgument, uses: lis
         study.problems.append((module.call, unsure.reason))
         return ""
     return fact.text if fact is not None else ""
-
-
-def _is_passed(argument: SizeArgument, uses: list[Use]) -> bool:
-    """Whether a call hands in what the size is read off: then it is needed, known or not."""
-    head = (argument.argument or "").partition(".")[0].partition("[")[0]
-    given = (one.arguments.get(head) for one in uses if one.method == argument.method)
-    return bool(head) and any(one is not None and not is_none(one) for one in given)
 
 
 def _text(

@@ -4,43 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.study.agreed import agreed_size
 from nnx_migrate.sizes.study.study import Study
-from nnx_migrate.sizes.values import Argument, Instance, Record, Sequence, Use, Value, as_array
-
-
-def agreed_size(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
-    """Size that the uses agree on, and whether every use hangs on a call argument.
-
-    Every call of one submodule meets the same parameter, so any size seen in a call that
-    certainly happens is the size. Calls in exclusive branches that disagree say nothing, nor do
-    submodules that one constructor call builds round by round.
-    """
-    modules: dict[int, list[Use]] = {}
-    for use in uses:
-        modules.setdefault(id(use.module), []).append(use)
-    found = [_size_of_one(one, key) for one in modules.values()]
-    if not found or any(size != found[0][0] for size, _ in found):
-        return None, False
-    return found[0][0], all(conditional for _, conditional in found)
-
-
-def _size_of_one(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
-    """The size of one submodule."""
-    certain = [use for use in uses if use.certain]
-    for use in certain:
-        size = use.sizes.get(key)
-        if size is not None and spellable(size):
-            return size, False
-    sizes = [use.sizes.get(key) for use in uses]
-    known = [size for size in sizes if size is not None and spellable(size)]
-    agreed = known[0] if known and all(size == known[0] for size in known) else None
-    return agreed, not certain and agreed is not None
+from nnx_migrate.sizes.values import (
+    Argument,
+    Instance,
+    Record,
+    Sequence,
+    Use,
+    Value,
+    as_array,
+    is_none,
+)
 
 
 def witness_of(
@@ -50,11 +31,12 @@ def witness_of(
     full = argument.name in child.full_shapes.values()
     axes = _axes_read(child, argument.name)
     seen = [
-        Use(use.module, {"": size}, use.conditions, use.primary)
+        replace(use, sizes={"": _passed(argument, use, axes, full)})
         for use in uses
-        if (size := _passed(argument, use, axes, full)) is not None
+        if is_passed(argument, use)
     ]
-    if seen and {id(use.module) for use in seen} == {id(use.module) for use in uses}:
+    known = {id(use.module) for use in seen if use.sizes[""] is not None}
+    if seen and known == {id(use.module) for use in uses}:
         return agreed_size(seen, "")
     for key, site in child.sites.items():
         for name, text in site.sizes.items():
@@ -79,6 +61,13 @@ def _inner(study: Study, site: Site, name: str, uses: list[Use]) -> tuple[Expr |
         argument = next((a for a in grandchild.new_arguments if a.name == name), None)
         return witness_of(study, grandchild, argument, uses) if argument else (None, False)
     return agreed_size(uses, name)
+
+
+def is_passed(argument: SizeArgument, use: Use) -> bool:
+    """Whether a call hands in what the size is read off: then it is needed, known or not."""
+    head = (argument.argument or "").partition(".")[0].partition("[")[0]
+    given = use.arguments.get(head) if use.method == argument.method else None
+    return bool(head) and given is not None and not is_none(given)
 
 
 def _axes_read(child: ClassSizes, name: str) -> frozenset[int] | None:
