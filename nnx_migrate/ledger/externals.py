@@ -31,13 +31,16 @@ HANDS_ON = frozenset(
         "dataclasses.replace",
     }
 )
-# flax.linen transforms that turn a module class into a module class (flax 0.12.8).
+# Transforms that turn a module class into a module class: of flax.linen (flax 0.12.8), and those that
+# migrated code calls instead.
 _LIFTED = """
     remat checkpoint scan vmap jit map_variables add_metadata_axis remat_scan transforms.remat
     transforms.checkpoint transforms.scan transforms.vmap transforms.jit
     transforms.map_variables transforms.add_metadata_axis transforms.remat_scan
     """
-LIFTED = frozenset(_LIFTED.split())
+LIFTED = frozenset(
+    f"{home}.{name}" for home in ("flax.linen", "nnx_migrate.nn") for name in _LIFTED.split()
+)
 TO_LINEN = frozenset({"flax.nnx.bridge.ToLinen", "flax.nnx.bridge.wrappers.ToLinen"})
 MAKES_LINEN = frozenset({"flax.nnx.bridge.to_linen", "flax.nnx.bridge.wrappers.to_linen"})
 TO_NNX = frozenset({"flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX"})

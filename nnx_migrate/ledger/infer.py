@@ -251,7 +251,7 @@ class Inference:
     def call_symbol(self, function: Symbol, node: ast.Call, scope: Scope) -> Values:
         """Calling a name outside the project."""
         name = function.name
-        if name in HANDS_ON or (under(name, LINEN) and name[len(LINEN) + 1 :] in LIFTED):
+        if name in HANDS_ON or name in LIFTED:
             return self.infer(node.args[0], scope) if node.args else ANY
         if name == "typing.cast" and node.args:
             return self.annotation(node.args[0], scope)

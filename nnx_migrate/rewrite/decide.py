@@ -64,6 +64,7 @@ def decide(
     functions = factory_functions(project)
     stuck = dict(stuck_users(project, functions, sizes, targets))
     stuck |= stuck_in_scope(project, scope_functions(project), targets)
+    stuck |= {name: _repeated(cls) for name, cls in project.linen.items() if cls.repeated}
     decisions = Decisions(kept=kept, outside=outside, refused={**stuck, **barred})
     links = links_of(project)
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
@@ -172,6 +173,11 @@ def _context(sizes: Mapping[str, ClassSizes], pending: frozenset[str]) -> Conver
     }
     factories = frozenset(name for name in pending if sizes[name].exports_out_features)
     return ConversionContext(pending, arguments, factories)
+
+
+def _repeated(cls: ClassInfo) -> ClassRefusal:
+    reason = f"{cls.node.name} is defined more than once here: which one a use means is not known"
+    return ClassRefusal(cls.node, reason, "give each class a name of its own", "class")
 
 
 def _is_kept(cls: ClassInfo) -> bool:

@@ -6,6 +6,7 @@ class whose books do not balance is refused and the run is decided again without
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from nnx_migrate import ledger
@@ -19,6 +20,7 @@ from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.results import class_outcome, position, result_of
 from nnx_migrate.sizes import analyse
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
 _ATTEMPTS = 6  # decisions without the classes that earlier attempts could not finish
@@ -80,8 +82,8 @@ def _claims(
     dict[str, Outcome], dict[tuple[str, int, int], Outcome], dict[tuple[str, int, int], Outcome]
 ]:
     classes = {
-        name: class_outcome(attempt, name)
-        for name in loaded.project.linen
+        cls.qualified: class_outcome(attempt, name)
+        for name, cls in loaded.project.linen.items()
         if name not in attempt.decisions.outside
     }
     places: dict[tuple[str, int, int], Outcome] = {}
@@ -114,7 +116,7 @@ def _unfinished(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[
         if cls.name not in attempt.decisions.converted:
             continue
         failure = attempt.failed.get(cls.module.path)
-        violation = next((v for v in books.violations if cls.name in v), None)
+        violation = next((v for v in books.violations if _names(v, cls)), None)
         if failure is not None:
             bad[cls.name] = ClassRefusal(cls.node, failure.reason, failure.recipe, "file")
         elif violation is not None:
@@ -126,6 +128,12 @@ def _unfinished(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[
             if cls.name in attempt.decisions.converted and any(cls.module.path in v for v in named):
                 bad[cls.name] = ClassRefusal(cls.node, named[0], "please report this", "ledger")
     return bad
+
+
+def _names(violation: str, cls: ClassInfo) -> bool:
+    """Whether a violation is about a class or something in it; the ledger leaves out ``<locals>``."""
+    name = re.escape(cls.qualified.replace(".<locals>", ""))
+    return re.search(rf"(?<![\w.]){name}(?!\w)", violation) is not None
 
 
 def _broken_files(attempt: Attempt, books: ledger.Ledger) -> frozenset[str]:

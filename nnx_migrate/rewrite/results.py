@@ -59,7 +59,8 @@ def _file(path: str, attempt: Attempt) -> FileResult:
 
 def _class_result(cls: ClassInfo, attempt: Attempt, sizes: Mapping[str, ClassSizes]) -> ClassResult:
     decisions, name = attempt.decisions, cls.name
-    result = ClassResult(name, cls.module.path, cls.node.lineno, class_outcome(attempt, name))
+    outcome = class_outcome(attempt, name)
+    result = ClassResult(cls.qualified, cls.module.path, cls.node.lineno, outcome)
     if name in decisions.converted:
         made = decisions.converted[name]
         review = made.review or sizes[name].review or any(_bridges(attempt, sizes[name]))

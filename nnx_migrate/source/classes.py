@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.source.names import table_of
@@ -45,6 +45,12 @@ class ClassInfo:
     parents: tuple[ClassInfo, ...] = ()  # those bases that are project classes
     linen: bool = False  # inherits from flax.linen.Module
     function: ast.FunctionDef | None = None  # that the class stands for: it builds for its callers
+    repeated: bool = False  # another class statement of the same scope has the same name
+
+    @property
+    def qualified(self) -> str:
+        """The name as Python has it, the same for all statements that bind it."""
+        return self.name.partition(":")[0]
 
     @property
     def methods(self) -> dict[str, ast.FunctionDef]:
@@ -118,24 +124,50 @@ def is_declared_only(statement: ast.AnnAssign) -> bool:
     return False
 
 
+@dataclass(frozen=True)
+class ClassStatement:
+    """One class statement and where its names are looked up."""
+
+    module: Module
+    node: ast.ClassDef
+    scope: Scope
+    repeated: bool = False  # another statement of the same scope binds the same name
+
+
+def class_statements(modules: Iterable[Module]) -> dict[str, ClassStatement]:
+    """Every class statement by qualified name; of one name, all but the last with ``:line``."""
+    by_name: dict[str, list[ClassStatement]] = {}
+    for module in modules:
+        for name, node, scope in _classes(module):
+            by_name.setdefault(name, []).append(ClassStatement(module, node, scope))
+    found: dict[str, ClassStatement] = {}
+    for name, statements in by_name.items():
+        repeated = len(statements) > 1
+        for one in statements:
+            own = name if one is statements[-1] else f"{name}:{one.node.lineno}"
+            found[own] = replace(one, repeated=repeated)
+    return found
+
+
 def index_classes(project: Project) -> dict[str, ClassInfo]:
     """Every class of the project by qualified name, base classes resolved."""
-    raw = [found for module in project.modules.values() for found in _classes(module)]
-    nodes = {name: (module, node, scope) for name, module, node, scope in raw}
+    statements = project.class_statements
     done: dict[str, ClassInfo] = {}
 
     def build(name: str, trail: tuple[str, ...]) -> ClassInfo | None:
-        if name in done or name not in nodes or name in trail:
+        if name in done or name not in statements or name in trail:
             return done.get(name)
-        module, node, scope = nodes[name]
-        bases = tuple(_base(project, base, scope, name, nodes) for base in node.bases)
+        one = statements[name]
+        bases = tuple(_base(project, base, one.scope) for base in one.node.bases)
         parents = [build(base, (*trail, name)) for base in bases if base]
         known = tuple(parent for parent in parents if parent)
         linen = any(is_linen_class(base) for base in bases) or any(p.linen for p in known)
-        done[name] = ClassInfo(name, module, node, scope, bases, known, linen)
+        done[name] = ClassInfo(
+            name, one.module, one.node, one.scope, bases, known, linen, repeated=one.repeated
+        )
         return done[name]
 
-    for name in nodes:
+    for name in statements:
         build(name, ())
     return done
 
@@ -148,19 +180,13 @@ def is_linen_class(symbol: str | None) -> bool:
     return name[:1].isupper() and "." not in name
 
 
-def _base(
-    project: Project, base: ast.expr, scope: Scope, name: str, nodes: Collection[str]
-) -> str | None:
+def _base(project: Project, base: ast.expr, scope: Scope) -> str | None:
     if isinstance(base, ast.Subscript):  # Generic[T]
         base = base.value
-    symbol = project.resolve(base, scope)
-    if symbol and symbol.startswith("<local>."):
-        sibling = f"{name.rpartition('.')[0]}.{symbol.removeprefix('<local>.')}"
-        return sibling if sibling in nodes else None
-    return symbol
+    return project.resolve(base, scope)
 
 
-def _classes(module: Module) -> Iterator[tuple[str, Module, ast.ClassDef, Scope]]:
+def _classes(module: Module) -> Iterator[tuple[str, ast.ClassDef, Scope]]:
     from nnx_migrate.source.project import Scope
 
     yield from _classes_in(module.tree.body, module.name, Scope(module))
@@ -168,13 +194,13 @@ def _classes(module: Module) -> Iterator[tuple[str, Module, ast.ClassDef, Scope]
 
 def _classes_in(
     body: list[ast.stmt], prefix: str, scope: Scope
-) -> Iterator[tuple[str, Module, ast.ClassDef, Scope]]:
+) -> Iterator[tuple[str, ast.ClassDef, Scope]]:
     from nnx_migrate.source.project import Scope
 
     for statement in body:
         if isinstance(statement, ast.ClassDef):
             name = f"{prefix}.{statement.name}"
-            yield name, scope.module, statement, scope
+            yield name, statement, scope
             table, _ = table_of(statement.body, scope.module.package)
             inside = Scope(scope.module, (table, *scope.tables))
             yield from _classes_in(statement.body, name, inside)

@@ -46,6 +46,11 @@ class Opaque:
     """A name bound in a way nobody follows: parameter, loop target, several bindings, ..."""
 
 
+@dataclass(frozen=True)
+class Parameter(Opaque):
+    """A parameter that its function, and what stands in it, never binds again."""
+
+
 Binding = Import | Definition | Assignment | Opaque
 Table = dict[str, Binding]
 
@@ -165,10 +170,14 @@ def parameter_names(function: FunctionNode) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 13)  # size inference enters the same functions thousands of times
 def function_table(function: FunctionNode, package: str) -> Table:
-    """Bindings of a function's own scope; its parameters are Opaque."""
+    """Bindings of a function's own scope; what nested functions bind too is Opaque."""
     body = [] if isinstance(function, ast.Lambda) else function.body
     table, _ = table_of(body, package)
-    table.update({name: Opaque() for name in parameter_names(function)})
+    for name in parameter_names(function):
+        table[name] = Opaque() if name in table else Parameter()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Nonlocal):
+            table.update({name: Opaque() for name in node.names if name in table})
     for node in _own_nodes(function):
         if isinstance(node, ast.NamedExpr):
             table[node.target.id] = Opaque()

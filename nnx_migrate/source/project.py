@@ -11,7 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from nnx_migrate.source.classes import ClassInfo, index_classes
+from nnx_migrate.source.classes import (
+    ClassInfo,
+    ClassStatement,
+    class_statements,
+    index_classes,
+)
 from nnx_migrate.source.declared import Signature
 from nnx_migrate.source.names import (
     Assignment,
@@ -80,6 +85,13 @@ class Scope:
         """The scope inside ``function``."""
         return Scope(self.module, (function_table(function, self.module.package), *self.tables))
 
+    def binder(self, name: str) -> Scope:
+        """The scope, this one or one around it, that binds ``name``; the module's if none does."""
+        for position, table in enumerate(self.tables):
+            if name in table:
+                return Scope(self.module, self.tables[position:])
+        return Scope(self.module)
+
     def lookup(self, name: str) -> Binding | None:
         """What ``name`` is bound to here, or None when it is a builtin or unknown."""
         for table in (*self.tables, self.module.table):
@@ -115,8 +127,9 @@ class Project:
             case Import(target=target):
                 return self._beside(target, scope.module)
             case Definition(node=node):
-                in_module = scope.module.table.get(name) == binding
-                return f"{scope.module.name}.{name}" if in_module else f"<local>.{node.name}"
+                if scope.module.table.get(name) == binding:
+                    return f"{scope.module.name}.{name}"
+                return self._class_names.get(id(node), f"<local>.{node.name}")
             case Assignment(value=value) if dotted(value) and dotted(value) != (name,):
                 return self._resolve(value, scope, depth - 1)
             case Assignment() if scope.module.table.get(name) == binding:
@@ -191,6 +204,16 @@ class Project:
                 return module, value
             case _:
                 return None
+
+    @cached_property
+    def class_statements(self) -> dict[str, ClassStatement]:
+        """Every class statement of the project by qualified name."""
+        return class_statements(self.modules.values())
+
+    @cached_property
+    def _class_names(self) -> dict[int, str]:
+        """Qualified names by ``id`` of the class statement."""
+        return {id(one.node): name for name, one in self.class_statements.items()}
 
     @cached_property
     def classes(self) -> dict[str, ClassInfo]:

@@ -16,6 +16,7 @@ import optax
 import flax.linen as nn
 from flax import nnx
 from flax.training import train_state
+from nnx_migrate import nn as nnm
 
 class M(nn.Module): ...
 class Sub(M): ...
@@ -128,7 +129,12 @@ def test_a_call_on_what_is_no_linen_module_is_not_counted(body: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["Converted().apply({})", "nnx.Linear(1, 2).init(0)", "nnx.bridge.ToNNX(M()).apply({})"],
+    [
+        "Converted().apply({})",
+        "nnx.Linear(1, 2).init(0)",
+        "nnx.bridge.ToNNX(M()).apply({})",
+        "nnm.scan(Converted, length=2)().apply({})",
+    ],
 )
 def test_a_linen_method_called_on_an_nnx_module_is_stale(body: str) -> None:
     found = counted(body + "\n")

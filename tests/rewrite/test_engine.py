@@ -59,6 +59,36 @@ def test_good_and_refused_classes_of_one_file_part_ways() -> None:
     assert "class A(nnx.Module)" in code
 
 
+def test_classes_of_one_name_in_one_scope_are_refused_and_each_is_reported() -> None:
+    result = rewrite({"m.py": LINEN + dense("Twice") + dense("Twice") + dense("Once")})
+    found = [(one.name, one.line, one.outcome) for one in result.classes]
+    assert found == [
+        ("m.Twice", 4, Outcome.REFUSED),
+        ("m.Twice", 10, Outcome.REFUSED),
+        ("m.Once", 16, Outcome.REWRITTEN),
+    ]
+    assert "defined more than once" in str(result.classes[0].reason)
+
+
+def test_local_classes_that_build_one_another_are_rewritten() -> None:
+    body = dense("Child") + caller("Parent", "Child()(x)")
+    text = "def make():\n" + "".join(f"    {line}\n" for line in body.splitlines() if line)
+    result = rewrite({"m.py": LINEN + text})
+    assert {one.name: one.outcome for one in result.classes} == {
+        "m.make.<locals>.Child": Outcome.REWRITTEN,
+        "m.make.<locals>.Parent": Outcome.REWRITTEN,
+    }
+
+
+def test_code_around_the_classes_that_cannot_be_settled_refuses_no_class() -> None:
+    text = (
+        LINEN
+        + dense()
+        + "def run(key, x):\n    model = nn.scan(Layer, length=2)()\n    return model.apply(key, x)\n"
+    )
+    assert [one.outcome for one in rewrite({"m.py": text}).classes] == [Outcome.REWRITTEN]
+
+
 def test_a_file_without_linen_is_unchanged() -> None:
     result = rewrite({"m.py": "import os\n"})
     assert [(one.path, one.status) for one in result.files] == [("m.py", FileStatus.UNCHANGED)]

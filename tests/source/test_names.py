@@ -103,3 +103,34 @@ def test_nested_and_local_classes_have_qualified_names() -> None:
         + "class A(nn.Module):\n    class In(nn.Module):\n        pass\ndef f():\n    class L(nn.Module):\n        pass\n"
     )
     assert set(project(m=text).linen) == {"m.A", "m.A.In", "m.f.<locals>.L"}
+
+
+LOCAL = """\
+def f():
+    class Base(nn.Module):
+        pass
+    def g():
+        class Inner(Base):
+            pass
+"""
+
+
+def test_a_local_class_is_known_in_the_functions_inside() -> None:
+    found = project(m=LINEN + LOCAL).linen
+    assert found["m.f.<locals>.g.<locals>.Inner"].parents == (found["m.f.<locals>.Base"],)
+
+
+def test_every_statement_of_a_repeated_name_is_a_class_of_its_own() -> None:
+    text = (
+        LINEN
+        + "class A(nn.Module):\n    a: int\nclass B(A):\n    pass\nclass A(nn.Module):\n    b: int\n"
+    )
+    found = project(m=text).linen
+    assert [(one.qualified, one.repeated) for one in found.values()] == [
+        ("m.A", True),
+        ("m.A", True),
+    ]
+    assert {name: one.fields[0].name for name, one in found.items()} == {
+        "m.A:2": "a",
+        "m.A": "b",
+    }

@@ -10,7 +10,7 @@ from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.values import Class, DataClass, Function, Library, Static, Unknown, Value
-from nnx_migrate.source.names import Assignment, Opaque
+from nnx_migrate.source.names import Assignment, Opaque, Parameter
 from nnx_migrate.source.project import Scope
 
 if TYPE_CHECKING:
@@ -22,13 +22,16 @@ def read_name(interpreter: Interpreter, node: ast.Name, frame: Frame) -> Value:
     if node.id in frame.env:
         return frame.env[node.id]
     binding = frame.scope.lookup(node.id)
+    if isinstance(binding, Parameter) and _reaches(interpreter, frame.scope.binder(node.id)):
+        return Static(ex.name(node.id))
     if isinstance(binding, Opaque) and node.id not in frame.scope.module.table:
         return Unknown(f"{node.id} is not bound here")
     symbol = interpreter.project.resolve(node, frame.scope)
     if symbol is not None:
         return symbol_value(interpreter, symbol, node, frame)
     if isinstance(binding, Assignment):
-        return global_value(interpreter, node.id, binding.value, frame.scope, frame)
+        where = frame.scope.binder(node.id)
+        return global_value(interpreter, node.id, binding.value, where, frame)
     return Library(f"builtins.{node.id}") if binding is None else Unknown("unresolved name")
 
 
@@ -57,15 +60,24 @@ def symbol_value(
 def global_value(
     interpreter: Interpreter, name: str, value: ast.expr, scope: Scope, frame: Frame | None
 ) -> Value:
-    """A module-level name: its value when known, else its name if the root's module has it."""
-    result = interpreter.evaluate(value, Frame(Scope(scope.module), {}))
+    """A name of a module or of a function around a class: its value when known, else its name.
+
+    ``scope`` is the one that binds it. Only what stands in the same module or function can write it.
+    """
+    result = interpreter.evaluate(value, Frame(scope, {}))
     if not isinstance(result, Static | Unknown):
         return result
     if isinstance(result, Static) and result.expr.is_constant:
         return result
-    here = interpreter.root.info.module
-    spelled = name if scope.module is here else f"{ex.FOREIGN}{name}"
-    return Static(ex.name(spelled))
+    return Static(ex.name(name if _reaches(interpreter, scope) else f"{ex.FOREIGN}{name}"))
+
+
+def _reaches(interpreter: Interpreter, scope: Scope) -> bool:
+    """Whether the root's own code can write the names that a scope binds."""
+    root = interpreter.root.info
+    if not scope.tables:
+        return scope.module is root.module
+    return any(table is scope.tables[0] for table in root.scope.tables)
 
 
 def read_attribute(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> Value:
