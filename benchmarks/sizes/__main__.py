@@ -14,15 +14,13 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from benchmarks.corpus import fetch
 from benchmarks.corpus.packages import CHECKOUT, SETS, Case, cases, packages, requirements
 from benchmarks.corpus.run import Progress
+from benchmarks.sizes import frozen
 from benchmarks.sizes.measure import MeasureError, Row, hashes_of, report_with_evidence, row
 from benchmarks.sizes.traced import Needed, TraceError, needed, record
-
-FROZEN = Path(__file__).parent / "needed.json"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,7 +31,6 @@ def main(arguments: list[str] | None = None) -> int:
     if options.only is not None and options.only not in names:
         parser.error(f"--only {options.only}: no such case or package in {options.set}")
     progress = Progress()
-    frozen: dict[str, Any] = json.loads(FROZEN.read_text()) if FROZEN.exists() else {}
     rows: list[Row] = []
     problems: list[str] = []
     try:
@@ -43,8 +40,10 @@ def main(arguments: list[str] | None = None) -> int:
             try:
                 record(case, tree, python, file, options.timeout)
                 sizes = needed(file, hashes_of(tree).get)
-                problems += _against_frozen(case, sizes, frozen, freeze=options.freeze)
-                if not options.freeze:
+                if options.freeze:
+                    frozen.write(case, sizes)
+                else:
+                    problems += _against_frozen(case, sizes)
                     progress(f"{case.name}: rewriting")
                     report = report_with_evidence(tree, sizes, file, options.timeout)
                     rows.append(row(case.name, sizes, report))
@@ -55,9 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"error: {error}\n")
         return 2
     progress.done()
-    if options.freeze:
-        FROZEN.write_text(json.dumps(frozen, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-    else:
+    if not options.freeze:
         _show(rows, options.json)
     problems += [f"{one.case}: {one.wrong} sizes are wrong" for one in rows if one.wrong]
     for problem in problems:
@@ -70,7 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--set", choices=[one for one in SETS if one != "guide"], required=True)
     parser.add_argument("--cache", type=Path, default=CHECKOUT / ".cache" / "corpus")
     parser.add_argument("--only", metavar="NAME", help="one case, or all cases of one package")
-    parser.add_argument("--freeze", action="store_true", help="write the list of needed sizes anew")
+    parser.add_argument(
+        "--freeze",
+        action="store_true",
+        help="write the lists of needed sizes of the cases named, or that have none",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one case")
     return parser
@@ -84,10 +85,17 @@ def _chosen(
     python = fetch.environment(cache, requirements(options.set), log)
     for package in packages(options.set):
         own = [one for one in cases(options.set) if one.package == package.name]
-        own = [one for one in own if options.only in (None, one.name, one.package)]
+        own = [one for one in own if _wanted(one, options)]
         if own:
             tree = fetch.source(cache, package, python, log)
             yield from ((case, tree, python) for case in own)
+
+
+def _wanted(case: Case, options: argparse.Namespace) -> bool:
+    """A case that has its list is not frozen again unless it is named."""
+    if options.only is None:
+        return not options.freeze or frozen.of_case(case) is None
+    return options.only in (case.name, case.package)
 
 
 def _recording(cache: Path, case: Case) -> Path:
@@ -96,16 +104,10 @@ def _recording(cache: Path, case: Case) -> Path:
     return cache / "sizes" / case.set / name
 
 
-def _against_frozen(
-    case: Case, sizes: list[Needed], frozen: dict[str, Any], *, freeze: bool
-) -> list[str]:
+def _against_frozen(case: Case, sizes: list[Needed]) -> list[str]:
     """What is wrong with the traced sizes; a model without layers of Linen's own needs none."""
-    texts = [one.text for one in sizes]
-    of_set = frozen.setdefault(case.set, {})
-    if freeze:
-        of_set[case.name] = texts
-    if of_set.get(case.name) != texts:
-        return [f"{case.name}: other sizes were traced than {FROZEN.name} has; see --freeze"]
+    if frozen.of_case(case) != frozen.listed(sizes):
+        return [f"{case.name}: other sizes were traced than {frozen.FILE.name} has; see --freeze"]
     return []
 
 

@@ -43,11 +43,15 @@ class Needed:
     values: tuple[int, ...]
 
     @property
-    def text(self) -> str:
-        """One line for the committed list."""
+    def entry(self) -> str:
+        """One line of the committed list, which names the file once."""
         values = "|".join(map(str, self.values))
-        place = f"{self.path}:{self.line}:{self.column}"
-        return f"{place} {self.cls} {self.layer}.{self.argument} = {values}"
+        return f"{self.line}:{self.column} {self.cls} {self.layer}.{self.argument} = {values}"
+
+    @property
+    def text(self) -> str:
+        """The same with its file."""
+        return f"{self.path}:{self.entry}"
 
 
 class TraceError(Exception):
