@@ -56,13 +56,12 @@ def with_evidence(
     sizes: Mapping[str, ClassSizes],
 ) -> RewriteResult:
     """The result with the source of every size, and the evidence that could not be used."""
-    if evidence is None:
-        return result
     classes = tuple(
         replace(one, sizes=tuple(_size_results(sizes[one.name]))) if one.name in sizes else one
         for one in result.classes
     )
-    findings = (*result.findings, *_stale_findings(evidence, loaded))
+    stale = () if evidence is None else _stale_findings(evidence, loaded)
+    findings = (*result.findings, *stale)
     ordered = sorted(findings, key=lambda f: (f.path, f.line, f.column, f.rule, f.message))
     return replace(result, classes=classes, findings=tuple(ordered))
 

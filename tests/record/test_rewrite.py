@@ -96,9 +96,16 @@ def test_with_evidence_a_refused_class_converts_and_the_report_tells_where_sizes
     assert "nnx.Linear(2 * in_features, self.hidden" in (project / "models.py").read_text()
 
 
-def test_without_evidence_no_source_of_sizes_is_reported(project: Path) -> None:
+def test_without_evidence_the_report_tells_sizes_of_the_code_from_arguments(
+    project: Path,
+) -> None:
     _, report = rewrite(project, "--check")
-    assert all("sizes" not in cls for cls in report["classes"])
+    (cls,) = report["classes"]
+    assert [(one["value"], one["source"]) for one in cls["sizes"]] == [
+        ("Dense_0_in_features", "argument"),
+        ("in_features_of[scope_name]", "argument"),
+        ("self.hidden", "static"),
+    ]
 
 
 def test_evidence_of_a_file_that_was_edited_since_is_rejected(project: Path) -> None:
