@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
+import re
 import subprocess
 import sys
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -17,26 +17,55 @@ from benchmarks.corpus.rewriting import last_line, run_tool, within_file
 from benchmarks.sizes.traced import Needed
 from nnx_migrate.sizes.study.recorded import DISAGREE
 
-# How the report names where a size comes from, and what that means with and without evidence.
-_STATIC = ("static", "both")
+Report = Mapping[str, Any]
 
 
 class MeasureError(Exception):
     """A package could not be rewritten; the message is one line."""
 
 
+class Answer(StrEnum):
+    """What becomes of one size. The code alone gives the first three."""
+
+    FIELDS = "fields"  # an expression over the class's fields
+    INPUTS = "inputs"  # one that also reads sizes of the class's inputs, which callers pass on
+    ARGUMENT = "argument"  # a constructor argument that the code does not tell
+    OPEN = "open"  # the class stays Linen, or the place is not in the report
+    WRONG = "wrong"  # the code's answer is not what was traced
+
+
+STATIC = (Answer.FIELDS, Answer.INPUTS)
+
+
+@dataclass(frozen=True)
+class Size:
+    """One needed size. ``told``: with evidence it is an expression; ``checked``: traces agree."""
+
+    needed: Needed
+    answer: Answer
+    told: bool
+    checked: bool
+
+
 @dataclass(frozen=True)
 class Row:
-    """One case: how many sizes it needs, and how many of them come from where."""
+    """One case. ``unchecked`` sizes are also counted by their answer; they make the run fail."""
 
     case: str
     needed: int
-    static: int  # an expression over fields and inputs, found in the code and equal to the traces
-    recorded: int  # an expression that only the recording gave
-    argument: int  # a constructor argument that the code does not tell
-    open: int  # the class stays Linen, or the place is not in the report
-    wrong: int  # the code's answer is not what was traced
+    fields: int
+    inputs: int
+    argument: int
+    open: int
+    told: int  # with evidence: an expression of the code or of the recording
+    wrong: int
+    unchecked: int
     places: Mapping[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def static(self) -> int:
+        """Sizes that are an expression of the code."""
+        return self.fields + self.inputs
 
 
 def hashes_of(tree: Path) -> dict[str, str]:
@@ -48,18 +77,14 @@ def hashes_of(tree: Path) -> dict[str, str]:
     }
 
 
-def report_with_evidence(
-    tree: Path, sizes: Iterable[Needed], evidence: Path, timeout: float
-) -> dict[str, Any]:
-    """The report of ``rewrite --evidence`` on the folder that has the sizes' files.
+def report_with_evidence(tree: Path, evidence: Path, timeout: float) -> Report:
+    """The report of ``rewrite --evidence`` on a package; nothing of it is changed.
 
-    Nothing of the tree is changed; paths are relative to the tree. Raises MeasureError.
+    Raises MeasureError.
     """
-    folder = os.path.commonpath([str(Path(one.path).parent) for one in sizes] or ["."])
     report = evidence.with_suffix(".json")
     report.unlink(missing_ok=True)
-    target = str(tree / folder)
-    command = [sys.executable, "-m", "nnx_migrate", "rewrite", target, "--root", str(tree)]
+    command = [sys.executable, "-m", "nnx_migrate", "rewrite", str(tree), "--root", str(tree)]
     command += ["--check", "--report", str(report), "--evidence", str(evidence)]
     try:
         done = run_tool(command, timeout)
@@ -67,47 +92,89 @@ def report_with_evidence(
         raise MeasureError(f"not rewritten after {timeout:g} s") from None
     if not report.exists():
         raise MeasureError(last_line(done.stderr))
-    content: dict[str, Any] = json.loads(report.read_text(encoding="utf-8"))
-    for cls in content["classes"]:
-        cls["path"] = (Path(folder) / cls["path"]).as_posix()
+    content: Report = json.loads(report.read_text(encoding="utf-8"))
     return content
 
 
-def row(case: str, sizes: Iterable[Needed], report: Mapping[str, Any]) -> Row:
-    """Count one case's sizes by the source that the report gives them."""
-    sources = _sources(report)
-    contradicted = _contradicted(report)
-    places: dict[str, list[str]] = {}
+def sizes_of(sizes: Iterable[Needed], plain: Report, evidenced: Report) -> list[Size]:
+    """What the two reports, without and with evidence, say of every needed size."""
+    alone, joined = _answers(plain), _sources(evidenced)
+    contradicted = _contradicted(evidenced)
+    found = []
     for one in sizes:
-        source = sources.get((one.path, one.line, one.column, one.argument), "open")
-        kind = "static" if source in _STATIC else source
-        if source == "open" and (one.path, one.cls) in contradicted:
-            kind = "wrong"
-        places.setdefault(kind, []).append(one.text)
-    count = Counter({kind: len(texts) for kind, texts in places.items()})
+        key = (one.path, one.line, one.column, one.argument)
+        source = joined.get(key)
+        wrong = (one.path, one.cls) in contradicted
+        answer = Answer.WRONG if wrong else alone.get(key, Answer.OPEN)
+        found.append(Size(one, answer, told=source in _TOLD, checked=source == "both"))
+    return found
+
+
+def row(case: str, sizes: Iterable[Size], built: Callable[[], bool]) -> Row:
+    """Count one case's sizes.
+
+    ``built`` tells whether the rewritten classes of the case, built with the recorded numbers as
+    their arguments, have parameters of the traced shapes. It is only asked when some size was not
+    compared with the traces otherwise.
+    """
+    known = list(sizes)
+    answered = (*STATIC, Answer.ARGUMENT)
+    if any(one.answer in answered and not one.checked for one in known) and built():
+        known = [replace(one, checked=True) for one in known]
+    places: dict[str, list[str]] = {}
+    for one in known:
+        if one.answer not in STATIC:
+            places.setdefault(one.answer, []).append(one.needed.text)
+        if one.answer in answered and not one.checked:
+            places.setdefault("unchecked", []).append(one.needed.text)
+        if not one.told:
+            places.setdefault("not told", []).append(one.needed.text)
+    counts = {answer: sum(one.answer is answer for one in known) for answer in Answer}
     return Row(
         case,
-        sum(count.values()),
-        count["static"],
-        count["recorded"],
-        count["argument"],
-        count["open"],
-        count["wrong"],
-        {kind: texts for kind, texts in places.items() if kind != "static"},
+        len(known),
+        counts[Answer.FIELDS],
+        counts[Answer.INPUTS],
+        counts[Answer.ARGUMENT],
+        counts[Answer.OPEN],
+        sum(one.told for one in known),
+        counts[Answer.WRONG],
+        len(places.get("unchecked", ())),
+        places,
     )
 
 
-def _sources(report: Mapping[str, Any]) -> dict[tuple[str, int, int, str], str]:
-    """``source`` by path, line, column and argument, of the classes that are rewritten."""
-    return {
-        (cls["path"], size["line"], size["column"], size["argument"]): size["source"]
-        for cls in report["classes"]
-        if cls["outcome"] == "rewritten"
-        for size in cls.get("sizes", ())
-    }
+_Key = tuple[str, int, int, str]  # path, line, column, argument
+_TOLD = ("static", "both", "recorded")
 
 
-def _contradicted(report: Mapping[str, Any]) -> set[tuple[str, str]]:
+def _answers(report: Report) -> dict[_Key, Answer]:
+    """What the code alone gives, by place."""
+    return {key: _answer(size, cls) for key, size, cls in _entries(report)}
+
+
+def _answer(size: Mapping[str, Any], cls: Mapping[str, Any]) -> Answer:
+    if size["source"] == "argument":
+        return Answer.ARGUMENT
+    passed = set(cls["new_arguments"]) & set(re.findall(r"\w+", size["value"]))
+    return Answer.INPUTS if passed else Answer.FIELDS
+
+
+def _sources(report: Report) -> dict[_Key, str]:
+    """Where a size comes from with evidence, by place."""
+    return {key: size["source"] for key, size, _ in _entries(report)}
+
+
+def _entries(report: Report) -> Iterator[tuple[_Key, Mapping[str, Any], Mapping[str, Any]]]:
+    """Every size of the classes that are rewritten, with its place and its class."""
+    for cls in report["classes"]:
+        if cls["outcome"] == "rewritten":
+            for size in cls.get("sizes", ()):
+                key = (cls["path"], size["line"], size["column"], size["argument"])
+                yield key, size, cls
+
+
+def _contradicted(report: Report) -> set[tuple[str, str]]:
     """Classes refused because the code's answer is not the recorded one."""
     return {
         (cls["path"], within_file(cls["name"], cls["path"]))

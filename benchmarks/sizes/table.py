@@ -1,0 +1,81 @@
+"""The results as Markdown tables, and their place in the README."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+_BEGIN, _END = "<!-- sizes-table -->", "<!-- /sizes-table -->"
+_TITLES = {
+    "flax-examples": "Flax 0.12.8, `examples/`",
+    "transformers": "transformers 4.57.6",
+    "rest": "17 more packages",
+}
+_COLUMNS = {
+    "needed": "needed",
+    "fields": "fields",
+    "inputs": "fields and inputs",
+    "argument": "argument",
+    "open": "open",
+    "told": "told with evidence",
+    "wrong": "wrong",
+    "unchecked": "unchecked",
+}
+
+
+def summary(results: Iterable[Mapping[str, Any]]) -> str:
+    """One line per set."""
+    lines = _head("code", "cases", *_COLUMNS.values(), "expressions", "expressions or arguments",
+                  "told with evidence")  # fmt: skip
+    for content in results:
+        total = _total(content)
+        expressions = total["fields"] + total["inputs"]
+        shares = (expressions, expressions + total["argument"], total["told"])
+        told = [_share(part, total["needed"]) for part in shares]
+        cells = (_TITLES[content["set"]], len(content["cases"]), *total.values(), *told)
+        lines.append(_line(cells))
+    return "\n".join(lines)
+
+
+def of_set(content: Mapping[str, Any]) -> str:
+    """One line per case, and how many of the set's cases need no size at all."""
+    lines = _head("case", *_COLUMNS.values())
+    for row in content["cases"]:
+        lines.append(_line((row["case"], *(row[name] for name in _COLUMNS))))
+    lines.append(_line(("all", *_total(content).values())))
+    return "\n".join(lines)
+
+
+def write_readme(readme: Path, results: list[Mapping[str, Any]]) -> bool:
+    """Replace the section of sizes of the README; False when it has no place for one."""
+    text = readme.read_text(encoding="utf-8")
+    section = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
+    if not section.search(text):
+        return False
+    details = "\n\n".join(
+        f"<details><summary>{_TITLES[content['set']]}: sizes, case by case</summary>\n\n"
+        f"{of_set(content)}\n\n</details>"
+        for content in results
+    )
+    body = f"{_BEGIN}\n{summary(results)}\n\n{details}\n{_END}"
+    readme.write_text(section.sub(lambda _: body, text), encoding="utf-8")
+    return True
+
+
+def _total(content: Mapping[str, Any]) -> dict[str, int]:
+    return {name: sum(row[name] for row in content["cases"]) for name in _COLUMNS}
+
+
+def _share(part: int, whole: int) -> str:
+    """A share in percent, cut and not rounded: 100 % is all of them."""
+    return f"{1000 * part // whole / 10:g} %" if whole else "-"
+
+
+def _head(*names: str) -> list[str]:
+    return [_line(names), "|---" * len(names) + "|"]
+
+
+def _line(cells: Iterable[Any]) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
