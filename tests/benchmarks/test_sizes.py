@@ -3,64 +3,124 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks.sizes.__main__ import FROZEN, main
-from benchmarks.sizes.measure import hashes_of, row
+from benchmarks.corpus.packages import Case
+from benchmarks.sizes import frozen
+from benchmarks.sizes.__main__ import main
+from benchmarks.sizes.measure import Answer, Row, Size, hashes_of, row, sizes_of
+from benchmarks.sizes.merging import merged
 from benchmarks.sizes.traced import Needed, needed
+from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError
+from nnx_migrate.evidence.store import counts
 
 DENSE = Needed("m.py", "Model", 9, 12, "Dense", "in_features", (5,))
 NORM = Needed("m.py", "Model", 10, 12, "LayerNorm", "in_features", (3, 7))
 
 
-def report(source: str, outcome: str = "rewritten", reason: str | None = None) -> dict:
-    size = {"line": 9, "column": 12, "argument": "in_features", "source": source}
+def report(
+    source: str, value: str = "self.width", outcome: str = "rewritten", reason: str | None = None
+) -> dict:
+    size = {"line": 9, "column": 12, "argument": "in_features", "source": source, "value": value}
     cls = {"name": "m.Model", "path": "m.py", "outcome": outcome, "reason": reason}
-    return {"classes": [{**cls, "sizes": [size]}]}
+    return {"classes": [{**cls, "sizes": [size], "new_arguments": ["in_features"]}]}
+
+
+def measured(plain: dict, evidenced: dict, *, built: bool = False) -> Row:
+    return row("case", sizes_of([DENSE], plain, evidenced), lambda: built)
 
 
 def test_a_needed_size_is_one_line_of_the_committed_list() -> None:
-    assert NORM.text == "m.py:10:12 Model LayerNorm.in_features = 3|7"
+    assert NORM.entry == "10:12 Model LayerNorm.in_features = 3|7"
+    assert NORM.text == f"m.py:{NORM.entry}"
 
 
 @pytest.mark.parametrize(
-    ("source", "count"),
-    [("static", (1, 0, 0)), ("both", (1, 0, 0)), ("recorded", (0, 1, 0)), ("argument", (0, 0, 1))],
+    ("alone", "value", "with_evidence", "answer", "told", "checked"),
+    [
+        ("static", "2 * self.width", "both", Answer.FIELDS, True, True),
+        ("static", "in_features + 1", "both", Answer.INPUTS, True, True),
+        ("static", "self.width", "static", Answer.FIELDS, True, False),
+        ("argument", "Dense_0_in_features", "recorded", Answer.ARGUMENT, True, False),
+        ("argument", "Dense_0_in_features", "argument", Answer.ARGUMENT, False, False),
+    ],
 )
-def test_a_size_counts_where_the_report_has_it_from(source: str, count: tuple[int, ...]) -> None:
-    found = row("case", [DENSE], report(source))
-    assert (found.static, found.recorded, found.argument) == count
-    assert (found.needed, found.open, found.wrong) == (1, 0, 0)
+def test_a_size_is_what_the_two_reports_say(
+    alone: str, value: str, with_evidence: str, answer: Answer, told: bool, checked: bool
+) -> None:
+    found = sizes_of([DENSE], report(alone, value), report(with_evidence, value))
+    assert found == [Size(DENSE, answer, told, checked)]
 
 
-def test_a_size_that_the_report_lacks_is_open() -> None:
-    found = row("case", [DENSE, NORM], report("both"))
-    assert (found.needed, found.static, found.open) == (2, 1, 1)
-    assert found.places == {"open": [NORM.text]}
+def test_a_size_that_the_reports_lack_is_open() -> None:
+    found = sizes_of([DENSE, NORM], report("static"), report("both"))
+    assert [one.answer for one in found] == [Answer.FIELDS, Answer.OPEN]
+    assert [one.told for one in found] == [True, False]
 
 
 def test_sizes_of_a_class_that_stays_linen_are_open() -> None:
-    assert row("case", [DENSE], report("static", "refused", "no rule knows it")).open == 1
+    stays = report("static", outcome="refused", reason="no rule knows it")
+    assert measured(stays, stays).open == 1
 
 
 def test_a_size_that_the_traces_contradict_is_wrong() -> None:
     reason = "the code and the recorded calls disagree on in_features of this submodule: 4, not 5"
-    found = row("case", [DENSE], report("both", "bridged", reason))
-    assert (found.wrong, found.open, found.static) == (1, 0, 0)
+    found = measured(report("static"), report("both", outcome="bridged", reason=reason), built=True)
+    assert (found.wrong, found.open, found.static, found.told) == (1, 0, 0, 0)
+    assert found.places == {"wrong": [DENSE.text], "not told": [DENSE.text]}
+
+
+@pytest.mark.parametrize("source", ["static", "argument"])
+def test_a_size_that_nothing_was_compared_with_is_unchecked(source: str) -> None:
+    found = measured(report(source), report(source))
+    assert (found.unchecked, found.places["unchecked"]) == (1, [DENSE.text])
+
+
+@pytest.mark.parametrize("source", ["static", "argument"])
+def test_the_built_model_checks_sizes_that_no_trace_was_compared_with(source: str) -> None:
+    found = measured(report(source), report(source), built=True)
+    assert (found.unchecked, found.argument) == (0, int(source == "argument"))
+
+
+def test_the_model_is_only_built_when_that_checks_something() -> None:
+    def never() -> bool:
+        raise AssertionError("built")
+
+    assert row("case", sizes_of([DENSE], report("static"), report("both")), never).unchecked == 0
+    assert row("case", sizes_of([NORM], report("static"), report("both")), never).open == 1
 
 
 def test_every_committed_size_is_a_line_with_its_values() -> None:
-    import json
-
-    frozen = json.loads(FROZEN.read_text())
-    texts = [text for of_set in frozen.values() for texts in of_set.values() for text in texts]
+    content = json.loads(frozen.FILE.read_text())
+    texts = [
+        text
+        for of_set in content.values()
+        for of_case in of_set.values()
+        for entries in of_case.values()
+        for text in entries
+    ]
     assert len(texts) > 60
     assert all(text.partition(" = ")[2].replace("|", "").isdigit() for text in texts)
+
+
+def test_the_list_of_a_case_is_kept_beside_those_of_others(tmp_path: Path) -> None:
+    file = tmp_path / "needed.json"
+    one, two = (Case(name, "rest", "package", tmp_path / "case.py") for name in ("one", "two"))
+    frozen.write(one, [DENSE, NORM], file)
+    frozen.write(two, [], file)
+    assert (
+        frozen.of_case(one, file)
+        == frozen.listed([DENSE, NORM])
+        == {"m.py": [DENSE.entry, NORM.entry]}
+    )
+    assert frozen.of_case(two, file) == {}
+    assert frozen.of_case(Case("one", "other", "package", tmp_path), file) is None
 
 
 def test_an_unknown_case_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -103,6 +163,9 @@ def test_needed_sizes_are_those_that_the_layers_were_given(tmp_path: Path) -> No
         "m.py:11:17 Model MultiHeadDotProductAttention.in_kv_features = 3",
     ]
     assert needed(file, {}.get) == []
+    both = merged([file, file], tmp_path / "both.db")
+    assert counts(both) == counts(file)
+    assert [one.sizes for one in load(both).classes] == [one.sizes for one in load(file).classes]
 
 
 def test_a_file_that_is_no_recording_is_an_error(tmp_path: Path) -> None:
