@@ -1,0 +1,56 @@
+"""The tables of sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.sizes.table import of_set, summary, write_readme
+
+NONE = dict.fromkeys(
+    ("needed", "fields", "inputs", "argument", "open", "told", "wrong", "unchecked"), 0
+)
+ONE = {**NONE, "case": "one", "needed": 3, "fields": 1, "inputs": 1, "argument": 1, "told": 2}
+TWO = {**NONE, "case": "two"}
+
+
+def content(*rows: dict) -> dict:
+    return {"schema": 1, "set": "rest", "cases": list(rows)}
+
+
+def test_a_line_per_case_and_their_sum() -> None:
+    assert of_set(content(ONE, TWO)).splitlines()[2:] == [
+        "| one | 3 | 1 | 1 | 1 | 0 | 2 | 0 | 0 |",
+        "| two | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
+        "| all | 3 | 1 | 1 | 1 | 0 | 2 | 0 | 0 |",
+    ]
+
+
+def test_shares_of_a_set_are_cut_and_never_rounded_up() -> None:
+    (line,) = summary([content(ONE, TWO)]).splitlines()[2:]
+    assert line.endswith("| 66.6 % | 100 % | 66.6 % |")
+    assert line.startswith("| 17 more packages | 2 | 3 |")
+
+
+def test_of_nothing_there_is_no_share() -> None:
+    assert summary([content(TWO)]).splitlines()[-1].endswith("| - | - | - |")
+
+
+def test_the_section_of_the_readme_is_replaced(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("before\n<!-- sizes-table -->\nformer\n<!-- /sizes-table -->\nafter\n")
+    assert write_readme(readme, [content(ONE)])
+    text = readme.read_text()
+    assert "former" not in text
+    assert text.startswith("before\n<!-- sizes-table -->\n| code |")
+    assert text.endswith("\n<!-- /sizes-table -->\nafter\n")
+    assert "17 more packages: sizes, case by case" in text
+
+
+@pytest.mark.parametrize("text", ["", "<!-- sizes-table -->\n"])
+def test_a_readme_without_the_section_is_left_alone(tmp_path: Path, text: str) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text(text)
+    assert not write_readme(readme, [content(ONE)])
+    assert readme.read_text() == text
