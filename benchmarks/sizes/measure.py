@@ -49,7 +49,10 @@ class Size:
 
 @dataclass(frozen=True)
 class Row:
-    """One case. ``unchecked`` sizes are also counted by their answer; they make the run fail."""
+    """One case. ``unchecked`` sizes are also counted by their answer; they make the run fail.
+
+    ``untraced`` are classes that cannot be traced alone: what they need is not in ``needed``.
+    """
 
     case: str
     needed: int
@@ -60,6 +63,7 @@ class Row:
     told: int  # with evidence: an expression of the code or of the recording
     wrong: int
     unchecked: int
+    untraced: int
     places: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -110,7 +114,9 @@ def sizes_of(sizes: Iterable[Needed], plain: Report, evidenced: Report) -> list[
     return found
 
 
-def row(case: str, sizes: Iterable[Size], built: Callable[[], bool]) -> Row:
+def row(
+    case: str, sizes: Iterable[Size], untraced: Iterable[str], built: Callable[[], bool]
+) -> Row:
     """Count one case's sizes.
 
     ``built`` tells whether the rewritten classes of the case, built with the recorded numbers as
@@ -121,7 +127,8 @@ def row(case: str, sizes: Iterable[Size], built: Callable[[], bool]) -> Row:
     answered = (*STATIC, Answer.ARGUMENT)
     if any(one.answer in answered and not one.checked for one in known) and built():
         known = [replace(one, checked=True) for one in known]
-    places: dict[str, list[str]] = {}
+    left_out = list(untraced)
+    places: dict[str, list[str]] = {"untraced": left_out} if left_out else {}
     for one in known:
         if one.answer not in STATIC:
             places.setdefault(one.answer, []).append(one.needed.text)
@@ -140,6 +147,7 @@ def row(case: str, sizes: Iterable[Size], built: Callable[[], bool]) -> Row:
         sum(one.told for one in known),
         counts[Answer.WRONG],
         len(places.get("unchecked", ())),
+        len(left_out),
         places,
     )
 

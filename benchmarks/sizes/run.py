@@ -22,7 +22,7 @@ from benchmarks.sizes.measure import (
     sizes_of,
 )
 from benchmarks.sizes.merging import merged
-from benchmarks.sizes.traced import Needed, TraceError, needed, record
+from benchmarks.sizes.traced import Needed, TraceError, needed, record, untraced
 
 Log = Callable[[str], None]
 
@@ -133,7 +133,7 @@ def _measured(
         log(f"{one.case.name}: measuring")
         sizes = sizes_of(one.sizes, plain.report, evidenced)
         built = partial(_is_built, one.case, plain, fetched.python, options)
-        yield row(one.case.name, sizes, built)
+        yield row(one.case.name, sizes, untraced(one.file), built)
 
 
 def _is_built(case: Case, rewritten: Rewritten, python: Path, options: Options) -> bool:

@@ -22,6 +22,7 @@ _COLUMNS = {
     "told": "told with evidence",
     "wrong": "wrong",
     "unchecked": "unchecked",
+    "untraced": "classes not traced",
 }
 
 

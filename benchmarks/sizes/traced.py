@@ -101,6 +101,20 @@ def needed(file: Path, path_of: Callable[[str], str | None]) -> list[Needed]:
     return sorted(Needed(*key, tuple(sorted(values))) for key, values in seen.items())
 
 
+_NEVER_ALONE = """
+SELECT classes.qualname, MIN(traces.failure) FROM classes
+JOIN instances ON instances.class_id = classes.id JOIN traces ON traces.instance_id = instances.id
+WHERE traces.changes = '{}' AND instances.method = '__call__'
+GROUP BY classes.id HAVING COUNT(traces.failure) = COUNT(*) ORDER BY classes.qualname
+"""
+
+
+def untraced(file: Path) -> list[str]:
+    """Classes of a recorded case that could not be traced alone, with why: their sizes are missing."""
+    with closing(connect(file)) as connection:
+        return [f"{cls}: {why}" for cls, why in connection.execute(_NEVER_ALONE)]
+
+
 def _sizes(layer: str, shapes: dict[str, list[int]]) -> Iterator[tuple[str, int]]:
     main = shapes.get(MAIN_INPUT.get(layer, ""))
     if not main:

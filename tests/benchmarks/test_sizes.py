@@ -15,7 +15,7 @@ from benchmarks.sizes import frozen
 from benchmarks.sizes.__main__ import main
 from benchmarks.sizes.measure import Answer, Row, Size, hashes_of, row, sizes_of
 from benchmarks.sizes.merging import merged
-from benchmarks.sizes.traced import Needed, needed
+from benchmarks.sizes.traced import Needed, needed, untraced
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.evidence.store import counts
@@ -33,7 +33,7 @@ def report(
 
 
 def measured(plain: dict, evidenced: dict, *, built: bool = False) -> Row:
-    return row("case", sizes_of([DENSE], plain, evidenced), lambda: built)
+    return row("case", sizes_of([DENSE], plain, evidenced), (), lambda: built)
 
 
 def test_a_needed_size_is_one_line_of_the_committed_list() -> None:
@@ -92,8 +92,16 @@ def test_the_model_is_only_built_when_that_checks_something() -> None:
     def never() -> bool:
         raise AssertionError("built")
 
-    assert row("case", sizes_of([DENSE], report("static"), report("both")), never).unchecked == 0
-    assert row("case", sizes_of([NORM], report("static"), report("both")), never).open == 1
+    assert (
+        row("case", sizes_of([DENSE], report("static"), report("both")), (), never).unchecked == 0
+    )
+    assert row("case", sizes_of([NORM], report("static"), report("both")), (), never).open == 1
+
+
+def test_a_class_that_was_not_traced_is_told() -> None:
+    found = row("case", [], ["Model: it raises TypeError"], lambda: False)
+    assert (found.needed, found.untraced) == (0, 1)
+    assert found.places == {"untraced": ["Model: it raises TypeError"]}
 
 
 def test_every_committed_size_is_a_line_with_its_values() -> None:
@@ -131,6 +139,8 @@ def test_an_unknown_case_is_a_usage_error(capsys: pytest.CaptureFixture[str]) ->
 
 
 MODEL = """\
+import functools
+
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
@@ -142,7 +152,21 @@ class Model(nn.Module):
         x = nn.Dense(6)(x)
         for _ in range(2):
             x = nn.MultiHeadDotProductAttention(2)(x, jnp.ones((2, 4, 3)))
+        carry = jnp.zeros((2, 3)), jnp.zeros((2, 3))
+        Scanned(3)(carry, x)
         return nn.Dropout(0.5, deterministic=True)(x)
+
+
+class Scanned(nn.Module):
+    features: int
+
+    @functools.partial(
+        nn.transforms.scan, variable_broadcast="params", in_axes=1, out_axes=1,
+        split_rngs={"params": False},
+    )
+    @nn.compact
+    def __call__(self, carry, x):
+        return nn.LSTMCell(self.features)(carry, x)
 
 
 Model().init(jax.random.key(0), jnp.ones((2, 4, 5)))
@@ -158,11 +182,12 @@ def test_needed_sizes_are_those_that_the_layers_were_given(tmp_path: Path) -> No
     digest = hashlib.sha256(MODEL.encode()).hexdigest()
     assert hashes_of(tmp_path) == {digest: "m.py"}
     assert [one.text for one in needed(file, hashes_of(tmp_path).get)] == [
-        "m.py:9:13 Model Dense.in_features = 5",
-        "m.py:11:17 Model MultiHeadDotProductAttention.in_features = 6",
-        "m.py:11:17 Model MultiHeadDotProductAttention.in_kv_features = 3",
+        "m.py:11:13 Model Dense.in_features = 5",
+        "m.py:13:17 Model MultiHeadDotProductAttention.in_features = 6",
+        "m.py:13:17 Model MultiHeadDotProductAttention.in_kv_features = 3",
     ]
     assert needed(file, {}.get) == []
+    assert untraced(file) == ["Scanned: a decorator stands between __call__ and its callers"]
     both = merged([file, file], tmp_path / "both.db")
     assert counts(both) == counts(file)
     assert [one.sizes for one in load(both).classes] == [one.sizes for one in load(file).classes]

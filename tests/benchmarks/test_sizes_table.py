@@ -9,7 +9,7 @@ import pytest
 from benchmarks.sizes.table import of_set, summary, write_readme
 
 NONE = dict.fromkeys(
-    ("needed", "fields", "inputs", "argument", "open", "told", "wrong", "unchecked"), 0
+    ("needed", "fields", "inputs", "argument", "open", "told", "wrong", "unchecked", "untraced"), 0
 )
 ONE = {**NONE, "case": "one", "needed": 3, "fields": 1, "inputs": 1, "argument": 1, "told": 2}
 TWO = {**NONE, "case": "two"}
@@ -21,9 +21,9 @@ def content(*rows: dict) -> dict:
 
 def test_a_line_per_case_and_their_sum() -> None:
     assert of_set(content(ONE, TWO)).splitlines()[2:] == [
-        "| one | 3 | 1 | 1 | 1 | 0 | 2 | 0 | 0 |",
-        "| two | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
-        "| all | 3 | 1 | 1 | 1 | 0 | 2 | 0 | 0 |",
+        "| one | 3 | 1 | 1 | 1 | 0 | 2 | 0 | 0 | 0 |",
+        "| two | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 | 0 |",
+        "| all | 3 | 1 | 1 | 1 | 0 | 2 | 0 | 0 | 0 |",
     ]
 
 
