@@ -21,7 +21,7 @@ ALLOWED = {
     "evidence": set(),
     "sizes": {"source", "evidence"},
     "rewrite": {"sizes", "source", "ledger", "evidence"},
-    "nn": set(),
+    "nn": {"sharding"},
     "sharding": set(),
     "parity": {"sharding", "nn", "fixtures", "evidence"},
     "record": {"evidence"},

@@ -22,6 +22,8 @@ import numpy as np
 from flax import nnx
 from flax.core.scope import in_filter
 
+from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox
+
 from .attention import MultiHeadDotProductAttention
 from .variables import collection_of, is_moved_by_init, variable, variable_type
 
@@ -41,19 +43,20 @@ def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
 def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]:
     """The variables of ``model`` as Linen's ``init`` returns them: collection -> path -> array.
 
-    Random streams are left out. Names are the module's attributes. With inputs, a copy of the model
+    Arrays with logical axis names are in boxes, as Linen's are
+    (:class:`nnx_migrate.sharding.LogicallyPartitioned`). Random streams are left out. Names are the module's attributes. With inputs, a copy of the model
     is called on them as ``init`` calls it, and the variables that only a call makes (caches of
     decoding attention, ``nnm.lazy_variable``) are among the result; those that Linen's ``init``
     updates (``nnm.variable(..., moved_by_init=True)``) are updated.
     """
-    found = _flat_variables(model)
+    found = _flat_state(nnx.state(model), boxed)
     if args or kwargs:
         copy = nnx.merge(*nnx.split(model), copy=True)
         for _, module in list(nnx.iter_graph(copy)):
             if isinstance(module, MultiHeadDotProductAttention):
                 module.__class__ = _cache_making(type(module))
         copy(*args, **kwargs)
-        made = _flat_variables(copy)
+        made = _flat_state(nnx.state(copy), boxed)
         moved = _flat_state(nnx.state(copy, lambda _, one: is_moved_by_init(one)))
         found |= {path: made[path] for path in made if path not in found or path in moved}
     return _by_collection(found)
@@ -97,7 +100,8 @@ def apply(
 
     Args:
       model: the module; it is not changed.
-      values: collection -> path -> array. Variables the model does not have are ignored. A variable
+      values: collection -> path -> array. A box is opened: under a mesh its array is constrained by
+        its names, as Linen's ``apply`` does, and what the call changes comes back in it. Variables the model does not have are ignored. A variable
         other than a parameter may be missing in a mutable collection: it starts as in ``model``.
       rngs: a key, or keys by stream. Streams of dropout and the like draw Linen's own keys, so
         that masks are Linen's, inside ``nnm.scan`` too; in other loops over
@@ -128,7 +132,11 @@ def apply(
     if mutable is False:
         return outputs
     extra = {name: values[name] for name in values if in_filter(mutable, name)}
-    changed = {key: value for key, value in after.items() if in_filter(mutable, key[0])}
+    changed = {
+        key: _reboxed(values, key, value)
+        for key, value in after.items()
+        if in_filter(mutable, key[0])
+    }
     return outputs, {
         **{name: dict(value) for name, value in extra.items()},
         **_by_collection(changed),
@@ -154,12 +162,14 @@ def apply_fn(model: nnx.Module) -> ApplyFn:
 # ---- variables
 
 
-def _flat_state(state: Any) -> dict[Path, Any]:
+def _flat_state(
+    state: Any, read: Callable[[nnx.Variable[Any]], Any] = nnx.Variable.get_value
+) -> dict[Path, Any]:
     """(collection, *path) -> value of every variable that is no random state."""
     found: dict[Path, Any] = {}
     for path, one in nnx.to_flat_state(state):
         if isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState):
-            found[(collection_of(type(one)), *map(str, path))] = one.get_value()
+            found[(collection_of(type(one)), *map(str, path))] = read(one)
     return found
 
 
@@ -184,6 +194,12 @@ def _look_up(values: Mapping[str, Any], path: Path) -> tuple[bool, Any]:
             return False, None
         found = found[name]
     return True, found.get_value() if isinstance(found, nnx.Variable) else found
+
+
+def _reboxed(values: Mapping[str, Any], path: Path, value: Any) -> Any:
+    """A value that the call changed, in the box in which it was given."""
+    _, given = _look_up(values, path)
+    return given.replace_boxed(value) if is_axis_metadata(given) else value
 
 
 def _merged(model: M, values: Mapping[str, Any], rngs: Any, mutable: Any) -> M:
@@ -248,6 +264,7 @@ def _given(
                 f"which the given variables lack: found collections {sorted(values)}"
             )
         return own
+    value = unbox(value)
     expected, given = _shapes(own), _shapes(value)
     if expected != given:
         raise ValueError(
