@@ -11,6 +11,7 @@ import pytest
 from flax import linen, nnx
 
 from nnx_migrate import nn as nnm
+from nnx_migrate import sharding as nnms
 
 
 class LinenNet(linen.Module):
@@ -246,3 +247,30 @@ def test_variables_made_by_a_call_are_in_the_result_and_carried() -> None:
     _, values = nnm.apply(model, values, x, mutable="seen")
     out, values = nnm.apply(model, values, x, mutable="seen")
     same((out, values), (2 * x, {"seen": {"sum": 2 * x}}))
+
+
+def test_named_arrays_are_boxed_as_linens_init_boxes_them_and_changed_ones_return_in_their_box() -> (
+    None
+):
+    class Counting(nnx.Module):
+        def __init__(self, *, rngs: nnx.Rngs) -> None:
+            ones = nnm.with_logical_partitioning(nnx.initializers.ones, ("embed",))
+            self.scale = nnx.Param(ones(rngs.params(), (3,)))
+            self.steps = nnm.variable("counts", nnm.with_partitioning(jnp.zeros, ("data",))((2,)))
+            self.bias = nnx.Param(jnp.zeros(3))
+
+        def __call__(self, x: Any) -> Any:
+            self.steps[...] += 1
+            return x * self.scale[...] + self.bias[...]
+
+    model = nnm.build(Counting, rngs=jax.random.key(0))
+    values = nnm.variables_of(model)
+    scale, steps = values["params"]["scale"], values["counts"]["steps"]
+    assert (type(scale), scale.names) == (nnms.LogicallyPartitioned, ("embed",))
+    assert (type(steps), steps.names) == (nnms.Partitioned, ("data",))
+    assert isinstance(values["params"]["bias"], jax.Array)
+    doubled = jax.tree.map(lambda x: 2 * x, values)
+    y, changed = nnm.apply(model, doubled, jnp.ones(3), mutable=["counts"])
+    np.testing.assert_array_equal(y, 2 * np.ones(3))
+    assert changed["counts"]["steps"].names == ("data",)
+    np.testing.assert_array_equal(changed["counts"]["steps"].value, np.ones(2))

@@ -11,8 +11,12 @@ rules differently (its last matching rule wins, Linen takes rules in order and s
 axes), so a plain renaming would change specs silently. Mesh axes of size 1 or that the mesh lacks
 are not in the specs of ``nnms``, and it serves Explicit axes too.
 
-Refused: the boxes themselves (``Partitioned``, ``unbox`` and specs of boxed variables), since NNX
-variables are not boxed, and the older ``flax.linen.partitioning`` with its axes in a collection.
+Boxes (``LogicallyPartitioned``, ``Partitioned``) and functions of trees of them (``unbox``,
+``get_partition_spec``, all of ``nn.meta``) become those of ``nnms``, which read Linen's boxes too.
+``nnm.variables_of`` returns such boxes where ``model.init`` did, and ``nnm.apply`` opens them; a box
+that an initialiser returns becomes the metadata of its variable.
+
+Refused: what ``flax.linen.partitioning`` keeps in collections of axes (``param_with_axes`` and the like).
 
 flax 0.12.8 and 0.12.12: core/spmd.py, core/meta.py, linen/spmd.py, linen/partitioning.py,
 nnx/spmd.py.
@@ -44,11 +48,19 @@ SAME_ELSEWHERE = {
     "flax.linen.partitioning.axis_rules": "nnx.logical_axis_rules",
     "flax.linen.partitioning.get_axis_rules": "flax.core.spmd.get_logical_axis_rules",
     "flax.linen.partitioning.set_axis_rules": "flax.core.spmd.set_logical_axis_rules",
+    "flax.linen.meta.PARTITION_NAME": "nnx.PARTITION_NAME",
 }
+
+# Boxes and functions of trees of boxes: flax.linen.x, flax.linen.meta.x (which is flax.core.meta).
+BOXES = ("Partitioned", "unbox", "get_partition_spec", "get_sharding")
+_META = (*BOXES, "AxisMetadata", "is_axis_metadata", "map_axis_meta", "replace_boxed")
 
 # What ``nnx_migrate.sharding`` has under the same name, with the same arguments.
 SAME_IN_SHIM = {
     "flax.linen.with_logical_constraint": "nnms.with_logical_constraint",
+    "flax.linen.LogicallyPartitioned": "nnms.LogicallyPartitioned",
+    **{f"flax.linen.{name}": f"nnms.{name}" for name in BOXES},
+    **{f"flax.linen.meta.{name}": f"nnms.{name}" for name in _META},
     "flax.linen.logical_to_mesh": "nnms.logical_to_mesh",
     "flax.linen.logical_to_mesh_axes": "nnms.logical_to_mesh_axes",
     "flax.linen.logical_to_mesh_sharding": "nnms.logical_to_mesh_sharding",
@@ -62,18 +74,9 @@ SAME_IN_SHIM = {
     },
 }
 
-_BOXED = "nnm.with_partitioning(init, names) stores the names on the Variable, which is no box"
 _STATE = "nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)"
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
-    "Partitioned": ("a box of partition names", _BOXED),
-    "LogicallyPartitioned": ("a box of logical axis names", _BOXED),
-    "unbox": ("unboxing of parameters", "NNX parameters are not boxed: drop the call"),
-    "get_partition_spec": ("partition specs of boxed variables", _STATE),
-    "get_sharding": (
-        "shardings of boxed variables",
-        "nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)",
-    ),
     "spmd": ("the module flax.linen.spmd", "name the function you need"),
     "meta": ("the module flax.core.meta through flax.linen", "import flax.core.meta"),
     "partitioning": ("the module flax.linen.partitioning", "name the function you need"),
@@ -120,7 +123,7 @@ def _partitioning(symbol: str, _: Context) -> Code:
 RULES = (
     NameRule(
         name="with_logical_partitioning",
-        symbols=linen("with_logical_partitioning", "with_partitioning"),
+        symbols=linen("with_logical_partitioning", "with_partitioning", "meta.with_partitioning"),
         example=Example(
             "nn.with_logical_partitioning(init, ('embed', 'mlp'))",
             "nnm.with_logical_partitioning(init, ('embed', 'mlp'))",
@@ -148,6 +151,9 @@ RULES = (
             f"flax.linen.{name}": Refusal(f"nn.{name}, {reason}, is not rewritten", recipe)
             for name, (reason, recipe) in _RECIPES.items()
         },
-        example=Example("nn.unbox(params)", "refused: NNX parameters are not boxed: drop the call"),
+        example=Example(
+            "partitioning.get_axis_names(axes)",
+            "refused: nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)",
+        ),
     ),
 )
