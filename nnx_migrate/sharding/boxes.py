@@ -24,6 +24,19 @@ from nnx_migrate.sharding.constraints import constrain
 from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh
 from nnx_migrate.sharding.resolve import Rules
 
+__all__ = [
+    "AxisMetadata",
+    "LogicallyPartitioned",
+    "Partitioned",
+    "boxed",
+    "get_partition_spec",
+    "get_sharding",
+    "is_axis_metadata",
+    "map_axis_meta",
+    "replace_boxed",
+    "unbox",
+]
+
 B = TypeVar("B", bound="Partitioned")
 
 # Metadata of a variable. Not NNX's own ``out_sharding``: under that name NNX resolves and applies
@@ -98,6 +111,17 @@ class Partitioned(nnx.VariableMetadata[Any], AxisMetadata[Any]):
     def get_sharding(self, mesh: AnyMesh) -> NamedSharding:
         """The names taken for mesh axes, as Linen's method takes them."""
         return NamedSharding(mesh, self.get_partition_spec())
+
+    def to_nnx_metadata(self) -> dict[str, Any]:
+        """What ``nnx.bridge.ToNNX`` makes a variable of: the value and the variable's metadata."""
+        return {"value": self.value, **self.metadata}
+
+    @classmethod
+    def from_nnx_metadata(cls: type[B], metadata: Mapping[str, Any]) -> B:
+        """The box of such a variable, which ``ToNNX`` hands to the Linen module."""
+        keys = {"names": LOGICAL_AXES, "mesh": LOGICAL_MESH, "rules": LOGICAL_RULES}
+        fields: dict[str, Any] = {name: metadata.get(keys[name]) for name in cls._fields}
+        return cls(metadata["value"], **fields)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(value={self.value!r}, names={self.names!r})"

@@ -127,3 +127,16 @@ def test_questions_about_the_class_are_answered_for_linens_boxes_too() -> None:
     assert not isinstance(Partitioned(X, NAMES), LogicallyPartitioned)
     assert not isinstance(X, Partitioned)
     assert not isinstance(nnx.VariableMetadata(X), Partitioned)
+
+
+@pytest.mark.parametrize(("kind", "linens"), BOTH)
+def test_a_bridged_linen_module_keeps_names_under_linens_resolution(kind: Any, linens: Any) -> None:
+    class Layer(linen.Module):
+        @linen.compact
+        def __call__(self, x: Any) -> Any:
+            return x @ self.param("kernel", lambda key: kind(X, NAMES))
+
+    bridged = nnx.bridge.lazy_init(nnx.bridge.ToNNX(Layer(), rngs=nnx.Rngs(0)), X.T)
+    assert bridged.kernel.get_metadata()["logical_axes"] == NAMES
+    assert get_partition_spec(bridged.kernel) == linens(X, NAMES).get_partition_spec()
+    np.testing.assert_array_equal(bridged(X.T), X.T @ X)
