@@ -10,7 +10,7 @@ flax 0.12.8 and 0.12.12: core/meta.py, linen/spmd.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import jax
 from flax import nnx
@@ -37,7 +37,6 @@ __all__ = [
     "unbox",
 ]
 
-B = TypeVar("B", bound="Partitioned")
 
 # Metadata of a variable. Not NNX's own ``out_sharding``: under that name NNX resolves and applies
 # the axes while it constructs, by rules that are not Linen's, and fails where there is no mesh.
@@ -117,7 +116,7 @@ class Partitioned(nnx.VariableMetadata[Any], AxisMetadata[Any]):
         return {"value": self.value, **self.metadata}
 
     @classmethod
-    def from_nnx_metadata(cls: type[B], metadata: Mapping[str, Any]) -> B:
+    def from_nnx_metadata(cls, metadata: Mapping[str, Any]) -> Self:
         """The box of such a variable, which ``ToNNX`` hands to the Linen module."""
         keys = {"names": LOGICAL_AXES, "mesh": LOGICAL_MESH, "rules": LOGICAL_RULES}
         fields: dict[str, Any] = {name: metadata.get(keys[name]) for name in cls._fields}
