@@ -50,9 +50,11 @@ class SizeResult:
     """One size that a submodule needs: what is passed for it, and where that comes from.
 
     ``source`` is static (read from the code), recorded (from the evidence file), both, or argument
-    (neither: passed by whoever constructs the class).
+    (neither: passed by whoever constructs the class). The place is the constructor call, which may
+    stand in a base class or in a function that builds submodules for the class.
     """
 
+    path: str
     line: int
     column: int
     argument: str

@@ -30,7 +30,9 @@ class Answer(StrEnum):
     FIELDS = "fields"  # an expression over the class's fields
     INPUTS = "inputs"  # one that also reads sizes of the class's inputs, which callers pass on
     ARGUMENT = "argument"  # a constructor argument that the code does not tell
-    OPEN = "open"  # the class stays Linen, or the place is not in the report
+    OPEN = (
+        "open"  # none of them: an argument of a class that stays Linen, or no place in the report
+    )
     WRONG = "wrong"  # the code's answer is not what was traced
 
 
@@ -39,12 +41,16 @@ STATIC = (Answer.FIELDS, Answer.INPUTS)
 
 @dataclass(frozen=True)
 class Size:
-    """One needed size. ``told``: with evidence it is an expression; ``checked``: traces agree."""
+    """One needed size. ``told``: with evidence it is an expression; ``checked``: traces agree.
+
+    ``linen``: the class that needs it stays Linen.
+    """
 
     needed: Needed
     answer: Answer
     told: bool
     checked: bool
+    linen: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,7 @@ class Row:
     """One case. ``unchecked`` sizes are also counted by their answer; they make the run fail.
 
     ``untraced`` are classes that cannot be traced alone: what they need is not in ``needed``.
+    ``linen`` sizes are also counted by their answer: their classes stay Linen for other reasons.
     """
 
     case: str
@@ -64,6 +71,7 @@ class Row:
     wrong: int
     unchecked: int
     untraced: int
+    linen: int
     places: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
@@ -101,16 +109,27 @@ def report_with_evidence(tree: Path, evidence: Path, timeout: float) -> Report:
 
 
 def sizes_of(sizes: Iterable[Needed], plain: Report, evidenced: Report) -> list[Size]:
-    """What the two reports, without and with evidence, say of every needed size."""
-    alone, joined = _answers(plain), _sources(evidenced)
+    """What the two reports, without and with evidence, say of every needed size.
+
+    The report tells sizes of classes that stay Linen, too. Such a size counts as an expression only
+    where the traces agree; what would be an argument of a class that stays Linen is open.
+    """
+    alone, joined = dict(_entries(plain)), dict(_entries(evidenced))
     contradicted = _contradicted(evidenced)
     found = []
     for one in sizes:
-        key = (one.path, one.line, one.column, one.argument)
-        source = joined.get(key)
+        key = (one.path, one.line, one.column, one.argument, one.cls.rpartition(".")[2])
+        source = joined[key].source if key in joined else None
+        entry = alone.get(key)
+        answer = entry.answer if entry else Answer.OPEN
+        linen = entry is not None and not entry.rewritten
+        if linen and (answer is Answer.ARGUMENT or source != "both"):
+            answer = Answer.OPEN
         wrong = (one.path, one.cls) in contradicted
-        answer = Answer.WRONG if wrong else alone.get(key, Answer.OPEN)
-        found.append(Size(one, answer, told=source in _TOLD, checked=source == "both"))
+        told = source in _TOLD and not wrong
+        found.append(
+            Size(one, Answer.WRONG if wrong else answer, told, source == "both" and told, linen)
+        )
     return found
 
 
@@ -148,38 +167,41 @@ def row(
         counts[Answer.WRONG],
         len(places.get("unchecked", ())),
         len(left_out),
+        sum(one.linen for one in known),
         places,
     )
 
 
-_Key = tuple[str, int, int, str]  # path, line, column, argument
+_Key = tuple[str, int, int, str, str]  # path, line, column, argument, class
 _TOLD = ("static", "both", "recorded")
+_NO_INPUTS = {"self", "min", "max", "len", "int", "if", "else", "and", "or", "not", "None"}
 
 
-def _answers(report: Report) -> dict[_Key, Answer]:
-    """What the code alone gives, by place."""
-    return {key: _answer(size, cls) for key, size, cls in _entries(report)}
+@dataclass(frozen=True)
+class _Entry:
+    """What a report says of one size, and whether its class is rewritten."""
+
+    answer: Answer
+    source: str
+    rewritten: bool
+
+
+def _entries(report: Report) -> Iterator[tuple[_Key, _Entry]]:
+    """Every size of the report with its place and its class."""
+    for cls in report["classes"]:
+        name, rewritten = cls["name"].rpartition(".")[2], cls["outcome"] == "rewritten"
+        for size in cls.get("sizes", ()):
+            key = (size["path"], size["line"], size["column"], size["argument"], name)
+            yield key, _Entry(_answer(size, cls), size["source"], rewritten)
 
 
 def _answer(size: Mapping[str, Any], cls: Mapping[str, Any]) -> Answer:
+    """What the code alone gives."""
     if size["source"] == "argument":
         return Answer.ARGUMENT
-    passed = set(cls["new_arguments"]) & set(re.findall(r"\w+", size["value"]))
+    read = set(re.findall(r"(?<![\w.])[A-Za-z_]\w*", size["value"])) - _NO_INPUTS
+    passed = read & set(cls["new_arguments"]) if cls["outcome"] == "rewritten" else read
     return Answer.INPUTS if passed else Answer.FIELDS
-
-
-def _sources(report: Report) -> dict[_Key, str]:
-    """Where a size comes from with evidence, by place."""
-    return {key: size["source"] for key, size, _ in _entries(report)}
-
-
-def _entries(report: Report) -> Iterator[tuple[_Key, Mapping[str, Any], Mapping[str, Any]]]:
-    """Every size of the classes that are rewritten, with its place and its class."""
-    for cls in report["classes"]:
-        if cls["outcome"] == "rewritten":
-            for size in cls.get("sizes", ()):
-                key = (cls["path"], size["line"], size["column"], size["argument"])
-                yield key, size, cls
 
 
 def _contradicted(report: Report) -> set[tuple[str, str]]:

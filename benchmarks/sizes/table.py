@@ -23,6 +23,7 @@ _COLUMNS = {
     "wrong": "wrong",
     "unchecked": "unchecked",
     "untraced": "classes not traced",
+    "linen": "of classes that stay Linen",
 }
 
 

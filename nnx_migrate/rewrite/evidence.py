@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError
-from nnx_migrate.model import Finding, Outcome, RewriteResult, SizeResult
+from nnx_migrate.model import Finding, Outcome, RewriteResult
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.request import RewriteRequest
-from nnx_migrate.sizes import ClassSizes, Origin, SizeSource
+from nnx_migrate.rewrite.size_results import size_results
+from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module
@@ -56,8 +56,11 @@ def with_evidence(
     sizes: Mapping[str, ClassSizes],
 ) -> RewriteResult:
     """The result with the source of every size, and the evidence that could not be used."""
+    project = loaded.project
     classes = tuple(
-        replace(one, sizes=tuple(_size_results(sizes[one.name]))) if one.name in sizes else one
+        replace(one, sizes=size_results(project, project.linen[one.name], sizes))
+        if one.name in sizes
+        else one
         for one in result.classes
     )
     stale = () if evidence is None else _stale_findings(evidence, loaded)
@@ -76,26 +79,6 @@ def _stale_findings(evidence: ProjectEvidence, loaded: Loaded) -> Iterator[Findi
             )
             line, column = _position(info.module, info)
             yield Finding("evidence", info.module.path, line, column, Outcome.REFUSED, text)
-
-
-def _size_results(sizes: ClassSizes) -> Iterator[SizeResult]:
-    """Every size that the class's submodules need, and where it comes from."""
-    opaque = [one for one in sizes.new_arguments if one.submodule is not None or one.each]
-    arguments = {one.name for one in opaque}
-    for key, site in sizes.sites.items():
-        for name, text in site.sizes.items():
-            origin = sizes.origins.get((key, name))
-            if origin is None:
-                passed = bool(arguments & set(re.findall(r"\w+", text)))
-                origin = Origin(SizeSource.ARGUMENT if passed else SizeSource.STATIC)
-            yield SizeResult(
-                site.call.lineno,
-                site.call.col_offset + 1,
-                name,
-                text,
-                origin.source.value,
-                origin.note,
-            )
 
 
 def _position(module: Module, cls: ClassInfo) -> tuple[int, int]:

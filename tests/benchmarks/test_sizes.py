@@ -25,9 +25,14 @@ NORM = Needed("m.py", "Model", 10, 12, "LayerNorm", "in_features", (3, 7))
 
 
 def report(
-    source: str, value: str = "self.width", outcome: str = "rewritten", reason: str | None = None
+    source: str,
+    value: str = "self.width",
+    outcome: str = "rewritten",
+    reason: str | None = None,
+    path: str = "m.py",
 ) -> dict:
-    size = {"line": 9, "column": 12, "argument": "in_features", "source": source, "value": value}
+    size = {"path": path, "line": 9, "column": 12, "argument": "in_features"}
+    size |= {"source": source, "value": value}
     cls = {"name": "m.Model", "path": "m.py", "outcome": outcome, "reason": reason}
     return {"classes": [{**cls, "sizes": [size], "new_arguments": ["in_features"]}]}
 
@@ -64,9 +69,29 @@ def test_a_size_that_the_reports_lack_is_open() -> None:
     assert [one.told for one in found] == [True, False]
 
 
-def test_sizes_of_a_class_that_stays_linen_are_open() -> None:
-    stays = report("static", outcome="refused", reason="no rule knows it")
-    assert measured(stays, stays).open == 1
+@pytest.mark.parametrize(
+    ("alone", "with_evidence", "expected"),
+    [
+        pytest.param("static", "both", (1, 0, 1), id="an expression that the traces confirm"),
+        pytest.param("static", "static", (0, 1, 1), id="one that was compared with nothing"),
+        pytest.param("argument", "recorded", (0, 1, 1), id="only the recording tells"),
+        pytest.param("argument", "argument", (0, 1, 0), id="nobody tells"),
+    ],
+)
+def test_a_size_of_a_class_that_stays_linen_counts_where_the_traces_confirm_the_code(
+    alone: str, with_evidence: str, expected: tuple[int, int, int]
+) -> None:
+    one, two = (report(kind, outcome="refused") for kind in (alone, with_evidence))
+    found = measured(one, two)
+    assert (found.static, found.open, found.told) == expected
+    assert (found.linen, found.argument, found.unchecked) == (1, 0, 0)
+
+
+def test_a_size_is_found_by_the_place_of_the_constructor_call_and_its_class() -> None:
+    elsewhere = Needed("base.py", "Model", 9, 12, "Dense", "in_features", (5,))
+    of_another = Needed("base.py", "Other", 9, 12, "Dense", "in_features", (5,))
+    found = sizes_of([elsewhere, of_another], *(report("both", path="base.py") for _ in "12"))
+    assert [one.answer for one in found] == [Answer.FIELDS, Answer.OPEN]
 
 
 def test_a_size_that_the_traces_contradict_is_wrong() -> None:

@@ -1,0 +1,81 @@
+"""What the report says of the sizes that a class's submodules need, and where each comes from."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from nnx_migrate.model import SizeResult
+from nnx_migrate.sizes import ClassSizes, Origin, Site, SiteKind, SizeSource
+from nnx_migrate.sizes.scope_functions import scope_functions
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+# Of several calls of one function, the source that asks most of whoever constructs the class.
+_WORST_FIRST = (SizeSource.ARGUMENT, SizeSource.RECORDED, SizeSource.STATIC, SizeSource.BOTH)
+
+
+def size_results(
+    project: Project, cls: ClassInfo, sizes: Mapping[str, ClassSizes]
+) -> tuple[SizeResult, ...]:
+    """Every size that a class's submodules need, also those that functions build for it."""
+    paths = {id(node): owner.module.path for owner in cls.mro for node in ast.walk(owner.node)}
+    functions = {one.symbol: one.module.path for one in scope_functions(project).values()}
+    found: dict[tuple[str, int, int, str], SizeResult] = {}
+    for site, name, text, origin, function in _all(sizes[cls.name], sizes):
+        path = functions[function] if function else paths.get(id(site.call), cls.module.path)
+        line, column = site.call.lineno, site.call.col_offset + 1
+        one = SizeResult(path, line, column, name, text, origin.source.value, origin.note)
+        key = (path, line, column, name)
+        found[key] = _worse(found[key], one) if key in found else one
+    return tuple(found.values())
+
+
+_Entry = tuple[Site, str, str, Origin, str]  # with the function that builds it, "" for the class
+
+
+def _all(own: ClassSizes, sizes: Mapping[str, ClassSizes]) -> Iterator[_Entry]:
+    """The sizes of a class, each followed by those inside the functions that it calls."""
+    asked = frozenset(
+        one.name for one in own.new_arguments if one.submodule is not None or one.each
+    )
+    for key, site in own.sites.items():
+        origins = {
+            name: own.origins.get((key, name)) or _origin(text, dict.fromkeys(asked, _ASKED))
+            for name, text in site.sizes.items()
+        }
+        if site.kind is SiteKind.FUNCTION:
+            yield from _inside(site, origins, sizes)
+        else:
+            yield from ((site, name, site.sizes[name], one, "") for name, one in origins.items())
+
+
+_ASKED = Origin(SizeSource.ARGUMENT)
+
+
+def _inside(
+    call: Site, passed: Mapping[str, Origin], sizes: Mapping[str, ClassSizes]
+) -> Iterator[_Entry]:
+    """The sizes that a function needs when a call passes it others."""
+    function = str(call.symbol)
+    for site in sizes[function].sites.values():
+        origins = {name: _origin(text, passed) for name, text in site.sizes.items()}
+        if site.kind is SiteKind.FUNCTION:
+            yield from _inside(site, origins, sizes)
+        else:
+            texts = site.sizes.items()
+            yield from ((site, name, text, origins[name], function) for name, text in texts)
+
+
+def _origin(text: str, passed: Mapping[str, Origin]) -> Origin:
+    """Where a size comes from that reads others: the code, unless one of them asks for more."""
+    read = [passed[word] for word in re.findall(r"\w+", text) if word in passed]
+    found = [one for source in _WORST_FIRST for one in read if one.source is source]
+    return found[0] if found else Origin(SizeSource.STATIC)
+
+
+def _worse(one: SizeResult, other: SizeResult) -> SizeResult:
+    source = next(worst for worst in _WORST_FIRST if worst in (one.source, other.source))
+    return replace(one, source=source.value)
