@@ -18,7 +18,8 @@ def lazy_init(fn: F, *args: Any, **kwargs: Any) -> F:
     As ``nnx.bridge.lazy_init`` (flax/nnx/bridge/wrappers.py, 0.12.8), which calls the model once, but
     that call leaves no trace in the variables the model had before: Linen's ``init`` does not move
     running statistics, and an NNX layer beside the bridge does. Those that Linen's ``init`` moves
-    (``nnm.variable(..., moved_by_init=True)``) are moved. Keys that were drawn stay drawn.
+    (``nnm.variable(..., moved_by_init=True)``) are moved. Keys that were drawn stay drawn. Logical
+    axis names stay on the variables and shard nothing, so that no mesh is needed, as in Linen.
     Raises ValueError when ``fn`` is a function that belongs to no module, and what the model raises.
     """
     module = fn if isinstance(fn, nnx.Module) else getattr(fn, "__self__", None)
@@ -29,7 +30,8 @@ def lazy_init(fn: F, *args: Any, **kwargs: Any) -> F:
         and not isinstance(node, nnx.RngState)
         and not is_moved_by_init(node)
     ]
-    nnx.bridge.lazy_init(fn, *args, **kwargs)
+    with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
+        nnx.bridge.lazy_init(fn, *args, **kwargs)
     for variable, value in before:
         variable.set_value(value)
     return fn

@@ -1,0 +1,56 @@
+"""Sources rewritten, run, and compared with what they were."""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from nnx_migrate.parity import ParityCase, ParityReport, check
+from tests.rewrite.projects import outcomes, rewrite, texts
+
+
+@contextmanager
+def module_of(name: str, text: str) -> Iterator[types.ModuleType]:
+    """``text`` as an imported module."""
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    try:
+        exec(compile(text, f"{name}.py", "exec"), module.__dict__)  # noqa: S102
+        yield module
+    finally:
+        del sys.modules[name]
+
+
+def migrated(source: str) -> str:
+    """The rewritten text; every class is rewritten."""
+    files = {"m.py": source}
+    result = rewrite(files)
+    reasons = [f"{one.name}: {one.reason}" for one in result.classes if one.reason]
+    assert set(outcomes(result).values()) == {"rewritten"}, reasons
+    return texts(result, files)["m.py"]
+
+
+def refused(source: str, name: str = "Model") -> str:
+    """Why the class ``name`` of the source is refused."""
+    found = {one.name: one for one in rewrite({"m.py": source}).classes}[f"m.{name}"]
+    assert found.outcome.value == "refused", found
+    return found.reason or ""
+
+
+def compare(
+    source: str, model: str, sizes: dict[str, Any], inputs: tuple[Any, ...], **options: Any
+) -> ParityReport:
+    """Parity of ``model`` (the text of a call) before and after; ``sizes`` are new arguments."""
+    with module_of("linen_side", source) as old, module_of("nnx_side", migrated(source)) as new:
+        build = f"{model[:-1]}, **sizes, rngs=rngs)".replace("(, ", "(")
+        return check(
+            ParityCase(
+                linen=eval(model, old.__dict__),
+                nnx=lambda rngs: eval(build, new.__dict__, {"sizes": sizes, "rngs": rngs}),
+                inputs=inputs,
+                **options,
+            )
+        )
