@@ -129,7 +129,7 @@ def _value(
         own = [call for call in of_class if call.path == path]
         exact = bool(own)
         own = own or of_class
-        own = [call for call in own if call.method == size.method] or own
+    own = [call for call in own if call.method == size.method] or own
     if size.fact is not None:
         told = [call.fact(size.argument or "", size.fact) for call in own]
         facts = {size.default if one is None else one for one in told}

@@ -181,3 +181,18 @@ def test_a_submodule_without_a_place_has_no_recorded_output() -> None:
     with recorded_linen() as record:
         jax.block_until_ready(HoldsIdentity().apply(variables, x))
     assert sorted(one.path for one in record.outputs()) == ["", "Dense_0"]
+
+
+def test_the_size_of_a_cell_is_not_that_of_its_carry_however_it_is_called() -> None:
+    class Model(linen.Module):
+        @linen.compact
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return linen.RNN(linen.SimpleCell(1))(x)
+
+    def migrated(*, cell_in_features: int) -> None:
+        """The constructor of a migrated class, as far as its arguments matter."""
+
+    calls = record_calls(Model(), (jnp.ones((2, 3, 9)),), {})
+    size = SizeArgument("cell_in_features", submodule="SimpleCell_0")
+    found = sizes_for(migrated, (), entry(OUTER, size), calls, (), OUTER, {})
+    assert found == ({"cell_in_features": 9}, ())

@@ -1,0 +1,214 @@
+"""Random networks in two files, over most of what size inference follows."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+WIDTHS = st.integers(1, 6)
+
+PARTS = """\
+import dataclasses
+from typing import Any
+
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    width: int = 4
+    heads: int = 2
+    bias: bool = True
+
+
+def both(x, y, axis=-1):
+    return jnp.concatenate([x, y], axis=axis)
+
+
+def halves(x):
+    n = x.shape[-1]
+    return x[..., : n // 2], x[..., n // 2 :]
+
+
+class Mlp(nn.Module):
+    config: Config
+
+    @nn.compact
+    def __call__(self, x):
+        y = nn.Dense(2 * self.config.width, use_bias=self.config.bias)(x)
+        return x + nn.Dense(x.shape[-1])(nn.gelu(y))
+
+
+class Block(nn.Module):
+    width: int
+    layer: Any = nn.Dense
+    norm: Any = nn.LayerNorm
+
+    @nn.compact
+    def __call__(self, x):
+        return self.norm()(self.layer(self.width)(x))
+
+
+class Attend(nn.Module):
+    heads: int
+    size: int
+
+    def setup(self):
+        self.query = nn.Dense(self.heads * self.size)
+        self.key = nn.Dense(self.heads * self.size)
+        self.value = nn.DenseGeneral((self.heads, self.size))
+        self.out = nn.DenseGeneral(self.size, axis=(-2, -1))
+
+    def split(self, x):
+        return x.reshape(x.shape[:-1] + (self.heads, self.size))
+
+    def __call__(self, x, context=None):
+        context = x if context is None else context
+        q, k, v = self.split(self.query(x)), self.split(self.key(context)), self.value(context)
+        weights = nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k))
+        return self.out(jnp.einsum("bhqk,bkhd->bqhd", weights, v))
+
+
+class Either(nn.Module):
+    first: bool
+
+    def setup(self):
+        self.dense = nn.Dense(3)
+
+    def __call__(self, x, y):
+        if self.first:
+            return self.dense(x)
+        return self.dense(y)
+
+
+class Pair(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x), nn.Dense(self.width + 1)(x)
+"""
+
+HEADER = """\
+from typing import Any
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+from parts import Attend, Block, Config, Either, Mlp, Pair, both, halves
+
+
+"""
+_IMAGE = "x = x[:, :, None, :]"
+_FLAT = "x = x.reshape((x.shape[0], x.shape[1], -1))"
+
+
+def _layers(w: int, k: int) -> list[list[str]]:
+    """Statements that build layers."""
+    return [
+        [f"x = nn.Dense({w}, name=None)(x)"],
+        [f"x = x + nn.DenseGeneral(x.shape[-1])(nn.Dense({w})(x))"],
+        [f"x = nn.Conv({w}, kernel_size=({k},))(x)"],
+        [_IMAGE, f"x = nn.Conv({w}, (3, 1), strides=({k}, 1), padding='SAME')(x)", _FLAT],
+        [_IMAGE, f"x = nn.ConvTranspose({w}, ({k}, 2), strides=(2, 2))(x)", _FLAT],
+        [_IMAGE, "x = nn.avg_pool(x, (2, 1), strides=(2, 1), padding='SAME')", _FLAT],
+        [_IMAGE, "x = nn.max_pool(x, (1, 1), strides=(1, 1))", _FLAT, f"x = nn.Dense({w})(x)"],
+        [f"x = nn.RNN(nn.GRUCell({w}))(x)"],
+        [f"x = nn.RNN(nn.LSTMCell({w}), reverse=True)(x)"],
+        [f"x = nn.RNN(nn.SimpleCell({w}))(nn.LayerNorm()(x))"],
+        [f"x = nn.Embed(7, {w})(jnp.argmax(x, axis=-1))"],
+        ["x = nn.GroupNorm(num_groups=1)(x)", "x = nn.RMSNorm()(x)"],
+        [f"x = nn.MultiHeadDotProductAttention(num_heads=2, qkv_features={2 * w})(x, x)"],
+        [f"x = nn.MultiHeadDotProductAttention({k}, qkv_features={k * w}, out_features=5)(x, y)"],
+        [f"x = nn.Sequential([nn.Dense({w}), nn.relu, nn.Dense({k})])(x)"],
+    ]
+
+
+def _modules(w: int, k: int) -> list[list[str]]:
+    """Statements that build modules of the other file, or call its functions."""
+    return [
+        ["x = Mlp(self.config)(x)"],
+        [f"x = Mlp(Config(width={w}))(x)"],
+        [f"x = Block({w})(x)", "x = nn.Dense(3)(x)"],
+        [f"x = Block({w}, norm=nn.RMSNorm)(x)", "x = nn.Dense(self.config.width)(x)"],
+        [f"x = Block({w}, layer=self.layer)(x)", "x = nn.Dense(2)(x)"],
+        [f"x = Attend(self.config.heads, {w})(x)"],
+        [f"x = Attend({k}, {w})(x, y)"],
+        [
+            "a = Either(self.flag)(x, y)",
+            f"x = both(x, a.mean(1, keepdims=True) * jnp.ones({_ONES}))",
+        ],
+        [f"a, b = Pair({w})(x)", "x = both(a, b)"],
+        ["a, b = halves(both(x, x))", "x = both(b, a)"],
+        [f"x = both(x, nn.Dense({w})(x))"],
+    ]
+
+
+_ONES = "x.shape[:2] + (1,)"
+
+
+def _shapes(w: int, k: int) -> list[list[str]]:
+    """Statements that only change the shape."""
+    return [
+        ["x = jnp.einsum('btc,bsc->bts', x, x)"],
+        ["x = jnp.transpose(x, (0, 2, 1))"],
+        ["x = x.reshape((x.shape[0], -1, 1))"],
+        [f"x = jnp.tile(x, (1, 1, {k}))"],
+        [f"x = jnp.repeat(x, {k}, axis=-1)"],
+        [f"x = jnp.pad(x, ((0, 0), (0, 0), (1, {k})))"],
+        ["x = jnp.moveaxis(x, -1, 1)"],
+        ["x = jnp.expand_dims(x.sum(axis=1), 1)"],
+        ["b, t, c = x.shape", "x = x.reshape(b, 1, t * c)"],
+        ["x = x @ jnp.swapaxes(x, -1, -2)"],
+        [f"x = jnp.concatenate([x, jnp.ones(x.shape[:-1] + ({w},))], -1)"],
+    ]
+
+
+def _blocks(w: int, k: int, body: list[str]) -> list[list[str]]:
+    """Statements with blocks; each line of ``body`` is indented."""
+    return [
+        ["if self.flag:", *body],
+        ["if not self.flag:", *body, "else:", f"    x = nn.Dense({w})(x)"],
+        ["if self.config.bias:", "    x = nn.Dense(4)(x)", "else:", *body],
+        [f"for _ in range({k}):", *body],
+        [f"for i in range({k}):", f"    x = nn.Dense({w} + i)(x)", *body],
+        ["for width in self.widths:", "    x = nn.Dense(width)(x)", *body],
+        ["for i, width in enumerate(self.widths):", "    x = both(x, nn.Dense(width + i)(x))"],
+        ["for width in self.widths[::-1]:", "    x = Block(width)(x)", "    x = nn.Dense(2)(x)"],
+        ["d = nn.Dense(3)", "if self.flag:", "    x = d(x)", "else:", "    x = d(both(x, x))"],
+    ]
+
+
+@st.composite
+def _statements(draw: st.DrawFn, depth: int) -> list[str]:
+    lines: list[str] = []
+    for _ in range(draw(st.integers(1, 3))):
+        w, k = draw(WIDTHS), draw(st.integers(1, 3))
+        kinds = [_layers(w, k), _layers(w, k), _modules(w, k), _shapes(w, k)]
+        lines += draw(st.sampled_from(draw(st.sampled_from(kinds))))
+        if depth < 2 and draw(st.booleans()):
+            body = [f"    {line}" for line in draw(_statements(depth + 1))]
+            lines += draw(st.sampled_from(_blocks(w, k, body)))
+    return lines
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> str:
+    """The text of ``model.py``, which imports :data:`PARTS` as ``parts``."""
+    widths = tuple(draw(st.lists(WIDTHS, min_size=1, max_size=3)))
+    layer = draw(st.sampled_from(["nn.Dense", "nn.DenseGeneral"]))
+    lines = ["y = x", *draw(_statements(0)), f"return nn.Dense({draw(WIDTHS)})(x)"]
+    return HEADER + "\n".join(
+        [
+            "class Model(nn.Module):",
+            f"    flag: bool = {draw(st.booleans())}",
+            f"    widths: Any = {widths}",
+            f"    config: Config = Config(width={draw(WIDTHS)}, bias={draw(st.booleans())})",
+            f"    layer: Any = {layer}",
+            "",
+            "    @nn.compact",
+            "    def __call__(self, x):",
+            *(f"        {line}" for line in lines),
+            "",
+        ]
+    )
