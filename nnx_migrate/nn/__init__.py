@@ -105,6 +105,7 @@ from .attention import (
     make_attention_mask,
     make_causal_mask,
 )
+from .branches import cond, switch
 from .bridging import lazy_init
 from .cells import (
     ConvLSTMCell,
@@ -125,6 +126,8 @@ from .dtypes import (
 )
 from .fields import with_fields
 from .functional import abstract, apply, apply_fn, bind, variables_of
+from .gradients import custom_vjp, grad, jvp, value_and_grad, vjp
+from .jit import jit
 from .lazy import (
     EITHER,
     abstract_array,
@@ -165,6 +168,7 @@ from .variables import (
     variable_type,
 )
 from .vmap import vmap
+from .while_loop import while_loop
 
 __all__ = [
     "EITHER",
@@ -208,8 +212,10 @@ __all__ = [
     "canonicalize_dtype",
     "class_decorator",
     "combine_masks",
+    "cond",
     "constant",
     "copied",
+    "custom_vjp",
     "dot_product_attention",
     "dot_product_attention_weights",
     "einsum_bias_shape",
@@ -217,8 +223,11 @@ __all__ = [
     "flip_sequences",
     "freeze",
     "get_submodules",
+    "grad",
     "has_variable",
     "is_moved_by_init",
+    "jit",
+    "jvp",
     "keep_dtype",
     "lazy_init",
     "lazy_variable",
@@ -245,10 +254,14 @@ __all__ = [
     "sized",
     "sow",
     "stream",
+    "switch",
+    "value_and_grad",
     "variable",
     "variable_type",
     "variables_of",
+    "vjp",
     "vmap",
+    "while_loop",
     "with_fields",
     "with_logical_partitioning",
     "with_params",

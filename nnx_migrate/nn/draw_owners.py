@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
+from .forks import Route
+
 PARAMS = "default"  # the stream of NNX that initialisers draw from; Linen's ``params``
 
 
@@ -21,27 +23,31 @@ PARAMS = "default"  # the stream of NNX that initialisers draw from; Linen's ``p
 class Made:
     """A variable in the order of construction, those of one module one after the other.
 
-    ``path`` is the module's, ``times`` how often Linen's ``init`` runs the body that makes it,
-    ``draws`` the draws that its value depends on.
+    ``path`` is the module's and ``route`` that of keys to it, ``draws`` the draws that its value
+    depends on.
     """
 
     path: tuple[Any, ...]
-    times: int
+    route: Route
     is_param: bool
     draws: frozenset[int]
 
 
 def linen_places(
     made: Sequence[Made], streams: Sequence[str]
-) -> Iterator[tuple[int, tuple[Any, ...]]]:
-    """Pairs of a draw that feeds one variable, and what Linen folds into that variable's key.
+) -> Iterator[tuple[int, Route, tuple[Any, ...]]]:
+    """Draws that feed one variable, the route to its module, and what Linen folds into its key there.
 
     ``streams`` names the stream of every draw. A draw that several variables start from is left out,
     and so is what its scope draws from the same stream, parameters aside.
     """
     owned = zip(made, own_draws(made), strict=True)
     for path, group in groupby(owned, key=lambda pair: pair[0].path):
-        yield from _in_scope(tuple(map(str, path)), list(group), streams)
+        members = list(group)
+        route = members[0][0].route
+        below = tuple(map(str, path[route.folded :]))
+        for draw, count in _in_scope(route, members, streams):
+            yield draw, route, (*below, count)
 
 
 def own_draws(made: Sequence[Made]) -> list[int | None]:
@@ -66,8 +72,9 @@ def _claim(own: list[int | None], made: Sequence[Made], indices: Iterable[int]) 
 
 
 def _in_scope(
-    path: tuple[str, ...], group: Sequence[tuple[Made, int | None]], streams: Sequence[str]
-) -> Iterator[tuple[int, tuple[Any, ...]]]:
+    route: Route, group: Sequence[tuple[Made, int | None]], streams: Sequence[str]
+) -> Iterator[tuple[int, int]]:
+    """Draws that feed one variable, and their number among those of their scope and stream."""
     taken = {draw for _, draw in group if draw is not None}
     shared = {
         streams[draw]
@@ -85,4 +92,5 @@ def _in_scope(
     for stream, one, own in rows:
         counts[stream] += 1
         if own is not None and (one.is_param or stream not in shared):
-            yield own, (*path, counts[stream] + (one.times - 1) * totals[stream])
+            again = (route.times - 1) * (route.repeated + totals[stream])
+            yield own, route.forks + counts[stream] + again

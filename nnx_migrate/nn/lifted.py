@@ -75,8 +75,8 @@ class Parts:
             entries.append((path, type(one).from_metadata(_fresh(values[index]), edited)))
         return nnx.merge(self.graphdef, nnx.from_flat_state(entries), copy=True)
 
-    def changed(self, copy: nnx.Module, given: Mapping[int, Any]) -> Values:
-        """The variables of ``copy`` that no longer hold what they were ``given``, by position.
+    def read(self, copy: Any) -> Values:
+        """What a copy holds now, by position; what it has lost is left out.
 
         Raises:
           ValueError: the call made a variable that the module does not have.
@@ -88,11 +88,18 @@ class Parts:
                 f"a lifted call made the variable {new[0]!r}: expected the module to have it "
                 "before; make it in the constructor"
             )
-        found: Values = {}
-        for index, path in enumerate(self.paths):
-            if path in after and not _is_same(after[path].get_value(), given[index]):
-                found[index] = after[path].get_value()
-        return found
+        return {
+            index: after[path].get_value() for index, path in enumerate(self.paths) if path in after
+        }
+
+    def changed(self, copy: Any, given: Mapping[int, Any]) -> Values:
+        """The variables of ``copy`` that no longer hold what they were ``given``, by position.
+
+        Raises:
+          ValueError: the call made a variable that the module does not have.
+        """
+        found = self.read(copy)
+        return {i: one for i, one in found.items() if not _is_same(one, given[i])}
 
     def put_back(self, values: Mapping[int, Any]) -> None:
         """Store new values in the module itself."""
@@ -100,8 +107,8 @@ class Parts:
             self.variables[index].set_value(value)
 
 
-def take_apart(module: nnx.Module) -> Parts:
-    """Structure and variables of ``module``."""
+def take_apart(module: Any) -> Parts:
+    """Structure and variables of ``module``, or of a tuple of modules and variables."""
     graphdef, state = nnx.split(module)
     flat = sorted(nnx.to_flat_state(state), key=_linen_order)
     paths = tuple(path for path, _ in flat)
@@ -144,7 +151,7 @@ def _order(part: Any) -> tuple[bool, Any]:
     return (True, part) if isinstance(part, str) else (False, part)
 
 
-def _stream_name(module: nnx.Module, path: Path, stream: nnx.RngStream) -> str:
+def _stream_name(module: Any, path: Path, stream: nnx.RngStream) -> str:
     """The Linen stream: a layer that names one draws from it, whatever it was forked from."""
     owner: Any = module
     for part in path[:-1]:

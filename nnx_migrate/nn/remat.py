@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import jax
-from flax import nnx
 
-from .lifted import Values, take_apart
+from .lifted import Values
+from .methods import lift_calls
+from .pure import PureCall
 
 T = TypeVar("T")
 
@@ -22,6 +22,7 @@ def remat(
     prevent_cse: bool = True,
     policy: Callable[..., bool] | None = None,
     counts_self: bool = True,
+    methods: Any = None,
 ) -> T:
     """A subclass of ``target`` whose ``__call__`` goes through ``jax.checkpoint``.
 
@@ -39,61 +40,40 @@ def remat(
       prevent_cse, policy: as in ``jax.checkpoint``.
       counts_self: whether position 0 is ``self``, as ``nn.remat`` has it; with False it is the
         first argument after it, as ``flax.linen.partitioning.remat`` has it.
+      methods: names of the methods to recompute in place of ``__call__``, or a dict from each to
+        its own ``static_argnums``, ``prevent_cse`` and ``policy``.
 
     Raises:
       TypeError: ``target`` is none of these (a layer factory builds no class to derive from).
       ValueError: a position is negative, or names ``self``.
     """
-    if isinstance(target, functools.partial):
-        inner = remat(
-            target.func,
-            static_argnums=static_argnums,
-            prevent_cse=prevent_cse,
-            policy=policy,
-            counts_self=counts_self,
-        )
-        return cast(T, functools.partial(inner, *target.args, **target.keywords))
-    positions = _positions(static_argnums, counts_self)
-    given = {"static_argnums": positions, "prevent_cse": prevent_cse, "policy": policy}
-    if inspect.isfunction(target):
-        return cast(T, _rematerialized(target, given))
-    if not (isinstance(target, type) and issubclass(target, nnx.Module)):
-        raise TypeError(f"expected remat to get an nnx.Module class, found {target!r}")
-    # Only ``target``'s own call is wrapped, so the wrapped function never calls itself.
-    __call__ = _rematerialized(target.__call__, given)
+    given = {"static_argnums": static_argnums, "prevent_cse": prevent_cse, "policy": policy}
     prefix = "Checkpoint" if counts_self else "Core_remat_static"
-    body = {"__call__": __call__, "__module__": target.__module__, "__doc__": target.__doc__}
-    return cast(T, type(prefix + target.__name__, (target,), body))
+
+    def wrap(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
+        positions = _positions(options.get("static_argnums", ()), counts_self)
+        return _rematerialized(function, {**options, "static_argnums": positions})
+
+    return lift_calls(target, prefix, wrap, given, methods)
 
 
 def _rematerialized(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
-    """``function(module, ...)`` as a pure function of the module's variables, checkpointed.
-
-    With further modules among the arguments it is ``nnx.remat``, which follows them all.
-    """
+    """``function(module, ...)`` as a pure function of the modules' variables, checkpointed."""
 
     @functools.wraps(function)
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-        if any(map(_is_module, jax.tree.leaves((args, kwargs), is_leaf=_is_module))):
-            return nnx.remat(function, **options)(module, *args, **kwargs)
-        parts = take_apart(module)
-        streams = parts.random_state()  # closed over: those not drawn from leave no trace
+        lifted = PureCall.of(module, args, kwargs)
+        streams = lifted.parts.random_state()  # closed over: those not drawn from leave no trace
 
-        def pure(values: Values, *args: Any, **kwargs: Any) -> Any:
-            given = values | streams
-            copy = parts.assemble(given)
-            outputs = function(copy, *args, **kwargs)
-            return outputs, parts.changed(copy, given)
+        def pure(values: Values, *args: Any, **kwargs: Any) -> tuple[Any, Values]:
+            return lifted.changes(function, values | streams, args, kwargs)
 
-        outputs, changed = jax.checkpoint(pure, **options)(parts.values(), *args, **kwargs)
-        parts.put_back(changed)
+        checkpointed = jax.checkpoint(pure, **options)
+        outputs, changed = checkpointed(lifted.parts.values(), *lifted.args, **lifted.kwargs)
+        lifted.parts.put_back(changed)
         return outputs
 
     return call
-
-
-def _is_module(value: Any) -> bool:
-    return isinstance(value, nnx.Module)
 
 
 def _positions(static_argnums: int | Sequence[int], counts_self: bool) -> tuple[int, ...]:

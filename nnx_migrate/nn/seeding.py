@@ -8,7 +8,6 @@ Linen's key in place of each draw.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -17,7 +16,7 @@ from flax import nnx
 from flax.core.scope import LazyRng
 
 from .draw_owners import PARAMS, Made, linen_places
-from .stacking import stackings
+from .forks import Route, route_of
 from .variables import variable_type
 
 M = TypeVar("M", bound=nnx.Module)
@@ -32,7 +31,8 @@ def build(make: Callable[..., M], *args: Any, rngs: Any, **options: Any) -> M:
 
     Variables whose draw is not theirs alone (modules stacked by ``nnx.vmap``) get values of the
     same distribution from other keys; those stacked by ``nnm.scan`` and ``nnm.vmap`` get Linen's,
-    unless Linen's loop is traced more often than usual (a carry that changes its weak type). Bits are
+    unless Linen's loop is traced more often than usual (a carry that changes its weak type), and so do
+    those whose call ``nnm.jit`` compiles. Bits are
     Linen's when both sides run jitted, or both do not.
 
     Raises:
@@ -172,7 +172,7 @@ def _linen_keys(
     construct: Construct, asked: Sequence[Asked], roots: Mapping[str, jax.Array]
 ) -> list[jax.Array]:
     """For each draw, the key Linen gives the one variable it feeds; else a spare key."""
-    variables: list[tuple[tuple[Any, ...], int, nnx.Variable[Any]]] = []
+    variables: list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]] = []
 
     def run(*keys: jax.Array) -> list[Any]:
         variables[:] = _variables(construct(_Draws(keys, roots, only_structure=True)))
@@ -182,14 +182,23 @@ def _linen_keys(
     jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(*spare)
     fed = iter(_dependencies(jaxpr.jaxpr))
     made = [
-        Made(path, times, type(one) is variable_type("params"), _only(next(fed) for _ in leaves))
-        for (path, times, one), leaves in zip(variables, shapes, strict=True)
+        Made(path, route, _is_param(one), _only(next(fed) for _ in leaves))
+        for (path, route, one), leaves in zip(variables, shapes, strict=True)
     ]
-    keys = [_of_layers(one, stack) for one, (_, stack) in zip(spare, asked, strict=True)]
-    for draw, place in linen_places(made, [name for name, _ in asked]):
+    every = [(None,) * len(stack) for _, stack in asked]
+    keys = [
+        _along(one, steps, stack)
+        for one, steps, (_, stack) in zip(spare, every, asked, strict=True)
+    ]
+    for draw, route, place in linen_places(made, [name for name, _ in asked]):
         stream, stack = asked[draw]
-        keys[draw] = _folded(_of_layers(roots[stream], stack), place)
+        if route.steps.count(None) == len(stack):
+            keys[draw] = _along(roots[stream], (*route.steps, place), stack)
     return keys
+
+
+def _is_param(variable: nnx.Variable[Any]) -> bool:
+    return type(variable) is variable_type("params")
 
 
 def _only(draws: Iterable[frozenset[int]]) -> frozenset[int]:
@@ -198,13 +207,24 @@ def _only(draws: Iterable[frozenset[int]]) -> frozenset[int]:
     return found[0] if len(found) == 1 else frozenset()
 
 
-def _of_layers(key: jax.Array, levels: Sequence[Level]) -> jax.Array:
-    """The keys of all layers of the stacks around a draw, outermost axis first, as Linen splits."""
-    lengths = [length for length, is_split in levels if is_split]
-    if not lengths:
-        return key
-    rest = [(length, True) for length in lengths[1:]]
-    return jax.vmap(lambda one: _of_layers(one, rest))(jax.random.split(key, lengths[0]))
+def _along(
+    keys: jax.Array, steps: Sequence[tuple[Any, ...] | None], levels: Sequence[Level]
+) -> jax.Array:
+    """The keys of all layers of the stacks on a route (:class:`Route`), outermost axis first."""
+    left = iter(levels)
+    for step in steps:
+        if step is not None:
+            keys = _folded(keys, step)
+            continue
+        length, is_split = next(left)
+        keys = _split(keys, length) if is_split else keys
+    return keys
+
+
+def _split(keys: jax.Array, length: int) -> jax.Array:
+    if keys.ndim:
+        return jax.vmap(lambda one: _split(one, length))(keys)
+    return jax.random.split(keys, length)
 
 
 def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
@@ -213,21 +233,20 @@ def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
     return LazyRng.create(keys, *place).as_jax_rng()
 
 
-def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], int, nnx.Variable[Any]]]:
-    """The variables that modules hold: with the module's path, and how often Linen makes them."""
+def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]]:
+    """The variables that modules hold: with the module's path, and the route of keys to it."""
     owners = [(path, one) for path, one in nnx.iter_graph(module) if isinstance(one, nnx.Module)]
-    runs = {path: _runs(one) for path, one in owners}
+    modules = dict(owners)
+    params = {path: sum(map(_is_param, _own(one))) for path, one in owners}
     return [
-        (path, math.prod(runs.get(path[:end], 1) for end in range(len(path) + 1)), one)
+        (path, route_of(path, modules, params), one)
         for path, owner in owners
-        for one in vars(owner).values()
-        if isinstance(one, nnx.Variable)
+        for one in _own(owner)
     ]
 
 
-def _runs(module: nnx.Module) -> int:
-    """How often Linen's ``init`` runs the body around a module that makes new parameters."""
-    return math.prod(one.traces for one in stackings(module) if one.stacks_params)
+def _own(module: nnx.Module) -> list[nnx.Variable[Any]]:
+    return [one for one in vars(module).values() if isinstance(one, nnx.Variable)]
 
 
 def _dependencies(jaxpr: Any) -> list[frozenset[int]]:

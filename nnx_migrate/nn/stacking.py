@@ -69,12 +69,6 @@ class Stacking:
         return any(in_filter(names, "params") for names, _ in self.axes)
 
 
-def stackings(module: Any) -> tuple[Stacking, ...]:
-    """The stackings of a module's class, the outermost first."""
-    found = (vars(one).get("_stacking") for one in type(module).__mro__)
-    return tuple(one for one in found if isinstance(one, Stacking))
-
-
 def construct_stacked(
     module: M, target: type[M], stacking: Stacking, args: Any, kwargs: dict[str, Any]
 ) -> None:

@@ -23,7 +23,8 @@ def constant_key(key: Any) -> Iterator[None]:
     """Make every ``make_rng`` of Linen and every stream of NNX return ``key``.
 
     Counters still advance and missing streams still raise, as without it. ``key`` may be a
-    tracer. Not for concurrent use: it replaces two methods of Flax while it lasts.
+    tracer. Not for concurrent use: it replaces two methods of Flax while it lasts. What was compiled
+    before is forgotten: compiled calls inside a module (``nn.jit``) would keep another key.
     """
 
     def make_rng(scope: Scope, name: str = "params") -> Any:
@@ -35,8 +36,10 @@ def constant_key(key: Any) -> Iterator[None]:
         return key
 
     linen_draw, nnx_draw = Scope.make_rng, RngStream.__call__
+    jax.clear_caches()
     with _replaced(make_rng, draw):
         yield
+    jax.clear_caches()
 
 
 @contextmanager

@@ -27,13 +27,13 @@ def dense(name: str = "Layer", width: int = 2, base: str = "nn.Module") -> str:
 
 
 def looped(name: str = "Scanned", body: str = "x", fields: str = "") -> str:
-    """A class that is refused: it lifts a loop over itself."""
+    """A class that is refused: it lifts a loop over itself, with options nobody sees."""
     return (
         f"class {name}(nn.Module):\n{fields}"
         "    @nn.compact\n"
         "    def __call__(self, x):\n"
         f"        x = {body}\n"
-        "        return nn.while_loop(lambda m, c: c.sum() < 9, lambda m, c: c + 1, self, x)\n\n\n"
+        "        return nn.while_loop(lambda m, c: c.sum() < 9, lambda m, c: c + 1, self, x, **{})\n\n\n"
     )
 
 

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import textwrap
-import types
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
 
-from nnx_migrate.parity import ParityCase, check
-from tests.rewrite.projects import outcomes, rewrite, texts
+from tests.rewrite.running import compare
 
 HEADER = """\
 import functools
@@ -186,42 +180,12 @@ class Model(nn.Module):
 }
 
 
-@contextmanager
-def module_of(name: str, text: str) -> Iterator[types.ModuleType]:
-    module = types.ModuleType(name)
-    sys.modules[name] = module
-    try:
-        exec(compile(text, f"{name}.py", "exec"), module.__dict__)  # noqa: S102
-        yield module
-    finally:
-        del sys.modules[name]
-
-
-def migrated(source: str) -> str:
-    """The rewritten text; every class is rewritten."""
-    files = {"m.py": HEADER + textwrap.dedent(source)}
-    result = rewrite(files)
-    assert set(outcomes(result).values()) == {"rewritten"}, result.findings
-    return texts(result, files)["m.py"]
-
-
 @pytest.mark.parametrize(
     ("source", "model", "sizes", "inputs", "options"), CASES.values(), ids=CASES
 )
 def test_the_rewritten_model_is_the_same_program(
     source: str, model: str, sizes: dict[str, Any], inputs: tuple[Any, ...], options: dict[str, Any]
 ) -> None:
-    with (
-        module_of("linen_side", HEADER + source) as old,
-        module_of("nnx_side", migrated(source)) as new,
-    ):
-        build = f"{model[:-1]}, **sizes, rngs=rngs)".replace("(, ", "(")
-        case = ParityCase(
-            linen=eval(model, old.__dict__),
-            nnx=lambda rngs: eval(build, new.__dict__, {"sizes": sizes, "rngs": rngs}),
-            inputs=inputs,
-            **options,
-        )
-        report = check(case)
+    report = compare(HEADER + source, model, sizes, inputs, **options)
     assert report.verdict in ("identical", "equal_by_rules"), report
     assert report.check("program").status == "pass"

@@ -1,7 +1,7 @@
 """Linen decorators of methods, whole: ``@nn.compact``, ``@nn.remat``, ``@partial(nn.scan, ...)``.
 
-``@nn.compact`` and ``@nn.nowrap`` go away. ``@nn.remat`` becomes ``@nnm.remat`` (both count ``self``
-in ``static_argnums``). ``@partial(nn.scan, variable_broadcast="params", in_axes=1, ...)`` becomes
+``@nn.compact`` and ``@nn.nowrap`` go away. ``@nn.remat`` and ``@nn.jit`` become ``@nnm.remat`` and
+``@nnm.jit`` (all count ``self`` in ``static_argnums``). ``@partial(nn.scan, variable_broadcast="params", in_axes=1, ...)`` becomes
 ``@partial(nnm.scan_method, ...)``: the same loop over the same axes, the same program as text.
 
 Refused: a scan with ``variable_axes`` (variables stacked per step need other constructors) or with
@@ -16,6 +16,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from nnx_migrate.rewrite.rules.base import Code, Refusal, Rule, is_literal
+from nnx_migrate.rewrite.rules.lifts import not_all_lifted
 
 Render = Callable[[ast.AST], str]
 RULES: tuple[Rule, ...] = ()  # the names are claimed where they are functions
@@ -23,6 +24,7 @@ RULES: tuple[Rule, ...] = ()  # the names are claimed where they are functions
 _REMAT = {"flax.linen.remat", "flax.linen.checkpoint"}
 _REMAT_DEFAULTS = {"variables": True, "rngs": True, "concrete": False, "methods": None}
 _REMAT_KEPT = ("prevent_cse", "static_argnums", "policy")
+_JIT_KEPT = ("static_argnums", "static_argnames", "donate_argnums", "device", "backend")
 _SCAN_LITERALS = ("variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes")
 _SCAN_KEPT = (*_SCAN_LITERALS, "length", "reverse", "unroll")
 
@@ -38,9 +40,22 @@ def partial_decorator(decorator: ast.Call, symbol: str, render: Render) -> Code 
     given = {str(keyword.arg): keyword.value for keyword in decorator.keywords}
     if symbol in _REMAT:
         return _remat(decorator, given, render)
+    if symbol == "flax.linen.jit":
+        return _jit(decorator, given, render)
     if symbol == "flax.linen.scan":
         return _scan(decorator, given, render)
     return None
+
+
+def _jit(decorator: ast.Call, given: Mapping[str, ast.expr], render: Render) -> Code | Refusal:
+    refusal = not_all_lifted("jit", given, "leave it out")
+    if refusal is not None:
+        return refusal
+    kept = {name: value for name, value in given.items() if name in _JIT_KEPT}
+    unknown = sorted(given.keys() - kept.keys() - {"variables", "rngs"})
+    if unknown:
+        return Refusal(f"a method compiled with {unknown[0]}=", "leave it out", given[unknown[0]])
+    return Code(_partial(decorator, "nnm.jit", kept, render), frozenset({"nnm"}))
 
 
 def _remat(decorator: ast.Call, given: Mapping[str, ast.expr], render: Render) -> Code | Refusal:

@@ -47,6 +47,25 @@ def no_named_class(name: str, given: Given, recipe: str) -> Refusal | None:
     return Refusal(f"{name} of something else than a named module class", recipe, target)
 
 
+def not_all_lifted(name: str, given: Given, recipe: str) -> Refusal | None:
+    """The refusal of filters that lift less than all variables and streams, Linen's default."""
+    for option in ("variables", "rngs"):
+        if option in given and not is_literal(given[option], True):
+            return Refusal(f"{name} with {option}=", recipe, given[option])
+    return None
+
+
+def renamed_call(
+    function: str, call: LayerCall, without: frozenset[str] = frozenset()
+) -> Code | Refusal:
+    """The call of ``function`` with the same arguments, but for filters and those in ``without``."""
+    texts = [call.render(one) for one in call.call.args]
+    for keyword in call.call.keywords:
+        if keyword.arg not in {"variables", "rngs", *without}:
+            texts.append(f"{keyword.arg}={call.render(keyword.value)}")
+    return Code(f"{function}({', '.join(texts)})", frozenset({"nnm"}))
+
+
 def no_size(name: str, option: str, what: str, given: Given) -> Refusal | None:
     """The refusal of stacked variables whose number the call does not say."""
     size = given.get(option)

@@ -6,8 +6,9 @@
 latter gets ``counts_self=False``. ``prevent_cse`` and ``policy`` mean the same in both. A function
 that takes the module first is wrapped as it is, and ``@nn.remat`` on a method becomes ``@nnm.remat``.
 
-Refused: lifting filters (``variables=``, ``rngs=``, ``methods=``; everything is lifted here, Linen's
-default), ``concrete=``, lambdas, built-in layers (wrap them in a module), ``partial(nn.remat, ...)``.
+``methods=`` names the methods that are recomputed in place of ``__call__``.
+
+Refused: lifting filters (``variables=``, ``rngs=``; everything is lifted here, Linen's default), ``concrete=``, built-in layers (wrap them in a module), ``partial(nn.remat, ...)``.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, linen/partitioning.py, nnx/transforms/autodiff.py.
 """
@@ -33,8 +34,8 @@ _FIELDS = (
     "methods",
 )
 # Linen's defaults; anything else in these changes what is lifted.
-_DEFAULTS = {"variables": True, "rngs": True, "concrete": False, "methods": None}
-_KEPT = ("prevent_cse", "static_argnums", "policy")
+_DEFAULTS = {"variables": True, "rngs": True, "concrete": False}
+_KEPT = ("prevent_cse", "static_argnums", "policy", "methods")
 _PARTITIONING = "flax.linen.partitioning.remat"
 
 
@@ -68,8 +69,6 @@ def convert(call: LayerCall) -> Code | Refusal:
 
 
 def _unsupported(target: ast.expr, text: str) -> Refusal | None:
-    if isinstance(target, ast.Lambda):
-        return Refusal("remat of a lambda", "define a function and pass that", target)
     if text.startswith(("nnm.factory.", "nnx.")):
         return Refusal(
             f"remat of the built-in layer {text.rpartition('.')[2]}",

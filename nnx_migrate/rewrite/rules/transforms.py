@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.rules.base import Example, Refusal, RefusalRule
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
-    "jit": ("lifted jit", "call jax.jit on a function of nnx.split(module), or use nnx.jit"),
     "remat_scan": (
         "remat_scan",
         "write the loop as nnx.scan over a function decorated with nnx.remat",
@@ -32,20 +31,6 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
         "share_scope",
         "hold the shared submodules as attributes of the outer module and pass them in",
     ),
-    "cond": ("lifted cond", "nnx.cond(pred, true_fun, false_fun, module, *operands)"),
-    "switch": ("lifted switch", "nnx.switch(index, branches, module, *operands)"),
-    "while_loop": (
-        "lifted while_loop",
-        "nnx.while_loop(cond_fun, body_fun, (module, init)): the module is part of the carry",
-    ),
-    "grad": ("lifted grad", "nnx.grad(function, argnums=nnx.DiffState(0, nnx.Param))(module, ...)"),
-    "value_and_grad": (
-        "lifted value_and_grad",
-        "nnx.value_and_grad(function, argnums=nnx.DiffState(0, nnx.Param))(module, ...)",
-    ),
-    "jvp": ("lifted jvp", "nnx.jvp of a function of the module, or jax.jvp after nnx.split"),
-    "vjp": ("lifted vjp", "nnx.vjp of a function of the module, or jax.vjp after nnx.split"),
-    "custom_vjp": ("lifted custom_vjp", "nnx.custom_vjp: its rules take the module first"),
     "transforms": ("the module flax.linen.transforms", "name the function you need from flax.nnx"),
 }
 
@@ -57,8 +42,8 @@ RULES = (
             for name, (reason, recipe) in _RECIPES.items()
         },
         example=Example(
-            "nn.jit(Layer)",
-            "refused: call jax.jit on a function of nnx.split(module), or use nnx.jit",
+            "nn.fold_rngs(Layer)",
+            "refused: fold the key of each stream by hand with jax.random.fold_in",
         ),
     ),
 )

@@ -19,9 +19,11 @@ from nnx_migrate.sizes.values import (
     Native,
     Partial,
     Record,
+    Sequence,
     Unknown,
     Value,
     constant,
+    join_all,
 )
 
 
@@ -114,7 +116,95 @@ def _renamed(target: Value, prefix: str, lift: Lift | None = None) -> Value | No
     return Class(target.info, lifted, lifts)
 
 
+def _jit(call: LibraryCall) -> Value:
+    return _remat(call, "Jit")
+
+
+def _branches(call: LibraryCall) -> Value:
+    """``nn.cond`` and ``nn.switch``: what one of the functions returns."""
+    first = 1 if call.symbol.endswith("switch") else 2
+    functions = call.args[1 : first + 1]
+    if first == 1:
+        listed = call.args[1] if len(call.args) > 1 else Unknown()
+        functions = listed.items if isinstance(listed, Sequence) else ()
+    results = [_run(call, one, call.args[first + 1 :]) for one in functions]
+    return join_all(None, results) if results else Unknown("branches that the call does not show")
+
+
+def _while_loop(call: LibraryCall) -> Value:
+    """``nn.while_loop``: the carry keeps its shape."""
+    module, init = call.get(2, "mdl"), call.get(3, "init")
+    if module is None or init is None:
+        return Unknown("a loop whose arguments the call does not show")
+    for index, name in enumerate(("cond_fn", "body_fn")):
+        _run(call, call.get(index, name) or Unknown(), (module, init))
+    return init
+
+
+def _vjp(call: LibraryCall) -> Value:
+    """``(y, bwd)``; ``bwd`` gives cotangents of the variables, then of the primals."""
+    y, primals = _differentiated(call)
+    back = Native(lambda args, kwargs: Sequence((Unknown("cotangents of variables"), *primals)))
+    return Unknown("vjp with has_aux") if "has_aux" in call.kwargs else Sequence((y, back))
+
+
+def _value_and_grad(call: LibraryCall) -> Value:
+    y, primals = _differentiated(call)
+    return Sequence((y, Sequence(primals)))
+
+
+def _grad(call: LibraryCall) -> Value:
+    _, primals = _differentiated(call)
+    aux = "has_aux" in call.kwargs
+    return Unknown("grad with has_aux") if aux else Sequence(primals)
+
+
+def _differentiated(call: LibraryCall) -> tuple[Value, tuple[Value, ...]]:
+    """What the function gives, and the arguments it is differentiated for."""
+    function = call.get(0, "fn") or Unknown("a function that the call does not show")
+    return _run(call, function, call.args[1:]), call.args[2:]
+
+
+def _jvp(call: LibraryCall) -> Value:
+    function, module, primals = call.get(0, "fn"), call.get(1, "mdl"), call.get(2, "primals")
+    if function is None or module is None or not isinstance(primals, Sequence):
+        return Unknown("jvp whose arguments the call does not show")
+    y = _run(call, function, (module, *primals.items))
+    return Sequence((y, y))
+
+
+def _custom_vjp(call: LibraryCall) -> Value:
+    function = call.get(0, "fn")
+    if function is None:
+        return Unknown("custom_vjp of nothing")
+    return Native(lambda args, kwargs: _run(call, function, args))
+
+
+def _run(call: LibraryCall, target: Value, args: tuple[Value, ...]) -> Value:
+    """A function of the module, called by a transformation; what it would build there nobody has."""
+    interpreter, before = call.interpreter, set(call.interpreter.built)
+    if isinstance(target, Function) and target.owner is not None:
+        args = args[1:]  # a bound method stands for its function
+    if isinstance(target, Unknown):
+        return target
+    result = interpreter.call(target, args, {}, call.node, call.frame)
+    for key, built in interpreter.built.items():
+        if key not in before and built.call is not None:
+            name = call.symbol.rpartition(".")[2]
+            interpreter.refuse(built.call, f"a submodule is built in a function that {name} runs")
+    return result
+
+
 SYMBOLS: Summaries = {
+    "flax.linen.jit": _jit,
+    "flax.linen.cond": _branches,
+    "flax.linen.switch": _branches,
+    "flax.linen.while_loop": _while_loop,
+    "flax.linen.vjp": _vjp,
+    "flax.linen.jvp": _jvp,
+    "flax.linen.grad": _grad,
+    "flax.linen.value_and_grad": _value_and_grad,
+    "flax.linen.custom_vjp": _custom_vjp,
     "flax.linen.remat": _remat,
     "flax.linen.checkpoint": _remat,
     "flax.linen.partitioning.remat": _static_remat,

@@ -1,0 +1,58 @@
+"""Which methods of a class a lifted transformation wraps: ``__call__``, or those of ``methods=``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from flax import nnx
+
+T = TypeVar("T")
+Wrap = Callable[[Callable[..., Any], Mapping[str, Any]], Callable[..., Any]]
+
+
+def lift_calls(
+    target: T,
+    name: str,
+    wrap: Wrap,
+    options: Mapping[str, Any],
+    methods: Any = None,
+    marks: Mapping[str, Any] | None = None,
+) -> T:
+    """``target`` with calls that go through ``wrap(function, options)``.
+
+    Of a class it is a subclass called ``<name><class>``, which automatic submodule names count, with
+    the same constructor; of a ``functools.partial`` of one, a partial of that; of a function (or a
+    method in a class body) the wrapped function itself.
+
+    Args:
+      methods: names of the methods to wrap, or a dict that gives each its own options; None means
+        ``__call__``.
+      marks: further attributes of the class.
+
+    Raises:
+      TypeError: ``target`` is neither a module class nor a function.
+    """
+    if isinstance(target, functools.partial):
+        inner = lift_calls(target.func, name, wrap, options, methods, marks)
+        return cast(T, functools.partial(inner, *target.args, **target.keywords))
+    if inspect.isfunction(target):
+        return cast(T, wrap(target, options))
+    if not (isinstance(target, type) and issubclass(target, nnx.Module)):
+        raise TypeError(f"expected a transformation to get an nnx.Module class, found {target!r}")
+    body: dict[str, Any] = {"__module__": target.__module__, "__doc__": target.__doc__}
+    body |= marks or {}
+    for method, own in _options_of(methods, options).items():
+        # Only ``target``'s own method is wrapped, so the wrapped function never calls itself.
+        body[method] = wrap(getattr(target, method), own)
+    return cast(T, type(name + target.__name__, (target,), body))
+
+
+def _options_of(methods: Any, options: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    if methods is None:
+        return {"__call__": options}
+    if isinstance(methods, Mapping):
+        return dict(methods)
+    return dict.fromkeys(methods, options)

@@ -1,0 +1,201 @@
+"""``nnm.jit`` against ``linen.jit``: names, seeds, values, state, programs, compilations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from flax import linen, nnx
+
+from nnx_migrate import nn as nnm
+
+from .oracle import array, check
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_compiled() -> None:
+    """A compiled call keeps the keys that the comparison of programs replaces."""
+    jax.clear_caches()
+
+
+class LinenBlock(linen.Module):
+    features: int
+
+    @linen.compact
+    def __call__(self, x: Any, _: Any = None) -> Any:
+        scale = self.param("scale", linen.initializers.normal(), (1, 4))
+        h = linen.Dense(self.features)(x * scale)
+        return linen.Dense(4)(jax.nn.relu(h)), None
+
+
+LinenBlock.__name__ = "Block"
+
+
+class Block(nnx.Module):
+    def __init__(self, features: int, *, rngs: nnx.Rngs) -> None:
+        self.scale = nnm.param(rngs, nnx.initializers.normal(), (1, 4))
+        self.Dense_0 = nnx.Linear(4, features, rngs=rngs)
+        self.Dense_1 = nnx.Linear(features, 4, rngs=rngs)
+
+    def __call__(self, x: Any, _: Any = None) -> Any:
+        return self.Dense_1(jax.nn.relu(self.Dense_0(x * self.scale[...]))), None
+
+
+class LinenMethod(linen.Module):
+    features: int
+
+    @linen.jit
+    @linen.compact
+    def __call__(self, x: Any, _: Any = None) -> Any:
+        scale = self.param("scale", linen.initializers.normal(), (1, 4))
+        x, _ = LinenBlock(self.features)(x * scale)
+        return LinenBlock(3)(x)
+
+
+LinenMethod.__name__ = "Method"
+
+
+class Method(nnx.Module):
+    def __init__(self, features: int, *, rngs: nnx.Rngs) -> None:
+        self.scale = nnm.param(rngs, nnx.initializers.normal(), (1, 4))
+        self.Block_0 = Block(features, rngs=rngs)
+        self.Block_1 = Block(3, rngs=rngs)
+
+    @nnm.jit
+    def __call__(self, x: Any, _: Any = None) -> Any:
+        x, _ = self.Block_0(x * self.scale[...])
+        return self.Block_1(x)
+
+
+STACK: dict[str, Any] = {
+    "variable_axes": {"params": 0},
+    "split_rngs": {"params": True},
+    "length": 3,
+}
+TARGETS: dict[str, tuple[Any, Any]] = {
+    "class": (linen.jit(LinenBlock), nnm.jit(Block)),
+    "method": (LinenMethod, Method),
+    "class of a method": (linen.jit(LinenMethod), nnm.jit(Method)),
+    "inside a stack": (
+        linen.scan(linen.jit(LinenBlock), **STACK),
+        nnm.scan(nnm.jit(Block), **STACK),
+    ),
+    "method inside a stack": (linen.scan(LinenMethod, **STACK), nnm.scan(Method, **STACK)),
+    "around a stack": (
+        linen.jit(linen.scan(LinenBlock, **STACK)),
+        nnm.jit(nnm.scan(Block, **STACK)),
+    ),
+    "inside remat": (linen.remat(linen.jit(LinenBlock)), nnm.remat(nnm.jit(Block))),
+}
+
+
+class LinenModel(linen.Module):
+    target: Any
+
+    @linen.compact
+    def __call__(self, x: Any) -> Any:
+        x = linen.Dense(4)(x)
+        for _ in range(2):
+            x, _ = self.target(5)(x, None)
+        return x
+
+
+class Model(nnx.Module):
+    def __init__(self, target: Any, *, rngs: nnx.Rngs) -> None:
+        self.name = target.__name__
+        self.Dense_0 = nnx.Linear(4, 4, rngs=rngs)
+        for index in range(2):
+            setattr(self, f"{self.name}_{index}", target(5, rngs=rngs))
+
+    def __call__(self, x: Any) -> Any:
+        x = self.Dense_0(x)
+        for index in range(2):
+            x, _ = getattr(self, f"{self.name}_{index}")(x, None)
+        return x
+
+
+@pytest.mark.parametrize("pair", TARGETS.values(), ids=TARGETS)
+def test_values_gradients_and_program_are_linens(pair: tuple[Any, Any]) -> None:
+    # Linen compiles the call in a scan again for every module.
+    same_program = pair[1].__name__ not in ("ScanJitBlock", "ScanMethod")
+    check(
+        LinenModel(pair[0]),
+        lambda rngs: Model(pair[1], rngs=rngs),
+        array(2, 4),
+        same_program=same_program,
+    )
+
+
+@pytest.mark.parametrize("pair", TARGETS.values(), ids=TARGETS)
+def test_the_same_seed_gives_linens_parameters(pair: tuple[Any, Any]) -> None:
+    old = jax.jit(LinenModel(pair[0]).init)(jax.random.key(3), array(2, 4))
+    new = jax.jit(lambda key: nnm.variables_of(nnm.build(Model, pair[1], rngs=key)))(
+        jax.random.key(3)
+    )
+    assert jax.tree.structure(old) == jax.tree.structure(new)
+    for one, other in zip(jax.tree.leaves(old), jax.tree.leaves(new), strict=True):
+        assert bool((one == other).all())
+
+
+class Counter(nnx.Module):
+    traced = 0
+
+    def __init__(self, step: int) -> None:
+        self.step = step
+        self.seen = nnx.BatchStat(jnp.zeros(()))
+
+    def add(self, x: Any, *, sign: int = 1) -> Any:
+        type(self).traced += 1
+        self.seen[...] += self.step * sign
+        return x + self.seen[...]
+
+
+def test_modules_of_one_structure_share_a_compilation_and_keep_their_state() -> None:
+    class Counted(Counter):
+        add = nnm.jit(Counter.add, static_argnames="sign")
+
+    ones, other = [Counted(1), Counted(1)], Counted(2)
+    for _ in range(2):
+        for one in ones:
+            one.add(jnp.ones(()))
+    assert Counted.traced == 1
+    assert [float(one.seen[...]) for one in ones] == [2.0, 2.0]
+    assert float(other.add(jnp.ones(()), sign=-1)) == -1.0
+    assert Counted.traced == 2
+
+
+def test_chosen_methods_are_compiled() -> None:
+    kind = nnm.jit(Counter, methods={"add": {"static_argnames": "sign"}})
+    assert kind.__name__ == "JitCounter"
+    counter = kind(3)
+    assert "name=add" in str(jax.make_jaxpr(lambda x: kind(3).add(x))(1.0))
+    assert float(counter.add(jnp.ones(()), sign=2)) == 7.0
+
+
+def test_modules_among_the_arguments_are_lifted_too() -> None:
+    class Pair(nnx.Module):
+        @nnm.jit
+        def __call__(self, x: Any, others: Any) -> Any:
+            return others["a"].add(x) + others["b"].add(x)
+
+    shared = Counter(1)
+    assert float(Pair()(jnp.zeros(()), {"a": shared, "b": shared})) == 3.0
+    assert float(shared.seen[...]) == 2.0
+
+
+@pytest.mark.parametrize("target", [3, list, nnm.factory.Dense])
+def test_what_is_no_module_class_is_refused(target: Any) -> None:
+    with pytest.raises(TypeError, match=r"expected a transformation to get an nnx.Module class"):
+        nnm.jit(target)
+
+
+def test_a_module_among_the_results_is_refused() -> None:
+    class Maker(nnx.Module):
+        @nnm.jit
+        def __call__(self) -> Any:
+            return Counter(1)
+
+    with pytest.raises(TypeError, match="found a module"):
+        Maker()()
