@@ -157,7 +157,7 @@ def test_a_function_of_the_module_is_wrapped_itself() -> None:
 
 @pytest.mark.parametrize("target", [len, factory.Dense, Block(rngs=nnx.Rngs(0)), int])
 def test_what_is_no_module_class_is_refused(target: Any) -> None:
-    with pytest.raises(TypeError, match="expected remat to get"):
+    with pytest.raises(TypeError, match="expected a transformation to get"):
         remat(target)
 
 

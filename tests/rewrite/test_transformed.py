@@ -261,7 +261,6 @@ def test_the_rewritten_model_is_at_parity(
     report = compare(HEADER + source, model, sizes, (X,), **options)
     assert report.ok, report
     assert report.verdict in ("identical", "equal_by_rules", "numerically_equal"), report
-    print(report.verdict)
 
 
 REFUSED = {
