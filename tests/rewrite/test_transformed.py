@@ -289,3 +289,17 @@ class Model(nn.Module):
         return {value}
 """
     assert reason in refused(HEADER + model)
+
+
+def test_a_class_that_extends_linens_init_is_refused() -> None:
+    model = """\
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(x)
+
+    @nn.jit
+    def init_with_output(self, rngs, *args):
+        return super().init_with_output(rngs, *args)
+"""
+    assert "it calls init_with_output of linen.Module" in refused(HEADER + model)

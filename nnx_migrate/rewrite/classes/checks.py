@@ -13,6 +13,7 @@ from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 
 RULE = "class"
+_FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
 _SPECIAL = ("__init__", "__getattr__", "__setattr__")
 
 
@@ -53,6 +54,15 @@ def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
         raise Refused(cls.node, "a field is named 'rngs'", "rename the field", "fields")
     for node in ast.walk(cls.node):
         match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=ast.Name("super")), attr=name)
+            ) if name in _FUNCTIONAL:
+                raise Refused(
+                    node,
+                    f"it calls {name} of linen.Module, which NNX modules do not have",
+                    "write a function that builds the module and calls it",
+                    RULE,
+                )
             case ast.Call(func=ast.Attribute(value=other, attr="setup"), args=[ast.Name("self")]):
                 raise Refused(
                     node,
