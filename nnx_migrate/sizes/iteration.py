@@ -121,13 +121,16 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             targets = _targets(target, len(values))
             pairs = zip(values, targets, strict=True)
             return Sequence(tuple(_abstract(one, sub, loop) for one, sub in pairs))
+        case Repeated(item=Static(expr=expr)) if expr.names & value.last.keys():
+            # Its text reads a variable of the comprehension that made it; the loop has its own.
+            return _named(target, ex.substitute(expr, value.last), loop)
         case Repeated(item=item, origin=origin):
             if origin is not None:
                 loop.origins.append(origin)
                 loop.last.update(value.last)
             return item
-        case Choice(options=options, test=test):
-            return join_all(test, [_abstract(one, target, loop) for one in options])
+        case Choice():
+            return _one_of(value, target, loop)
         case Static(expr=expr):
             last = Expr(ast.Subscript(expr.node, ex.literal(-1).node, ast.Load()))
             return _named(target, last, loop)
@@ -140,6 +143,24 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             return Array((array.axis(-1) if array else None,), None)
         case _:
             return Unknown("a loop over an unknown value")
+
+
+def _one_of(value: Choice, target: ast.expr, loop: Loop) -> Value:
+    """One item of whichever is run over; a sequence without items has none, and no last one."""
+    options = [one for one in value.options if _items(one) != []]
+    test = value.test if len(options) == len(value.options) == 2 else None
+    loops = [Loop(loop.node, foreign=loop.foreign) for _ in options]
+    found = [_abstract(one, target, own) for one, own in zip(options, loops, strict=True)]
+    for own in loops:
+        loop.origins.extend(own.origins)
+    if len(options) == len(value.options):
+        for name in set.intersection(*(set(own.last) for own in loops)):
+            lasts = [own.last[name] for own in loops]
+            if all(one == lasts[0] for one in lasts):
+                loop.last[name] = lasts[0]
+            elif test is not None:
+                loop.last[name] = ex.choose(test, *lasts)
+    return join_all(test, found) if found else Unknown("a loop over nothing")
 
 
 def _named(target: ast.expr | None, last: Expr | None, loop: Loop) -> Value:

@@ -175,8 +175,13 @@ def _blocks(w: int, k: int, body: list[str]) -> list[list[str]]:
         ["for width in self.widths:", "    x = nn.Dense(width)(x)", *body],
         ["for i, width in enumerate(self.widths):", "    x = both(x, nn.Dense(width + i)(x))"],
         ["for width in self.widths[::-1]:", "    x = Block(width)(x)", "    x = nn.Dense(2)(x)"],
+        [f"many = [{k} * w for w in self.widths] if self.flag else self.widths", *_EACH],
+        ["many = []", "if not self.flag:", "    many = self.widths", *_EACH],
         ["d = nn.Dense(3)", "if self.flag:", "    x = d(x)", "else:", "    x = d(both(x, x))"],
     ]
+
+
+_EACH = ["for width in many:", "    x = nn.Dense(width)(x)"]
 
 
 @st.composite

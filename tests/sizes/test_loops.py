@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.sizes.inference import (
     BY_NAME,
     carried,
@@ -100,3 +102,35 @@ def test_reads_of_shapes_in_a_loop_have_their_text_of_this_round() -> None:
 def test_reads_of_the_shape_of_a_parameter_stay_as_they_are() -> None:
     body = "w = self.param('w', nn.initializers.ones, (3,))\nreturn nn.Dense(w.shape[0])(x)"
     assert dims(sizes_of(compact(body))) == set()
+
+
+CHOSEN = (
+    "if self.dims is None:\n    dims = {first}\nelse:\n    dims = {second}\n"
+    "for w in dims:\n    x = nn.Dense(w)(x)\nreturn nn.Dense(3)(x)"
+)
+DOUBLED = "[2 * d for d in self.factors]"
+LAST = "2 * self.factors[-1] if self.dims is None else self.dims[-1]"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "after"),
+    [
+        pytest.param(DOUBLED, "self.dims", LAST, id="a list made of another or a field"),
+        pytest.param("[]", "self.dims", "x_features", id="a list that may be empty"),
+        pytest.param(DOUBLED, DOUBLED, "2 * self.factors[-1]", id="the same list made twice"),
+    ],
+)
+def test_a_loop_over_one_of_two_lists_carries_the_size_in_its_own_variable(
+    first: str, second: str, after: str
+) -> None:
+    body = CHOSEN.format(first=first, second=second)
+    result = sizes_of(compact(body, "dims: Any;factors: Any"))
+    assert problems(result) == []
+    assert carried(result) == [("x_features", "in_features", "w")]
+    assert in_features(result) == ["x_features", after]
+
+
+def test_a_loop_over_one_of_two_lists_that_a_call_chooses_has_no_known_last_item() -> None:
+    body = CHOSEN.format(first=DOUBLED, second="self.dims").replace("self.dims is None", "y")
+    result = sizes_of(compact(body, "dims: Any;factors: Any", "x, y"))
+    assert in_features(result) == ["x_features", "x_features"]

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
-from nnx_migrate.sizes.statements.entry import Entry, Rounds, last_of, lose, shortened, weakened
+from nnx_migrate.sizes.statements.entry import (
+    Entry,
+    Rounds,
+    last_of,
+    lose,
+    shortened,
+    target_variables,
+    weakened,
+)
 from nnx_migrate.sizes.values import Argument, Array, Unknown, Value, as_array
 
 if TYPE_CHECKING:
@@ -132,7 +140,8 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
         for owner in owners:
             interpreter.carried.setdefault(owner, []).append((symbol, first, last))
     final = ex.substitute(last, loop.last)
-    inside = {*interpreter.symbols, *loop.last}
+    variables = {loop.variable(one) for one in target_variables(rounds.statement.target)}
+    inside = {*interpreter.symbols, *loop.last, *variables}
     local = any(one in inside or one.startswith(OUT_VARIABLE) for one in final.names)
     known = ex.name(symbol) if frame.own else None
     frame.env[name] = after.with_last(known if local else final)

@@ -55,6 +55,11 @@ class Rounds:
         )
 
 
+def target_variables(target: ast.expr) -> set[str]:
+    """Names that a loop target binds."""
+    return {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+
+
 def shortened(statement: ast.For) -> set[str]:
     """Locals that rounds rebind to a part of themselves: ``rest = rest[:-1]``."""
     return {

@@ -16,7 +16,7 @@ from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.assignment import assign
 from nnx_migrate.sizes.statements.carried import carry, settled_entry
-from nnx_migrate.sizes.statements.entry import Rounds
+from nnx_migrate.sizes.statements.entry import Rounds, target_variables
 from nnx_migrate.sizes.statements.flow import RETURN
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
 from nnx_migrate.sizes.values import Array, Extended, Repeated, Sequence, Unknown, Value
@@ -80,11 +80,6 @@ def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loo
             frame.env[name] = forgotten(value, hidden)
         elif isinstance(value, Sequence | Repeated | Extended):
             frame.env[name] = forgotten(value, inside | interpreter.symbols)
-
-
-def target_variables(target: ast.expr) -> set[str]:
-    """Names that a loop target binds."""
-    return {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
 
 
 def _name_unknown(interpreter: Interpreter, frame: Frame, statement: ast.For) -> None:
