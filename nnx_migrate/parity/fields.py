@@ -29,6 +29,7 @@ from flax.core import FrozenDict
 
 from nnx_migrate.parity.calls import Call, qualified_name, record_calls
 from nnx_migrate.parity.case import BadCase
+from nnx_migrate.parity.local_classes import is_local
 
 
 class CannotCross(BadCase):
@@ -90,6 +91,11 @@ def build_module(*_: Any) -> Any:
     raise CannotCross("a module description was read outside a build")
 
 
+def local_class(*_: Any) -> Any:
+    """Stand for a class local to a function; the reading side puts its own look-up here."""
+    raise CannotCross("a module description was read outside a build")
+
+
 def make_function(module: str, name: str, code: bytes, free: int) -> types.FunctionType:
     """Rebuild a local function from its code; its globals are those of the named module."""
     cells = tuple(types.CellType() for _ in range(free))
@@ -147,6 +153,8 @@ class _FieldPickler(pickle.Pickler):
         if isinstance(value, jax.sharding.Mesh):
             ids = np.vectorize(lambda device: device.id)(value.devices)
             return make_mesh, (ids, value.axis_names, value.axis_types)
+        if isinstance(value, type) and is_local(value.__qualname__):
+            return local_class, (value.__module__, value.__qualname__)
         if isinstance(value, type) or not callable(value):
             return NotImplemented
         name = _global_name(value)

@@ -16,6 +16,7 @@ from flax import linen, nnx
 from nnx_migrate.model import ClassMap, MigrationMap
 from nnx_migrate.parity import fields
 from nnx_migrate.parity.fields import CannotCross, Description
+from nnx_migrate.parity.local_classes import find_local, is_local
 from nnx_migrate.parity.migration_map import class_map_of
 from nnx_migrate.parity.sizing import parameters_of, sizes_for
 
@@ -76,13 +77,14 @@ class _Builder(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module == fields.__name__:
-            return self._build_module if name == "build_module" else getattr(fields, name)
+            own = {"build_module": self._build_module, "local_class": self.find_class}
+            return own.get(name) or getattr(fields, name)
         if module == "flax.linen" or module.startswith("flax.linen."):
             return counterpart(module, name)
         entry = class_map_of(self._maps, f"{module}.{name}")
         if self._root is not None and f"{module}.{name}" == self._description.class_name:
             return self._root
-        return find(*entry.nnx.rsplit(".", 1)) if entry else find(module, name)
+        return find(*_place(entry, name)) if entry else find(module, name)
 
     def _build_module(
         self,
@@ -159,6 +161,8 @@ def counterpart(module: str, name: str) -> Any:
 
 def find(module: str, name: str) -> Any:
     """Import a qualified name on this side. Raises :class:`CannotCross` when it is not there."""
+    if is_local(name):
+        return find_local(module, name)
     try:
         found: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -172,6 +176,14 @@ def find(module: str, name: str) -> Any:
             raise CannotCross(f"the after side has no {name!r} in {where}{hint}")
         found = getattr(found, part)
     return found
+
+
+def _place(entry: ClassMap, name: str) -> tuple[str, str]:
+    """Module and name of a migrated class; nested and local ones have a name of several parts."""
+    if entry.nnx.endswith(f".{name}"):
+        return entry.nnx[: -len(name) - 1], name
+    module, _, last = entry.nnx.rpartition(".")
+    return module, last
 
 
 def _optional(module: str) -> Any:

@@ -131,8 +131,6 @@ def _left_out(one: Instance, rewritten: set[str] | None) -> str | None:
     name = f"{one.cls.module}.{one.cls.qualname}"
     if rewritten is not None and name not in rewritten:
         return "the class stays Linen"
-    if "<locals>" in name:
-        return "the class is local to a function"
     if not one.collections:
         return "it has no variables"
     parts = [*unreadable(one.fields), *(w for v in one.inputs.values() for w in unreadable(v))]

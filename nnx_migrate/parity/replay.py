@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nnx_migrate.evidence.values import Encoded, kind_of
+from nnx_migrate.parity.local_classes import find_local, is_local
 
 
 class CannotReplay(Exception):
@@ -80,6 +81,8 @@ class Replay:
         return {name: self._value(item) for name, item in parts if kind_of(item) != "default"}
 
     def _find(self, value: Encoded) -> Any:
+        if is_local(value["name"]):
+            return find_local(value["module"], value["name"])
         found: Any = importlib.import_module(value["module"])
         for part in value["name"].split("."):
             found = getattr(found, part)

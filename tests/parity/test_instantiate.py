@@ -20,6 +20,7 @@ from nnx_migrate.parity import BadCase, ParityCase, check
 from nnx_migrate.parity.calls import Call
 from nnx_migrate.parity.fields import CannotCross, describe
 from nnx_migrate.parity.instantiate import build, instantiate
+from nnx_migrate.parity.local_classes import NotAlone
 from nnx_migrate.parity.sizing import sizes_for
 
 X = np.ones((2, 7), np.float32)
@@ -242,11 +243,21 @@ def test_a_field_that_cannot_cross_asks_for_nnx() -> None:
         crossed(iter(open.__name__ for _ in range(1)))
 
 
-def test_a_class_defined_inside_a_function_cannot_cross() -> None:
+def test_a_class_defined_inside_a_function_is_made_again_from_its_source() -> None:
     class Local:
-        pass
+        size = 3
 
-    with pytest.raises(CannotCross, match=r"field 'value'.*Local"):
+    arrived = crossed(Local())
+    assert type(arrived).__qualname__ == Local.__qualname__
+    assert (type(arrived) is Local, arrived.size) == (False, 3)
+
+
+@pytest.mark.parametrize("size", [3])
+def test_a_class_that_reads_the_arguments_of_its_function_cannot_cross(size: int) -> None:
+    class Local:
+        width = size
+
+    with pytest.raises(NotAlone, match="it reads size"):
         crossed(Local())
 
 

@@ -1,0 +1,113 @@
+"""The statements of a function that some of its names hang on."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from types import CodeType
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_BLOCKS = ("body", "orelse", "finalbody")
+
+
+def slice_of(function: Function, wanted: str) -> tuple[list[ast.stmt], frozenset[str]]:
+    """Return the statements that bind ``wanted`` and all that it reads, and the names needed.
+
+    Blocks of ``with``, ``if`` and ``try`` keep only such statements. What an expression reads is
+    what Python itself takes from the function, so attributes of ``self`` and locals of methods do
+    not count.
+    """
+    known = frozenset(parameters(function)) | frozenset(_bound(function.body))
+    needed = {wanted}
+    while True:
+        kept = _kept(function.body, needed, known)
+        found = {wanted}.union(*(_reads(one, known) for one in kept))
+        if found <= needed:
+            return kept, frozenset(needed)
+        needed |= found
+
+
+def parameters(function: Function) -> list[str]:
+    """The names of all parameters, ``*args`` and ``**kwargs`` too."""
+    given = function.args
+    every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+    return [one.arg for one in every if one is not None]
+
+
+def loop_names(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """The names that loops among the statements bind."""
+    loops = (one for statement in body for one in _own(statement) if isinstance(one, _LOOPS))
+    return frozenset(name for loop in loops for name in _bound([loop]))
+
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+
+
+def _kept(body: Sequence[ast.stmt], needed: set[str], known: frozenset[str]) -> list[ast.stmt]:
+    kept: list[ast.stmt] = []
+    for statement in body:
+        if not needed & set(_bound([statement])):
+            continue
+        if isinstance(statement, ast.With | ast.If | ast.Try):
+            statement = _pruned(statement, needed, known)
+        kept.append(statement)
+    return kept
+
+
+def _pruned(statement: ast.stmt, needed: set[str], known: frozenset[str]) -> ast.stmt:
+    """A copy of a compound statement with only the needed statements in its blocks."""
+    fields = dict(ast.iter_fields(statement))
+    for name in _BLOCKS:
+        if name in fields:
+            kept = _kept(fields[name], needed, known)
+            fields[name] = kept or ([ast.Pass()] if name == "body" else [])
+    if isinstance(statement, ast.Try) and not (fields["handlers"] or fields["finalbody"]):
+        fields["finalbody"] = [ast.Pass()]
+    return ast.copy_location(type(statement)(**fields), statement)
+
+
+def _bound(body: Sequence[ast.stmt]) -> Iterator[str]:
+    """The names that statements bind in their own scope."""
+    for statement in body:
+        for node in _own(statement):
+            match node:
+                case ast.Name(id=name, ctx=ast.Store()):
+                    yield name
+                case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                    yield name
+                case ast.ClassDef(name=name):
+                    yield name
+                case ast.Import(names=names) | ast.ImportFrom(names=names):
+                    yield from ((one.asname or one.name).split(".")[0] for one in names)
+
+
+def _own(statement: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a statement without those inside functions and classes."""
+    yield statement
+    if isinstance(statement, (*_DEFINITIONS, ast.Lambda)):
+        return
+    for child in ast.iter_child_nodes(statement):
+        yield from _own(child)
+
+
+def _reads(statement: ast.stmt, known: frozenset[str]) -> frozenset[str]:
+    """Which of ``known`` a statement takes from the function around it."""
+    bound = sorted(set(_bound([statement])) & known)
+    probe = ast.FunctionDef(
+        "probe", _no_arguments(), [*([ast.Nonlocal(bound)] if bound else []), statement], []
+    )
+    names = [ast.arg(name) for name in sorted(known)]
+    outer = ast.FunctionDef("outer", _no_arguments(names), [probe], [])
+    module = ast.fix_missing_locations(ast.Module([outer], []))
+    (code,) = _codes(compile(module, "<slice>", "exec"))
+    (inner,) = _codes(code)
+    return frozenset(inner.co_freevars)
+
+
+def _codes(code: CodeType) -> list[CodeType]:
+    return [one for one in code.co_consts if isinstance(one, CodeType)]
+
+
+def _no_arguments(names: Sequence[ast.arg] = ()) -> ast.arguments:
+    return ast.arguments([], list(names), None, [], [], None, [])
