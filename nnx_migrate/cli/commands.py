@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -88,24 +89,24 @@ def _record(options: RecordOptions) -> int:
 
 
 def _explain(options: ExplainOptions) -> int:
-    from nnx_migrate.rewrite import rules
+    from nnx_migrate.rewrite.explain import explain, names
 
     try:
-        text = rules.explain(options.rule)
+        text = explain(options.rule)
     except KeyError as error:
-        names = {
-            name
-            for rule in rules.all_rules()
-            for name in (
-                rule.name,
-                *(symbol.removeprefix("flax.linen.") for symbol in rule.symbols),
-            )
-        }
         raise UsageError(
-            f"unknown rule {options.rule!r}{nearest(options.rule, sorted(names))}"
+            f"unknown rule {options.rule!r}{nearest(options.rule, names())}"
         ) from error
-    sys.stdout.write(text.rstrip() + "\n")
+    sys.stdout.write("\n".join(_wrapped(text)) + "\n")
     return 0
+
+
+def _wrapped(text: str) -> list[str]:
+    """Lines as they are, and those too long for a terminal folded."""
+    lines = text.rstrip().split("\n")
+    return [
+        part for line in lines for part in (textwrap.wrap(line, 100) if len(line) > 100 else [line])
+    ]
 
 
 def _undo(options: UndoOptions) -> int:

@@ -1,0 +1,153 @@
+"""What ``nnx-migrate explain`` says: of rules for Linen names, and of all else that findings name.
+
+A finding carries a rule's name or one of ``CONCERNS``: parts of the rewriter that no single Linen
+name stands for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nnx_migrate.rewrite import rules
+
+CONCERNS: Mapping[str, str] = {
+    "bridge": (
+        "A converted class builds one that stays Linen, through nnx.bridge.ToNNX. What is behind the"
+        " bridge has no variables until nnx_migrate.nn.lazy_init(model, *inputs) has run once on the"
+        " outermost module."
+    ),
+    "call-time-argument": (
+        "A constructor argument that depends on the call (deterministic=not train) moves to where"
+        " the layer is called: NNX builds the layer once, before any call. It is refused where the"
+        " layer is handed on instead of called, because nobody would pass the argument there."
+    ),
+    "call_site": (
+        "A place that constructs a Linen module or runs one (init, apply, bind, tabulate, ...). The"
+        " simple functional forms are rewritten; the others are left as they are, and the message"
+        " says what to write. A constructor call outside of a class has to pass rngs and the sizes"
+        " that the class now asks for."
+    ),
+    "class": (
+        "The class as a whole, or something in it that no other rule speaks of: what it defines"
+        " that a converted class cannot have, names that its __init__ would have to know, or a form"
+        " of code that is not understood."
+    ),
+    "class-decorator": (
+        "A decorator of the class statement. Linen's own and dataclass go away with the conversion;"
+        " what another one does with the class is not known, so the class is left as it is."
+    ),
+    "compact": (
+        "A compact method is split in two: what it builds moves to __init__, what it computes stays."
+        " It is refused where what is built, or under which name, depends on values that only a"
+        " call knows. Make what decides it a field, or build it unconditionally."
+    ),
+    "cut": (
+        "The class could be converted, but one that it inherits from, builds or holds stays Linen,"
+        " and the two would not run together. cut_by in the report names the class that every"
+        " such chain starts from: convert that one first."
+    ),
+    "evidence": (
+        "What `nnx-migrate record` saw, given with --evidence. It is joined to the code by the hash"
+        " of each file: evidence of a file that was edited since is rejected by name. It also tells"
+        " of submodules that only some recorded instances have."
+    ),
+    "factory_function": (
+        "A function that builds a layer and returns it gets the streams and the width of its input"
+        " from those who call it. Where it must stay as it is (another file, other sizes, no plain"
+        " call), its callers stay Linen: build the submodule in the class itself."
+    ),
+    "fields": (
+        "Dataclass fields become constructor parameters with the same order, defaults and"
+        " keyword-only marks. Fields that NNX has another meaning for (rngs, name, parent) and"
+        " defaults that cannot be written as a parameter's are refused: rename or write them out."
+    ),
+    "file": (
+        "The new text of a file would not parse, or would not be what was planned; its classes are"
+        " left as they are. Please report it with the file."
+    ),
+    "helper": (
+        "A helper method that has a part in what is built. Refused where its text cannot be followed"
+        " from the method that calls it: build the submodules in the compact method or in setup."
+    ),
+    "inheritance": (
+        "A class takes over what the Linen classes that it inherits from build. It is refused where"
+        " a part of it is overridden and the rest kept, or where Linen's numbering of submodules"
+        " would run on from the base in a way that the text does not tell."
+    ),
+    "internal": (
+        "The conversion of this class failed with an error of the rewriter's own; nothing of it was"
+        " changed. Please report it with the class."
+    ),
+    "ledger": (
+        "Every reference to Linen and every call site is counted before and after by code that the"
+        " rewriter does not use. The counts of this class did not add up, so it is left as it is."
+        " Please report it with the class."
+    ),
+    "module-api": (
+        "What methods ask of their module (self.param, self.variable, self.sow, self.make_rng,"
+        " self.is_initializing, ...). Those without a counterpart in NNX are refused with a recipe."
+    ),
+    "names": (
+        "Parameters, submodules, fields and methods share one namespace in NNX, and paths of"
+        " parameters stay what Linen called them. Where two claim one name and none can step aside,"
+        " the class is refused: rename one of them."
+    ),
+    "post-init": (
+        "__post_init__ runs when all fields are set, before anything is built; its statements move"
+        " to the start of __init__. Refused where it sets what NNX would keep as state, or where"
+        " its base does not have one."
+    ),
+    "reference": (
+        "A name of flax.linen outside of classes. It is rewritten where it has a counterpart; where"
+        " it is used in a way that has none, it is left as it is and the message says what to do."
+    ),
+    "review": (
+        "The class is converted, and something about it is worth a look: an assumption that the"
+        " code does not state, a size that only recorded calls tell, a change that callers see."
+        " Its confidence in the report is `review`, not `exact`, where the doubt is about the result."
+    ),
+    "scope_function": (
+        "A function that builds layers and calls them, used inside compact methods, becomes two:"
+        " init_f for constructors and f for calls. Refused where it is more than plainly called."
+    ),
+    "setup": (
+        "The statements of setup move to __init__. Submodules in lists, tuples and dicts keep"
+        " Linen's names (layers_0); what follows a parameter becomes a property. Refused where what"
+        " an attribute holds cannot be told from the text."
+    ),
+    "sizes": (
+        "NNX builds layers at once, so it needs the sizes that Linen takes from the first input."
+        " They are read from the code, else taken from recorded calls (--evidence), else asked for"
+        " as constructor arguments. A size that cannot be handed in that way is a refusal:"
+        " `nnx-migrate record` on a program that builds the class, or a field with the size, help."
+    ),
+    "stale": (
+        "A reference or call site outside of the converted classes that stays as it is and nobody"
+        " else has spoken of; it may need a change by hand."
+    ),
+    "submodule": (
+        "The constructor call of a submodule. Refused where it says where the submodule hangs"
+        " (parent=), or passes what the converted class cannot take."
+    ),
+    "tied": (
+        "A layer of setup that a call gives its parameters (self.head.apply({...}, h)) becomes a"
+        " function of them. Refused where it needs more of setup than its fields."
+    ),
+}
+
+
+def explain(name: str) -> str:
+    """Documentation by the name that a finding carries, a Linen name (``Dense``) or full symbol.
+
+    Raises:
+        KeyError: there is no such rule.
+    """
+    return CONCERNS[name] if name in CONCERNS else rules.explain(name)
+
+
+def names() -> list[str]:
+    """Everything that can be explained."""
+    found = set(CONCERNS)
+    for rule in rules.all_rules():
+        found |= {rule.name, *(symbol.removeprefix("flax.linen.") for symbol in rule.symbols)}
+    return sorted(found)
