@@ -64,6 +64,24 @@ class SizeResult:
 
 
 @dataclass(frozen=True)
+class ConditionalResult:
+    """A submodule that ``built`` of ``instances`` recorded instances build.
+
+    ``source`` is both (the code's ``condition`` tells every recorded case), recorded (the recorded
+    calls complete the code's) or open (``condition`` is what was recorded, "" when nothing fits).
+    """
+
+    line: int
+    column: int
+    submodule: str
+    built: int
+    instances: int
+    condition: str
+    source: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class ClassResult:
     """What became of one Linen module class."""
 
@@ -76,6 +94,7 @@ class ClassResult:
     new_arguments: tuple[str, ...] = ()
     cut_by: str | None = None  # the class that kept this one Linen
     sizes: tuple[SizeResult, ...] = ()  # with an evidence file
+    conditional: tuple[ConditionalResult, ...] = ()  # with an evidence file
 
 
 @dataclass(frozen=True)

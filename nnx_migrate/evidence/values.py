@@ -72,6 +72,24 @@ def numbers(value: Encoded, path: str) -> Iterator[tuple[str, int | float | bool
             yield from numbers(item, f"{path}.{name}")
 
 
+def facts(value: Encoded, path: str) -> Iterator[tuple[str, int | float | bool | str | None]]:
+    """Every number, truth value, string and None inside a value with the text that reads it."""
+    kind = kind_of(value)
+    if kind == "plain":
+        yield path, value
+    elif kind == "text":
+        yield path, value["value"]
+    elif kind in HAS_ITEMS:
+        for index, item in enumerate(value["items"]):
+            yield from facts(item, f"{path}[{index}]")
+    elif kind == "dict":
+        for name, item in value["items"]:
+            yield from facts(item, f"{path}[{name!r}]")
+    elif kind in HAS_FIELDS:
+        for name, item in value["fields"].items():
+            yield from facts(item, f"{path}.{name}")
+
+
 def arrays(value: Encoded, path: str) -> Iterator[tuple[str, Shape]]:
     """Every array inside a value with its place (``batch['x']``, ``graph.nodes``) and shape."""
     kind = kind_of(value)

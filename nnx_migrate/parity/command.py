@@ -34,6 +34,7 @@ KEYS = (
     "mesh",
     "shard_mode",
     "class",
+    "instances",
     "shim",
 )
 
@@ -64,7 +65,7 @@ def _run_case(words: Sequence[str]) -> CommandOutcome:
     report_file = read_words.writable(given.get("report"))
     if is_evidence(Path(given["case"])):
         return _run_recorded(given, options, report_file)
-    for key in ("class", "shim"):
+    for key in ("class", "instances", "shim"):
         if key in given:
             raise BadWord(f"{key}= is for case=FILE.db, a file that record wrote")
     report = run_case_file(
@@ -85,6 +86,7 @@ def _run_recorded(
         after=given.get("after"),
         map=given.get("map"),
         select=given.get("class"),
+        instances=read_words.number(given, "instances", 1),
         shim=given.get("shim"),
         options=options,
     )

@@ -18,7 +18,8 @@ from nnx_migrate.evidence.values import arrays, unreadable
 from nnx_migrate.model import MigrationMap
 from nnx_migrate.parity.case_file import CaseError
 from nnx_migrate.parity.process import Job, Side, SideRun, run_sides
-from nnx_migrate.parity.run_file import FileOptions, following, job_of, judge, run_case_file
+from nnx_migrate.parity.recorded_folders import folders_of, with_folders
+from nnx_migrate.parity.run_file import FileOptions, compare, following, job_of, judge
 from nnx_migrate.parity.trees import BadTree, open_trees
 
 if TYPE_CHECKING:
@@ -51,12 +52,16 @@ class Row:
 
 @dataclass(frozen=True)
 class RecordedOptions:
-    """Where both sides are and what is chosen. ``select`` is a glob over qualified class names."""
+    """Where both sides are and what is chosen.
+
+    ``select`` is a glob over qualified class names, ``instances`` the most of one class to run.
+    """
 
     before: str | None = None
     after: str | None = None
     map: str | None = None
     select: str | None = None
+    instances: int | None = None
     shim: str | None = None
     options: FileOptions = field(default_factory=FileOptions)
 
@@ -88,14 +93,18 @@ def run_recorded(path: Path, given: RecordedOptions) -> list[Row]:
     try:
         rows: dict[int, Row] = {}
         cases: dict[int, Path] = {}
-        for number, (one, failure) in enumerate(chosen):
-            reason = _left_out(one, rewritten) or failure
+        reasons = [_left_out(one, rewritten) or failure for one, failure in chosen]
+        beyond = _beyond([one for one, _ in chosen], reasons, given.instances)
+        for number, (one, _) in enumerate(chosen):
+            reason = reasons[number]
+            if number in beyond:
+                reason = f"instances={given.instances} of this class were compared"
             if reason is None:
                 cases[number] = _write_case(directory / f"case{number}.py", one, given.shim)
             else:
                 rows[number] = Row(_title(one), "not compared", True, False, reason)
         if cases:
-            rows |= _run_all(cases, [one for one, _ in chosen], directory, given)
+            rows |= _run_all(cases, [one for one, _ in chosen], evidence, directory, given)
         return [rows[number] for number in sorted(rows)]
     except BadTree as error:
         raise CaseError(str(error)) from error
@@ -137,6 +146,23 @@ def _left_out(one: Instance, rewritten: set[str] | None) -> str | None:
     return f"it holds {parts[0]}" if parts else None
 
 
+def _beyond(
+    instances: Sequence[Instance], reasons: Sequence[str | None], most: int | None
+) -> frozenset[int]:
+    """Numbers of the instances beyond ``most`` of a class; those with other fields come first."""
+    runnable: dict[object, list[int]] = {}
+    for number, one in enumerate(instances):
+        if reasons[number] is None:
+            runnable.setdefault(one.cls, []).append(number)
+    beyond: set[int] = set()
+    for numbers in runnable.values() if most is not None else ():
+        fields = {json.dumps(instances[n].fields, sort_keys=True): n for n in reversed(numbers)}
+        different = sorted(fields.values())
+        ordered = [*different, *(n for n in numbers if n not in different)]
+        beyond.update(ordered[most:])
+    return frozenset(beyond)
+
+
 def _title(one: Instance) -> str:
     shapes = [
         f"{name}[{','.join(map(str, shape))}]"
@@ -163,19 +189,21 @@ def _write_case(file: Path, one: Instance, shim: str | None) -> Path:
 def _run_all(
     cases: Mapping[int, Path],
     instances: Sequence[Instance],
+    evidence: Evidence,
     directory: Path,
     given: RecordedOptions,
 ) -> dict[int, Row]:
     """Run the before side of all cases in one process, then the after side, and judge each."""
     first = next(iter(cases.values()))
     with open_trees(first, given.before, given.after) as trees:
+        folders = folders_of(evidence, trees.before)
 
         def jobs(side: Side, entries: tuple[Path, ...], numbers: Iterable[int]) -> dict[int, Job]:
             return {
                 number: job_of(
                     side,
                     cases[number],
-                    entries,
+                    with_folders(entries, folders),
                     directory / cases[number].stem,
                     given.map,
                     given.options,
@@ -188,9 +216,7 @@ def _run_all(
         after = jobs("after", trees.after, ready)
         new = _run({number: following(ready[number], job) for number, job in after.items()})
         return {
-            number: _row(
-                _title(instances[number]), old[number], new.get(number), cases[number], given
-            )
+            number: _row(_title(instances[number]), old[number], new.get(number))
             for number in cases
         }
 
@@ -203,7 +229,7 @@ def _run(jobs: Mapping[int, Job]) -> dict[int, _Run]:
     return {number: (jobs[number], run) for number, run in zip(jobs, runs, strict=True)}
 
 
-def _row(title: str, old: _Run, new: _Run | None, case: Path, given: RecordedOptions) -> Row:
+def _row(title: str, old: _Run, new: _Run | None) -> Row:
     for pair in (old, new):
         if pair is not None and isinstance(pair[1], CaseError):
             return Row(title, "cannot run", False, False, str(pair[1]))
@@ -213,7 +239,7 @@ def _row(title: str, old: _Run, new: _Run | None, case: Path, given: RecordedOpt
     try:
         report = judge((old[0], new[0]), (old[1], new[1]))
         if not report.ok:  # again, alone, to find where they part
-            report = run_case_file(case, given.before, given.after, given.map, given.options)
+            report = compare(old[0], new[0])
     except CaseError as error:
         return Row(title, "cannot run", False, False, str(error))
     failed = [check for check in report.checks if check.status == "fail"]

@@ -68,7 +68,7 @@ def run_case_file(
         with open_trees(case, _text(before), _text(after)) as trees:
             old = job_of("before", case, trees.before, directory, map, options)
             new = job_of("after", case, trees.after, directory, map, options)
-            report = _compare(old, new, timeout)
+            report = compare(old, new, timeout)
         return dataclasses.replace(report, seconds=round(time.monotonic() - started, 3))
     except BadTree as error:
         raise CaseError(str(error)) from error
@@ -76,7 +76,7 @@ def run_case_file(
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def _compare(before: Job, after: Job, timeout: float | None) -> ParityReport:
+def compare(before: Job, after: Job, timeout: float | None = None) -> ParityReport:
     """Run both sides and judge them; where they differ, again with every submodule's output."""
     from nnx_migrate.parity import run
 

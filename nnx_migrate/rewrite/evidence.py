@@ -10,6 +10,7 @@ from pathlib import Path
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import Finding, Outcome, RewriteResult
+from nnx_migrate.rewrite.conditional_results import conditional_findings, conditional_results
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.size_results import size_results
@@ -58,13 +59,18 @@ def with_evidence(
     """The result with the source of every size, and the evidence that could not be used."""
     project = loaded.project
     classes = tuple(
-        replace(one, sizes=size_results(project, project.linen[one.name], sizes))
+        replace(
+            one,
+            sizes=size_results(project, project.linen[one.name], sizes),
+            conditional=tuple(conditional_results(sizes[one.name])),
+        )
         if one.name in sizes
         else one
         for one in result.classes
     )
     stale = () if evidence is None else _stale_findings(evidence, loaded)
-    findings = (*result.findings, *stale)
+    unread = (found for one in classes for found in conditional_findings(one))
+    findings = (*result.findings, *stale, *unread)
     ordered = sorted(findings, key=lambda f: (f.path, f.line, f.column, f.rule, f.message))
     return replace(result, classes=classes, findings=tuple(ordered))
 

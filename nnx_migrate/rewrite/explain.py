@@ -66,8 +66,8 @@ CONCERNS: Mapping[str, str] = {
         " left as they are. Please report it with the file."
     ),
     "helper": (
-        "A helper method that has a part in what is built. Refused where its text cannot be followed"
-        " from the method that calls it: build the submodules in the compact method or in setup."
+        "A helper method that builds submodules keeps its class Linen: what it builds depends on who"
+        " calls it, and how often. Build them in the compact method or in setup."
     ),
     "inheritance": (
         "A class takes over what the Linen classes that it inherits from build. It is refused where"

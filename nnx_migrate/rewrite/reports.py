@@ -55,6 +55,8 @@ def _class(one: ClassResult) -> dict[str, Any]:
     }
     if one.sizes:
         content["sizes"] = [asdict(size) for size in one.sizes]
+    if one.conditional:
+        content["conditional"] = [asdict(place) for place in one.conditional]
     if one.reason is not None:
         content["reason"] = one.reason
     if one.cut_by is not None:

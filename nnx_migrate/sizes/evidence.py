@@ -15,7 +15,7 @@ from functools import cached_property
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
 from nnx_migrate.evidence.read import Evidence, RecordedClass, RecordedSize, Sighting
 from nnx_migrate.evidence.seen import Place
-from nnx_migrate.evidence.values import replaced
+from nnx_migrate.evidence.values import kind_of, replaced
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
@@ -24,6 +24,9 @@ from nnx_migrate.source.project import Module, Project
 
 # The argument whose last axis a built-in layer's ``in_features`` is, as Linen names it.
 _MAIN = ("inputs", "x", "inputs_q", "query")
+
+
+_GIVEN = object()  # stands for an argument that is not None, in ``mask is not None``
 
 
 @dataclass(frozen=True)
@@ -158,9 +161,21 @@ class ClassEvidence:
         return compared, None
 
     def _surroundings(self, one: Sighting) -> Surroundings:
-        instance = self.recorded.instances[one.instance]
-        inputs = {n: replaced(value, n, one.changes) for n, value in instance.inputs.items()}
-        return Surroundings(replaced(instance.fields, "self", one.changes), inputs, {})
+        return self.surroundings(one.instance, one.changes)
+
+    def surroundings(
+        self,
+        instance: int,
+        changes: Mapping[str, int | float],
+        names: Mapping[str, object] | None = None,
+    ) -> Surroundings:
+        """What an expression may read in one trace; ``names`` stand for arguments left out."""
+        one = self.recorded.instances[instance]
+        inputs = {n: replaced(value, n, changes) for n, value in one.inputs.items()}
+        plain = {n: v for n, v in inputs.items() if kind_of(v) == "plain"}
+        given = {n: _GIVEN for n in inputs if n not in plain}
+        fields = replaced(one.fields, "self", changes)
+        return Surroundings(fields, inputs, {**(names or {}), **plain, **given})
 
 
 @dataclass(frozen=True, eq=False)

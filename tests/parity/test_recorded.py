@@ -44,10 +44,27 @@ class Model(nn.Module):
         return nn.Dense(3)(Block(8)(x, train=train))
 """
 
+# In a folder that only a test runner puts on sys.path.
+NETS = """\
+import flax.linen as nn
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(2)(x)
+"""
+
 PROGRAM = """\
 import os
+import sys
 import jax, jax.numpy as jnp
 from models import Block, Model
+
+sys.path.insert(0, 'tests/nets')
+from helper_nets import Net
+
+Net().init(jax.random.key(0), jnp.ones((2, 4)))
 
 ids = jnp.ones((2, 5), jnp.int32)
 Model().init(jax.random.key(0), ids)
@@ -65,6 +82,8 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     before.mkdir()
     (before / "pyproject.toml").touch()
     (before / "models.py").write_text(MODELS)
+    (before / "tests/nets").mkdir(parents=True)
+    (before / "tests/nets/helper_nets.py").write_text(NETS)
     (folder / "main.py").write_text(PROGRAM)
     evidence = str(folder / "sizes.db")
     words = ["record", "-o", evidence, "--", sys.executable, "../main.py"]
@@ -95,6 +114,7 @@ def test_every_recorded_module_gets_a_verdict_or_a_reason(trees: tuple[Path, Pat
     verdicts = {tuple(line.split()[:2]) for line in lines[:-1]}
     assert code == 0
     assert verdicts == {
+        ("helper_nets.Net(x[2,4])", "identical"),
         ("models.Model(ids[2,5])", "equal_by_rules"),
         ("models.Model(ids[2,3])", "not"),
         ("models.Block(x[2,5,6])", "equal_by_rules"),
@@ -102,10 +122,10 @@ def test_every_recorded_module_gets_a_verdict_or_a_reason(trees: tuple[Path, Pat
         ("models.Block(x[2,7])", "equal_by_rules"),
     }
     assert "it holds a string that is not in the source code" in "\n".join(lines)
-    assert lines[-1].endswith("5 recorded modules: 4 equal_by_rules, 1 not compared")
+    assert lines[-1].endswith("6 recorded modules: 4 equal_by_rules, 1 identical, 1 not compared")
     content = json.loads(report.read_text())
-    assert (content["ok"], len(content["modules"])) == (True, 5)
-    assert sum(one["compared"] for one in content["modules"]) == 4
+    assert (content["ok"], len(content["modules"])) == (True, 6)
+    assert sum(one["compared"] for one in content["modules"]) == 5
 
 
 def test_a_migrated_module_that_differs_is_found(trees: tuple[Path, Path], tmp_path: Path) -> None:
@@ -136,7 +156,17 @@ def test_when_every_class_stays_linen_nothing_was_compared(
     assert outcome.lines[-1].endswith("nothing was compared")
 
 
-@pytest.mark.parametrize("key", ["class=Model", "shim=shim.py"])
+def test_so_many_instances_of_a_class_can_be_chosen_and_others_are_listed(
+    trees: tuple[Path, Path],
+) -> None:
+    code, lines = compare(trees, "class=Block", "instances=2")
+    left = [line for line in lines if "instances=2 of this class were compared" in line]
+    assert code == 0
+    assert lines[-1].endswith("3 recorded modules: 2 equal_by_rules, 1 not compared")
+    assert [line.split()[0] for line in left] == ["models.Block(x[2,3,6])"]  # fields as of another
+
+
+@pytest.mark.parametrize("key", ["class=Model", "instances=1", "shim=shim.py"])
 def test_keys_of_recorded_cases_are_refused_for_case_files(key: str, tmp_path: Path) -> None:
     case = tmp_path / "case.py"
     case.write_text("")

@@ -12,6 +12,7 @@ from nnx_migrate.sizes.result import Carried, ClassSizes
 from nnx_migrate.sizes.study.ambiguous import drop_ambiguous, used_carries
 from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, renamer
 from nnx_migrate.sizes.study.checks import check_inherited, misplaced, only_elsewhere
+from nnx_migrate.sizes.study.conditional import conditional_sites
 from nnx_migrate.sizes.study.needed import needed_inputs
 from nnx_migrate.sizes.study.places import entered_at
 from nnx_migrate.sizes.study.shape_reads import shape_reads
@@ -25,6 +26,7 @@ def finish(study: Study) -> ClassSizes:
     """Collect sites and choose the constructor arguments for the sizes that stay open."""
     drop_ambiguous(study.interpreter)
     sites = {key: site_of(study, module) for key, module in study.interpreter.built.items()}
+    conditional = conditional_sites(study)
     study.problems.extend(misplaced(study))
     output = as_array(_first_output(study.output))
     last = output.axis(-1) if output else None
@@ -73,6 +75,7 @@ def finish(study: Study) -> ClassSizes:
         problems=(*study.problems, *study.interpreter.problems),
         review=(*study.interpreter.review, *only_elsewhere(study)),
         origins=study.origins,
+        conditional=conditional,
     )
 
 

@@ -54,7 +54,7 @@ def _recorded(
     argument: SizeArgument | None,
 ) -> Expr | None:
     found = evidence.size(call, wanted(key, argument))
-    if found is None or not _known_inputs(study, found.size):
+    if found is None or not known_inputs(study, found.size):
         return None
     study.origins[(id(call), key)] = Origin(SizeSource.RECORDED, found.note)
     text = f"{key} = {recorded_text(found.size)} is how it was recorded, not read from the code"
@@ -62,7 +62,7 @@ def _recorded(
     return found.size
 
 
-def _known_inputs(study: Study, size: Expr) -> bool:
+def known_inputs(study: Study, size: Expr) -> bool:
     """Whether every input is a parameter of a method, so that a caller can pass its size on."""
     methods = [one for cls in study.root.info.mro for one in cls.methods.values()]
     parameters = {
