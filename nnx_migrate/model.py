@@ -71,6 +71,7 @@ class ConditionalResult:
     calls complete the code's) or open (``condition`` is what was recorded, "" when nothing fits).
     """
 
+    path: str
     line: int
     column: int
     submodule: str

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 
 from nnx_migrate.model import ClassResult, ConditionalResult, Finding, Outcome
 from nnx_migrate.sizes import ClassSizes
+from nnx_migrate.source.classes import ClassInfo
 
 
-def conditional_results(sizes: ClassSizes) -> Iterator[ConditionalResult]:
-    """Every submodule that only some recorded instances build."""
+def conditional_results(cls: ClassInfo, sizes: ClassSizes) -> Iterator[ConditionalResult]:
+    """Every submodule that only some recorded instances build, also in the file of a base."""
+    paths = {id(node): owner.module.path for owner in cls.mro for node in ast.walk(owner.node)}
     for one in sizes.conditional:
         yield ConditionalResult(
+            paths[id(one.call)],
             one.call.lineno,
             one.call.col_offset + 1,
             ast.unparse(one.call),
@@ -34,5 +37,5 @@ def conditional_findings(one: ClassResult) -> Iterator[Finding]:
         if one.outcome is Outcome.REFUSED:
             known += "; a field that says so would let it be built in __init__"
         yield Finding(
-            "evidence", one.path, place.line, place.column, one.outcome, f"{text}: {known}"
+            "evidence", place.path, place.line, place.column, one.outcome, f"{text}: {known}"
         )

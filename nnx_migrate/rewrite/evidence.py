@@ -62,7 +62,7 @@ def with_evidence(
         replace(
             one,
             sizes=size_results(project, project.linen[one.name], sizes),
-            conditional=tuple(conditional_results(sizes[one.name])),
+            conditional=tuple(conditional_results(project.linen[one.name], sizes[one.name])),
         )
         if one.name in sizes
         else one
