@@ -130,17 +130,14 @@ def _presence_rows(
             continue
         sizes = [one.expression for slot, one in answers.items() if slot.site == site]
         texts = sorted({text for text in sizes if text is not None and not text.isdigit()})
-        one = presence_of(
-            [
-                Outcome(
-                    instance,
-                    frozenset(changed),
-                    _facts(changed, *read, texts),
-                    (trace, site) in built,
-                )
-                for instance, trace, changed, *read in traces
-            ]
-        )
+        outcomes = [
+            Outcome(
+                instance, frozenset(changed), _facts(changed, fields, inputs, texts), built_here
+            )
+            for instance, trace, changed, fields, inputs in traces
+            for built_here in ((trace, site) in built,)
+        ]
+        one = presence_of(outcomes)
         if one is not None:
             counts = (one.built, one.instances, one.traces)
             others = json.dumps(one.alternatives)
