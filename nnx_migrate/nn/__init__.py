@@ -74,7 +74,7 @@ Fp8*, *_dot_general_cls,        not supported: refuse.
 Lifted classes. ``scan(Block, variable_axes={"params": 0}, split_rngs={"params": True}, length=n)`` is a
 class like ``Block`` whose instances hold the variables of all layers and whose call is one
 ``jax.lax.scan``: Linen's names, shapes, program and (under ``build``) initial values. ``vmap``,
-``remat`` and ``scan_method`` lift likewise. They bring back only what a call changed.
+``remat`` and ``jit`` lift likewise, and all of them functions of modules. They bring back only what a call changed.
 
 Variables. ``self.param(name, init, *args)`` -> ``nnx.Param(init(rngs.params(), *args))``: bit-equal
 to Linen's value when both see the same key and both run under ``jax.jit`` (eager and compiled
@@ -154,7 +154,6 @@ from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequence
 from .remat import remat
 from .reparametrize import SpectralNorm, WeightNorm
 from .scan import broadcast, scan
-from .scan_method import scan_method
 from .seeding import build
 from .sized import sized
 from .stochastic import Dropout
@@ -249,7 +248,6 @@ __all__ = [
     "read",
     "remat",
     "scan",
-    "scan_method",
     "set_submodules",
     "sized",
     "sow",

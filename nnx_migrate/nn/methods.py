@@ -9,6 +9,8 @@ from typing import Any, TypeVar, cast
 
 from flax import nnx
 
+from .factory import Factory
+
 T = TypeVar("T")
 Wrap = Callable[[Callable[..., Any], Mapping[str, Any]], Callable[..., Any]]
 
@@ -24,8 +26,8 @@ def lift_calls(
     """``target`` with calls that go through ``wrap(function, options)``.
 
     Of a class it is a subclass called ``<name><class>``, which automatic submodule names count, with
-    the same constructor; of a ``functools.partial`` of one, a partial of that; of a function (or a
-    method in a class body) the wrapped function itself.
+    the same constructor; of a ``functools.partial`` of one, a partial of that; of a factory of
+    built-in layers, a factory; of a function (or a method in a class body) the wrapped function.
 
     Args:
       methods: names of the methods to wrap, or a dict that gives each its own options; None means
@@ -38,6 +40,12 @@ def lift_calls(
     if isinstance(target, functools.partial):
         inner = lift_calls(target.func, name, wrap, options, methods, marks)
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
+    if isinstance(target, Factory):
+
+        def lifted(kind: type[Any]) -> type[Any]:
+            return lift_calls(kind, name, wrap, options, methods, marks)
+
+        return cast(T, lift_factory(target, name, target, lifted))
     if inspect.isfunction(target):
         return cast(T, wrap(target, options))
     if not (isinstance(target, type) and issubclass(target, nnx.Module)):
@@ -48,6 +56,33 @@ def lift_calls(
         # Only ``target``'s own method is wrapped, so the wrapped function never calls itself.
         body[method] = wrap(getattr(target, method), own)
     return cast(T, type(name + target.__name__, (target,), body))
+
+
+def lift_factory(
+    factory: Factory[Any, Any],
+    name: str,
+    make: Callable[..., Any],
+    lifted: Callable[[type[Any]], type[Any]],
+) -> Factory[Any, Any]:
+    """A factory of built-in layers as one of lifted layers.
+
+    Args:
+      name: what stands before the layer's Linen name.
+      make: builds a layer from the factory's arguments.
+      lifted: a subclass of the layer's class, which the layer becomes.
+    """
+    kinds: dict[type[Any], type[Any]] = {}
+
+    def build(*args: Any, **kwargs: Any) -> Any:
+        layer = make(*args, **kwargs)
+        kind = type(layer)
+        if kind not in kinds:
+            kinds[kind] = lifted(kind)
+            kinds[kind].__name__ = name + factory.linen_name
+        layer.__class__ = kinds[kind]
+        return layer
+
+    return Factory(name + factory.linen_name, build)
 
 
 def _options_of(methods: Any, options: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -12,11 +12,13 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.core.axes_scan import broadcast  # Linen's own: Linen classes may get it
 
+from .factory import Factory
 from .groups import groups_of
 from .lifted import hide_captures, take_apart
 from .recurrent import _from_front, _to_front
 from .stack_axis import without_axis
-from .stacking import Stacking, construct_stacked, options_of
+from .stacked import stacked_class, stacked_factory
+from .stacking import Stacking, options_of
 
 __all__ = ["Loop", "broadcast", "scan"]
 
@@ -52,7 +54,8 @@ def scan(
     changed. The class is called ``Scan<target>``, which is what automatic submodule names count.
 
     Args:
-      target: an ``nnx.Module`` class, a ``functools.partial`` of one, or a function.
+      target: an ``nnx.Module`` class, a ``functools.partial`` of one, a factory of built-in layers, or
+        a function.
       variable_axes: collection (or several) -> axis of its stacked variables.
       variable_broadcast: collections that all steps share and none changes.
       variable_carry: collections handed from step to step.
@@ -68,7 +71,7 @@ def scan(
       ValueError: a variable is in none of the three groups, a shared one was changed by the body,
         the number of layers is missing, or a function is to stack variables.
     """
-    if isinstance(target, functools.partial) and isinstance(target.func, type):
+    if isinstance(target, functools.partial) and isinstance(target.func, type | Factory):
         options = {name: value for name, value in locals().items() if name != "target"}
         inner = scan(target.func, **options)
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
@@ -89,26 +92,11 @@ def scan(
         out_axes,
         {"reverse": reverse, "unroll": unroll, "_split_transpose": _split_transpose},
     )
+    if isinstance(target, Factory):
+        return cast(T, stacked_factory(target, "Scan", stacking, loop.run))
     if not isinstance(target, type):
         return cast(T, _of_function(target, loop))
-    kind: type[Any] = target
-
-    @functools.wraps(kind.__init__)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        construct_stacked(self, kind, stacking, args, kwargs)
-
-    @functools.wraps(kind.__call__)
-    def __call__(self: Any, carry: Any, *xs: Any) -> Any:
-        return loop.run(self, kind.__call__, carry, xs)
-
-    body = {
-        "__init__": __init__,
-        "__call__": __call__,
-        "__module__": kind.__module__,
-        "__doc__": kind.__doc__,
-        "_stacking": stacking,
-    }
-    return cast(T, type(f"Scan{kind.__name__}", (kind,), body))
+    return cast(T, stacked_class(target, "Scan", stacking, loop.run))
 
 
 def _of_function(target: Callable[..., Any], loop: Loop) -> Callable[..., Any]:
@@ -123,7 +111,7 @@ def _of_function(target: Callable[..., Any], loop: Loop) -> Callable[..., Any]:
     def looped(module: Any, carry: Any, *xs: Any) -> tuple[Any, Any]:
         if not isinstance(module, nnx.Module):
             raise TypeError(f"expected a scanned function to get an nnx.Module, found {module!r}")
-        return loop.run(module, target, carry, xs)
+        return loop.run(module, target, carry, *xs)
 
     return looped
 
@@ -140,7 +128,7 @@ class Loop:
     options: Mapping[str, Any]
 
     def run(
-        self, module: nnx.Module, method: Callable[..., Any], carry: Any, xs: tuple[Any, ...]
+        self, module: nnx.Module, method: Callable[..., Any], carry: Any, *xs: Any
     ) -> tuple[Any, Any]:
         """``method(copy, carry, *slices) -> (carry, ys)`` for every step; see :func:`scan`."""
         parts = take_apart(module)

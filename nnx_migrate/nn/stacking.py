@@ -72,7 +72,24 @@ class Stacking:
 def construct_stacked(
     module: M, target: type[M], stacking: Stacking, args: Any, kwargs: dict[str, Any]
 ) -> None:
-    """Run ``target.__init__`` on ``module``, then give it the values of all layers.
+    """Run ``target.__init__`` on ``module``, then give it the values of all layers; see below."""
+
+    def first(*args: Any, **kwargs: Any) -> M:
+        target.__init__(module, *args, **kwargs)
+        return module
+
+    build_stacked(type(module).__name__, first, target, stacking, args, kwargs)
+
+
+def build_stacked(
+    name: str,
+    first: Callable[..., M],
+    make: Callable[..., M],
+    stacking: Stacking,
+    args: Any,
+    kwargs: dict[str, Any],
+) -> M:
+    """What ``first(*args, **kwargs)`` builds, with the values of all layers that ``make`` builds.
 
     Raises:
       TypeError: a module is handed in, whose variables are not the layers' own, or ``rngs`` by
@@ -83,35 +100,36 @@ def construct_stacked(
     handed = [one for one in jax.tree.leaves((args, others), is_leaf=_is_node) if _is_node(one)]
     if handed:
         raise TypeError(
-            f"{type(module).__name__} got a {type(handed[0]).__name__}: expected a lifted class to "
+            f"{name} got a {type(handed[0]).__name__}: expected a lifted class to "
             "build all its submodules, and rngs= by keyword; pass a module to the call"
         )
     rngs = kwargs.get("rngs")
     layers = _LayerRngs.of(rngs, stacking)
-    target.__init__(module, *args, **{**kwargs, **layers.first()})
+    module = first(*args, **{**kwargs, **layers.first()})
     chosen = [
         (path, one)
         for path, one in nnx.to_flat_state(nnx.state(module))
         if stacking.axis(one) is not None
     ]
     if not chosen:
-        return
+        return module
     if stacking.length is None:
         raise ValueError(
-            f"{type(module).__name__} stacks variables: expected the number of layers as length= "
+            f"{name} stacks variables: expected the number of layers as length= "
             "(axis_size= of vmap), found none"
         )
     if layers.only_structure:
-        return
+        return module
 
     def layer(index: Any) -> list[Any]:
-        built = target(*args, **{**kwargs, **layers.at(index)})
+        built = make(*args, **{**kwargs, **layers.at(index)})
         values = dict(nnx.to_flat_state(nnx.state(built)))
         return [values[path].get_value() for path, _ in chosen]
 
     run = jax.vmap(layer) if stacking.parallel else lambda xs: jax.lax.map(layer, xs)
     for (_, one), value in zip(chosen, run(jnp.arange(stacking.length)), strict=True):
         _store(one, value, stacking)
+    return module
 
 
 def _is_node(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""``linen.vmap`` of a module class: members of an ensemble, or one module over a batch axis."""
+"""``linen.vmap``: members of an ensemble, or one module over a batch axis."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any, TypeVar, cast
 import jax
 from flax import nnx
 
+from .factory import Factory
 from .groups import groups_of
 from .lifted import hide_captures, take_apart
 from .stack_axis import without_axis
-from .stacking import Stacking, construct_stacked, options_of
+from .stacked import stacked_class, stacked_factory
+from .stacking import Stacking, options_of
 
 T = TypeVar("T")
 
@@ -32,12 +34,16 @@ def vmap(
 ) -> T:
     """A subclass of ``target`` whose ``__call__(*args)`` is one ``jax.vmap``.
 
+    Of a function ``target(module, *args)``: a function with the same parameters that maps over
+    ``args``, with a module that exists already and whose variables all lanes share.
+
     Parameters, their paths and (under :func:`nnx_migrate.nn.build`) their initial values are those
     of ``linen.vmap`` (flax 0.12.8, linen/transforms.py and core/lift.py). The class is called
     ``Vmap<target>``, which is what automatic submodule names count.
 
     Args:
-      target: an ``nnx.Module`` class, or a ``functools.partial`` of one.
+      target: an ``nnx.Module`` class, a ``functools.partial`` of one, a factory of built-in layers, or
+        a function.
       variable_axes: collection (or several) -> axis of its stacked variables; None where all
         lanes share the variables.
       split_rngs: per stream, whether every lane draws its own keys.
@@ -46,15 +52,15 @@ def vmap(
       metadata_params: ``{nnx.PARTITION_NAME: name}`` names the axis in the variables' metadata.
 
     Raises:
-      TypeError: ``target`` is no module class.
+      TypeError: ``target`` is neither, or a function gets no module.
       ValueError: a variable is in no group, a shared one was changed, or the size is missing.
     """
     if isinstance(target, functools.partial):
         options = {name: value for name, value in locals().items() if name != "target"}
         inner = vmap(target.func, **options)
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
-    if not (isinstance(target, type) and issubclass(target, nnx.Module)):
-        raise TypeError(f"expected vmap to get an nnx.Module class, found {target!r}")
+    if (isinstance(target, type) and not issubclass(target, nnx.Module)) or not callable(target):
+        raise TypeError(f"expected vmap to get an nnx.Module class or function, found {target!r}")
     axes = options_of(variable_axes, lambda axis: axis)
     stacking = Stacking(
         tuple((names, axis) for names, axis in axes if axis is not None),
@@ -66,24 +72,24 @@ def vmap(
     shared = tuple(names for names, axis in axes if axis is None)
     named = {"axis_name": axis_name, "spmd_axis_name": spmd_axis_name}
     lanes = Lanes(stacking, shared, in_axes, out_axes, named)
-    kind: type[Any] = target
+    if isinstance(target, Factory):
+        return cast(T, stacked_factory(target, "Vmap", stacking, lanes.run))
+    if isinstance(target, type):
+        return cast(T, stacked_class(target, "Vmap", stacking, lanes.run))
+    if stacking.axes:
+        raise ValueError(
+            f"expected vmap of a function to share all variables, found {stacking.axes} to stack: a "
+            "module that exists has none to stack; map its class"
+        )
+    function: Callable[..., Any] = target
 
-    @functools.wraps(kind.__init__)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        construct_stacked(self, kind, stacking, args, kwargs)
+    @functools.wraps(function)
+    def mapped(module: Any, *args: Any) -> Any:
+        if not isinstance(module, nnx.Module):
+            raise TypeError(f"expected a mapped function to get an nnx.Module, found {module!r}")
+        return lanes.run(module, function, *args)
 
-    @functools.wraps(kind.__call__)
-    def __call__(self: Any, *args: Any) -> Any:
-        return lanes.run(self, kind.__call__, args)
-
-    body = {
-        "__init__": __init__,
-        "__call__": __call__,
-        "__module__": kind.__module__,
-        "__doc__": kind.__doc__,
-        "_stacking": stacking,
-    }
-    return cast(T, type(f"Vmap{kind.__name__}", (kind,), body))
+    return cast(T, mapped)
 
 
 @dataclass(frozen=True)
@@ -96,7 +102,7 @@ class Lanes:
     out_axes: Any
     options: Mapping[str, Any]
 
-    def run(self, module: nnx.Module, method: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    def run(self, module: nnx.Module, method: Callable[..., Any], *args: Any) -> Any:
         """``method(copy, *args)`` in every lane; see :func:`vmap`."""
         parts = take_apart(module)
         shared = tuple(one for names in self.shared for one in _flat(names))

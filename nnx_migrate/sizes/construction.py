@@ -15,6 +15,7 @@ from nnx_migrate.sizes.values import (
     Factories,
     Function,
     Instance,
+    LiftedLayer,
     Record,
     Submodule,
     Unknown,
@@ -44,6 +45,22 @@ def construct_layer(
     bound = {**dict(zip(names, args, strict=False)), **kwargs}
     owner = None if is_none(kwargs.get("parent", Unknown())) else _owner(interpreter, frame)
     return _built(interpreter, Submodule(symbol, bound, node, owner))
+
+
+def construct_lifted(
+    interpreter: Interpreter,
+    target: LiftedLayer,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Submodule:
+    """Construct a built-in layer whose calls are transformed."""
+    silent = replace(frame, instance=Instance(interpreter.root.info, {}, None, None))
+    plain = construct_layer(interpreter, target.symbol, args, kwargs, node, silent)
+    name = target.lifted + target.symbol.rpartition(".")[2]
+    owner = None if plain.owner is None else _owner(interpreter, frame)
+    return _built(interpreter, replace(plain, owner=owner, class_name=name, lifts=target.lifts))
 
 
 def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:

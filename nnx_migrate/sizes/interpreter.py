@@ -32,6 +32,7 @@ from nnx_migrate.sizes.values import (
     Function,
     Instance,
     Library,
+    LiftedLayer,
     Native,
     Partial,
     Static,
@@ -227,6 +228,8 @@ class Interpreter:
                 return construction.call_in_scope(self, function, args, kwargs, node, frame)
             case Function():
                 return call_function(self, target, args, kwargs)
+            case LiftedLayer():
+                return construction.construct_lifted(self, target, args, kwargs, node, frame)
             case Library(symbol=symbol) if is_layer(symbol):
                 return construction.construct_layer(self, symbol, args, kwargs, node, frame)
             case Library(symbol=symbol):
@@ -286,7 +289,8 @@ class Interpreter:
             self.refuse(node, f"{maker} may build a submodule of a class that is not known")
 
     def _is_layer_value(self, value: Value) -> bool:
-        return isinstance(value, Library) and is_layer(value.symbol)
+        is_plain = isinstance(value, Library) and is_layer(value.symbol)
+        return is_plain or isinstance(value, LiftedLayer)
 
     # ---- submodule calls
 
@@ -296,6 +300,16 @@ class Interpreter:
         """Call a built-in layer, or a submodule whose class is only known at run time."""
         if layer.options:
             return self._call_options(layer, args, kwargs)
+        if layer.lifts:
+            from nnx_migrate.sizes.lifted import call_lifted
+
+            given = self._to_lift(args)
+            return call_lifted(layer.lifts, given, lambda one: self._call_layer(layer, one, kwargs))
+        return self._call_layer(layer, args, kwargs)
+
+    def _call_layer(
+        self, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> Value:
         sizes, output = call_layer(LayerCall(self, layer, args, kwargs))
         self.record(layer, sizes)
         return output

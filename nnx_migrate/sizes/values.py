@@ -191,6 +191,15 @@ class Class(Value):
 
 
 @dataclass(frozen=True)
+class LiftedLayer(Value):
+    """A built-in layer that went through nn.remat or so; ``lifted`` and ``lifts`` as of ``Class``."""
+
+    symbol: str
+    lifted: str
+    lifts: tuple[Lift, ...] = ()
+
+
+@dataclass(frozen=True)
 class DataClass(Value):
     """A class of the project that is no Linen module."""
 
@@ -243,6 +252,7 @@ class Submodule(Value):
     factory: bool = False
     options: tuple[Submodule | Instance, ...] = ()  # for a class only known at run time
     class_name: str = ""  # the Linen class of all options, where they have one in common
+    lifts: tuple[Lift, ...] = ()
     condition: tuple[Expr | None, ...] = ()
 
 

@@ -130,6 +130,23 @@ def test_modules_and_positional_streams_are_rejected() -> None:
             nnm.vmap(Critic, **SPLIT)(handed)
 
 
-def test_only_classes_are_lifted() -> None:
-    with pytest.raises(TypeError, match=r"expected vmap to get an nnx\.Module class"):
-        nnm.vmap(lambda x: x)
+def test_what_is_no_module_class_or_function_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"expected vmap to get an nnx\.Module class or function"):
+        nnm.vmap(int)
+
+
+def test_a_function_shares_its_module_between_the_lanes() -> None:
+    layer = nnx.Linear(3, 2, rngs=nnx.Rngs(0))
+    options = {"variable_axes": {"params": None}, "split_rngs": {"params": False}}
+    mapped = nnm.vmap(lambda layer, x, y: layer(x) * y, **options, in_axes=(1, None), out_axes=-1)
+    x = array(4, 5, 3)
+    found = mapped(layer, x, 2.0)
+    assert found.shape == (4, 2, 5)
+    assert bool(jnp.allclose(found, jnp.moveaxis(layer(x) * 2.0, 1, -1)))
+
+
+def test_a_function_stacks_no_variables_and_needs_its_module() -> None:
+    with pytest.raises(ValueError, match="expected vmap of a function to share all variables"):
+        nnm.vmap(lambda m, x: m(x), **SPLIT)
+    with pytest.raises(TypeError, match=r"expected a mapped function to get an nnx\.Module"):
+        nnm.vmap(lambda m, x: x)(3, array(2, 2))

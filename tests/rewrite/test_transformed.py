@@ -251,6 +251,66 @@ class Model(nn.Module):
         {"in_features": 6},
         {},
     ),
+    "built-in layers": (
+        """\
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.remat(nn.Dense)(4, use_bias=False)(x)
+        x = nn.jit(nn.Dense)(5, name="jitted")(x)
+        heads = nn.vmap(partial(nn.Dense, use_bias=False), variable_axes={"params": 0},
+                        split_rngs={"params": True}, in_axes=None, axis_size=3)
+        return heads(4)(x), heads(2, name="last")(x)
+""",
+        "Model()",
+        {"in_features": 6},
+        {},
+    ),
+    "a built-in cell over time": (
+        """\
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        cell = nn.scan(nn.LSTMCell, variable_broadcast="params", split_rngs={"params": False},
+                       in_axes=1, out_axes=1)(3)
+        xs = jnp.stack([x, -x, x * 2], 1)
+        carry = cell.initialize_carry(jax.random.key(0), (2, 6))
+        return cell(carry, xs)
+""",
+        "Model()",
+        {"ScanLSTMCell_0_in_features": 6},
+        {},
+    ),
+    "vmap and scan of methods and functions that share their module": (
+        """\
+class Shared(nn.Module):
+    @partial(nn.vmap, in_axes=(0, None), variable_axes={"params": None},
+             split_rngs={"params": False})
+    @nn.compact
+    def __call__(self, x, y):
+        return nn.Dense(3)(x * y)
+
+
+class Steps(nn.Module):
+    @partial(nn.scan, variable_broadcast="params", in_axes=(nn.broadcast, 0),
+             split_rngs={"params": False})
+    @nn.compact
+    def __call__(self, carry, whole, x):
+        return carry + 1, nn.Dense(2)(x * whole)
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        block = Block(6)
+        y = nn.vmap(lambda m, x: m(x), variable_axes={"params": None}, split_rngs={"params": False},
+                    out_axes=1)(block, block(x))
+        return Shared()(x, 2.0), Steps()(0, 3.0, x), y
+""",
+        "Model()",
+        {"in_features": 6},
+        {},
+    ),
 }
 
 

@@ -1,11 +1,9 @@
-"""Linen decorators of methods, whole: ``@nn.compact``, ``@nn.remat``, ``@partial(nn.scan, ...)``.
+"""Linen decorators of methods, whole: ``@nn.compact``, ``@nn.remat``, ``@partial(nn.scan, variable_broadcast="params", in_axes=1, ...)`` becomes ``@partial(nnm.scan, ...)``, and
+``nn.vmap`` whose lanes share all variables ``nnm.vmap``: options are Linen's and mean the same.
 
-``@nn.compact`` and ``@nn.nowrap`` go away. ``@nn.remat`` and ``@nn.jit`` become ``@nnm.remat`` and
-``@nnm.jit`` (all count ``self`` in ``static_argnums``). ``@partial(nn.scan, variable_broadcast="params", in_axes=1, ...)`` becomes
-``@partial(nnm.scan_method, ...)``: the same loop over the same axes, the same program as text.
-
-Refused: a scan with ``variable_axes`` (variables stacked per step need other constructors) or with
-options the text does not show, and every other lifted decorator.
+Refused: ``variable_axes`` that stack variables (the constructor of the class would have to stack them: lift
+a class that has the method as its ``__call__``), options the text does not show, and every other lifted
+decorator.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py.
 """
@@ -16,7 +14,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from nnx_migrate.rewrite.rules.base import Code, Refusal, Rule, is_literal
-from nnx_migrate.rewrite.rules.lifts import not_all_lifted
+from nnx_migrate.rewrite.rules.lifts import is_shared, not_all_lifted
 
 Render = Callable[[ast.AST], str]
 RULES: tuple[Rule, ...] = ()  # the names are claimed where they are functions
@@ -25,8 +23,13 @@ _REMAT = {"flax.linen.remat", "flax.linen.checkpoint"}
 _REMAT_DEFAULTS = {"variables": True, "rngs": True, "concrete": False, "methods": None}
 _REMAT_KEPT = ("prevent_cse", "static_argnums", "policy")
 _JIT_KEPT = ("static_argnums", "static_argnames", "donate_argnums", "device", "backend")
-_SCAN_LITERALS = ("variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes")
-_SCAN_KEPT = (*_SCAN_LITERALS, "length", "reverse", "unroll")
+_LIFTS_KEPT: Mapping[str, tuple[str, ...]] = {
+    "scan": (
+        *("variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes", "length"),
+        *("reverse", "unroll", "check_constancy_invariants", "_split_transpose"),
+    ),
+    "vmap": ("split_rngs", "in_axes", "out_axes", "axis_size", "axis_name", "spmd_axis_name"),
+}
 
 
 def partial_decorator(decorator: ast.Call, symbol: str, render: Render) -> Code | Refusal | None:
@@ -42,8 +45,9 @@ def partial_decorator(decorator: ast.Call, symbol: str, render: Render) -> Code 
         return _remat(decorator, given, render)
     if symbol == "flax.linen.jit":
         return _jit(decorator, given, render)
-    if symbol == "flax.linen.scan":
-        return _scan(decorator, given, render)
+    name = symbol.removeprefix("flax.linen.")
+    if name in _LIFTS_KEPT:
+        return _lift(name, decorator, given, render)
     return None
 
 
@@ -68,44 +72,20 @@ def _remat(decorator: ast.Call, given: Mapping[str, ast.expr], render: Render) -
     return Code(_partial(decorator, "nnm.remat", kept, render), frozenset({"nnm"}))
 
 
-def _scan(decorator: ast.Call, given: Mapping[str, ast.expr], render: Render) -> Code | Refusal:
-    for name, value in given.items():
-        if name == "variable_axes" and isinstance(value, ast.Dict) and not value.keys:
+def _lift(
+    name: str, decorator: ast.Call, given: Mapping[str, ast.expr], render: Render
+) -> Code | Refusal:
+    """``scan`` and ``vmap``, where all steps or lanes share the variables."""
+    for option, value in given.items():
+        if option == "variable_axes" and is_shared(value):
             continue
-        if name not in _SCAN_KEPT:
-            return Refusal(
-                f"a method scanned with {name}=",
-                "build the stack with nnx.vmap over split rngs, then nnx.scan a function "
-                "(module, carry)",
-                value,
-            )
-        if name in _SCAN_LITERALS and not _is_plain(name, value):
-            return Refusal(
-                f"a method scanned with {name}= that the text does not show",
-                "write it as a literal",
-                value,
-            )
-    kept = {name: value for name, value in given.items() if name in _SCAN_KEPT}
-    return Code(_partial(decorator, "nnm.scan_method", kept, render), frozenset({"nnm"}))
-
-
-def _is_plain(name: str, value: ast.expr) -> bool:
-    """Whether a scan option is a literal of a form ``nnm.scan_method`` takes."""
-    try:
-        found = ast.literal_eval(value)
-    except ValueError:
-        return False
-    if name == "split_rngs":
-        return isinstance(found, dict) and all(
-            isinstance(k, str) and isinstance(v, bool) for k, v in found.items()
-        )
-    if name == "out_axes":
-        return type(found) is int
-    if name == "in_axes":
-        axes = found if isinstance(found, tuple | list) else (found,)
-        return all(axis is None or type(axis) is int for axis in axes)
-    names = found if isinstance(found, tuple | list) else (found,)
-    return isinstance(found, bool) or all(isinstance(one, str) for one in names)
+        if option not in _LIFTS_KEPT[name]:
+            recipe = "lift a class that has the method as its __call__"
+            return Refusal(f"a method lifted by {name} with {option}=", recipe, value)
+    kept = {option: value for option, value in given.items() if option in _LIFTS_KEPT[name]}
+    if name == "vmap" and "variable_axes" in given:
+        kept["variable_axes"] = given["variable_axes"]
+    return Code(_partial(decorator, f"nnm.{name}", kept, render), frozenset({"nnm"}))
 
 
 def _partial(decorator: ast.Call, target: str, kept: Mapping[str, ast.expr], render: Render) -> str:

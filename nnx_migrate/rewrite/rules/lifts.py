@@ -66,6 +66,14 @@ def renamed_call(
     return Code(f"{function}({', '.join(texts)})", frozenset({"nnm"}))
 
 
+def is_shared(axes: ast.expr | None) -> bool:
+    """Whether ``variable_axes`` surely stack nothing: they are left out, empty, or None for all."""
+    if not isinstance(axes, ast.Dict):
+        return axes is None
+    values = zip(axes.keys, axes.values, strict=True)
+    return all(key is not None and is_literal(axis, None) for key, axis in values)
+
+
 def no_size(name: str, option: str, what: str, given: Given) -> Refusal | None:
     """The refusal of stacked variables whose number the call does not say."""
     size = given.get(option)

@@ -69,7 +69,7 @@ def convert(call: LayerCall) -> Code | Refusal:
 
 
 def _unsupported(target: ast.expr, text: str) -> Refusal | None:
-    if text.startswith(("nnm.factory.", "nnx.")):
+    if text.startswith("nnx."):
         return Refusal(
             f"remat of the built-in layer {text.rpartition('.')[2]}",
             "wrap it in a module of your own and remat that",

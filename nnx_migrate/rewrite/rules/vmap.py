@@ -6,7 +6,9 @@ class ``VmapCritic`` whose instances hold one array per parameter for all member
 and with Linen's shapes, and whose call is one ``jax.vmap``. The options are Linen's and mean the
 same; with ``variable_axes={"params": None}`` all lanes share the parameters.
 
-Refused: functions and lambdas in place of the class, ``methods=``, stacked variables without
+``nn.vmap(f, ...)(self.layer, x)`` of a function that gets its module stays what it is.
+
+Refused: functions that build layers or whose variables are stacked, ``methods=``, stacked variables without
 ``axis_size=`` (NNX builds them before it sees the inputs), options the text does not show.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py.
@@ -28,6 +30,7 @@ from nnx_migrate.rewrite.rules.base import (
 from nnx_migrate.rewrite.rules.lifts import (
     Given,
     convert_lift,
+    is_shared,
     no_named_class,
     no_size,
     reference,
@@ -48,20 +51,11 @@ def convert(call: LayerCall) -> Code | Refusal:
 def _unsupported(given: Given) -> Refusal | None:
     if "methods" in given and not is_literal(given["methods"], None):
         return Refusal("vmap with methods=", _BY_HAND, given["methods"])
+    if is_shared(given.get("variable_axes")):
+        is_function = isinstance(given["target"], ast.Lambda)
+        return None if is_function else no_named_class("vmap", given, _BY_HAND)
     refusal = no_named_class("vmap", given, _BY_HAND)
-    if refusal is None and _stacks(given.get("variable_axes")):
-        refusal = no_size("vmap", "axis_size", "lanes", given)
-    return refusal
-
-
-def _stacks(axes: ast.expr | None) -> bool:
-    if not isinstance(axes, ast.Dict):
-        return axes is not None
-    return not all(key is not None and is_literal(axis, None) for key, axis in _items(axes))
-
-
-def _items(axes: ast.Dict) -> list[tuple[ast.expr | None, ast.expr]]:
-    return list(zip(axes.keys, axes.values, strict=True))
+    return refusal or no_size("vmap", "axis_size", "lanes", given)
 
 
 RULES = (

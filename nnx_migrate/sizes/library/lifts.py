@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from nnx_migrate.sizes.layers import is_layer
 from nnx_migrate.sizes.library.call import LibraryCall, Summaries
 from nnx_migrate.sizes.lifted import call_lifted
 from nnx_migrate.sizes.values import (
@@ -15,7 +16,9 @@ from nnx_migrate.sizes.values import (
     Class,
     Factories,
     Function,
+    Library,
     Lift,
+    LiftedLayer,
     Native,
     Partial,
     Record,
@@ -23,6 +26,7 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
     constant,
+    is_none,
     join_all,
 )
 
@@ -54,7 +58,7 @@ def _with_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) 
     found = _renamed(_target(call), prefix, lift)
     if found is not None:
         return found
-    if carries and _is_plain(_target(call)) and _stacks_nothing(call):
+    if _is_plain(_target(call)) and _stacks_nothing(call):
         return Native(lambda args, kwargs: _run_function(call, lift, args, kwargs))
     if call.frame.own:
         what = f"nn.{prefix.lower()} of something else than a module class of the project"
@@ -68,9 +72,11 @@ def _is_plain(target: Value) -> bool:
 
 
 def _stacks_nothing(call: LibraryCall) -> bool:
-    """Whether a scan has no ``variable_axes``, so that the module it is called with exists before."""
+    """Whether no ``variable_axes`` stack, so that the module it is called with exists before."""
     axes = call.get(1, "variable_axes")
-    return axes is None or axes == Record({})
+    return axes is None or (
+        isinstance(axes, Record) and all(is_none(one) is True for one in axes.entries.values())
+    )
 
 
 def _run_function(
@@ -79,22 +85,25 @@ def _run_function(
     """One step of a scanned function; what it would build there no module has."""
     if kwargs or len(args) < 2:
         return Unknown("a scanned function whose arguments the call does not show")
-    interpreter, before = call.interpreter, set(call.interpreter.built)
-    module, target = args[0], _target(call)
-    result = call_lifted(
+    interpreter, module, target = call.interpreter, args[0], _target(call)
+    return call_lifted(
         (lift,),
         tuple(map(interpreter.settled, args[1:])),
-        lambda given: interpreter.call(target, (module, *given), {}, call.node, call.frame),
+        lambda given: _run(call, target, (module, *given)),
     )
-    for key, built in interpreter.built.items():
-        if key not in before and built.call is not None:
-            reason = "a submodule is built inside a scanned function"
-            interpreter.problems.append((built.call, reason))
-    return result
 
 
 def _target(call: LibraryCall) -> Value:
     return call.get(0, "target") or Unknown()
+
+
+_WRAPPERS = frozenset(
+    {"RNN", "Bidirectional", "Sequential", "BatchApply", "SpectralNorm", "WeightNorm"}
+)
+
+
+def _with(lift: Lift | None, inner: tuple[Lift, ...]) -> tuple[Lift, ...]:
+    return inner if lift is None else (lift, *inner)
 
 
 def _renamed(target: Value, prefix: str, lift: Lift | None = None) -> Value | None:
@@ -109,9 +118,15 @@ def _renamed(target: Value, prefix: str, lift: Lift | None = None) -> Value | No
     if isinstance(target, Partial):
         inner = _renamed(target.target, prefix, lift)
         return None if inner is None else replace(target, target=inner)
+    if isinstance(target, Library) and is_layer(target.symbol):
+        name = target.symbol.rpartition(".")[2]
+        return None if name in _WRAPPERS else LiftedLayer(target.symbol, prefix, _with(lift, ()))
+    if isinstance(target, LiftedLayer):
+        lifts = _with(lift, target.lifts)
+        return replace(target, lifted=prefix + target.lifted, lifts=lifts)
     if not isinstance(target, Class):
         return None
-    lifts = target.lifts if lift is None else (lift, *target.lifts)
+    lifts = _with(lift, target.lifts)
     lifted = None if target.lifted is None else prefix + target.lifted
     return Class(target.info, lifted, lifts)
 

@@ -66,13 +66,21 @@ def carry(text: str) -> Code | Refusal | None:
                 "split_rngs={'params': False})"
             ),
             (
-                "partial(nnm.scan_method, variable_broadcast='params', in_axes=1, out_axes=1, "
+                "partial(nnm.scan, variable_broadcast='params', in_axes=1, out_axes=1, "
                 "split_rngs={'params': False})"
             ),
         ),
         (
             "partial(nn.scan, variable_axes={}, in_axes=(0, None), length=self_length)",
-            "partial(nnm.scan_method, in_axes=(0, None), length=self_length)",
+            "partial(nnm.scan, in_axes=(0, None), length=self_length)",
+        ),
+        (
+            "partial(nn.scan, in_axes=(nn.broadcast, 0), out_axes=axes)",
+            "partial(nnm.scan, in_axes=(nn.broadcast, 0), out_axes=axes)",
+        ),
+        (
+            "partial(nn.vmap, variable_axes={'params': None}, in_axes=(0, None))",
+            "partial(nnm.vmap, in_axes=(0, None), variable_axes={'params': None})",
         ),
     ],
 )
@@ -86,11 +94,9 @@ def test_a_decorator_is_rewritten(before: str, after: str) -> None:
     ("before", "reason"),
     [
         ("partial(nn.scan, variable_axes={'params': 0})", "variable_axes="),
-        ("partial(nn.scan, in_axes=nn.broadcast)", "in_axes= that the text does not show"),
-        ("partial(nn.scan, in_axes=axes)", "in_axes= that the text does not show"),
-        ("partial(nn.scan, out_axes=(0, 1))", "out_axes= that the text does not show"),
-        ("partial(nn.scan, split_rngs={nn: True})", "split_rngs="),
-        ("partial(nn.scan, variable_broadcast=nn.DenyList('x'))", "variable_broadcast="),
+        ("partial(nn.scan, variable_axes=axes)", "variable_axes="),
+        ("partial(nn.scan, metadata_params={})", "metadata_params="),
+        ("partial(nn.vmap, variable_axes={'params': 0})", "variable_axes="),
         ("partial(nn.scan, methods=['f'])", "methods="),
         ("partial(nn.scan, **options)", "does not name"),
         ("partial(nn.scan, f)", "does not name"),
@@ -99,7 +105,6 @@ def test_a_decorator_is_rewritten(before: str, after: str) -> None:
         ("partial(partitioning.remat, static_argnums=(1,))", "used as a value"),
         ("partial(nn.jit, variables='params')", "jit with variables="),
         ("partial(nn.jit, inline=True)", "compiled with inline="),
-        ("partial(nn.vmap, in_axes=0)", "flax.linen.vmap used as a value"),
         ("nn.compact_name_scope", "compact_name_scope"),
         ("nn.named_call", "named_call"),
         ("nn.compact()", "a decorator that calls"),
