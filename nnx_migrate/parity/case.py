@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -32,7 +32,9 @@ class ParityCase:
     weighted sum over all float outputs. ``path_map`` maps a Linen scope path (or a prefix) to
     the NNX attribute path. ``tolerance`` is relative to the largest value of each array; without
     it only equal bits pass. ``method`` names the method to call instead of ``__call__``.
-    ``optimizer``, ``steps`` and ``shard_mode`` serve the checks that run more than one step.
+    ``optimizer``, ``steps`` and ``zero1`` serve the checks that take training steps; with ``zero1``
+    the training state is sharded over the mesh axis ``data`` too, and only the model's calls have
+    parameters as their logical names say. Under ``shard_mode="explicit"`` all mesh axes are Explicit.
     Without ``compiled`` the model runs operation by operation, as one that reads values
     (``x.item()``) has to; a Linen module that cannot be traced sets that for both sides.
     """
@@ -49,6 +51,7 @@ class ParityCase:
     mesh: Mapping[str, int] | Mesh | None = None
     axis_rules: Sequence[tuple[str, Any]] | None = None
     shard_mode: Literal["auto", "explicit"] = "auto"
+    zero1: bool = False
     path_map: Mapping[str, str] | None = None
     tolerance: float | None = None
     method: str | None = None
@@ -144,6 +147,18 @@ def surroundings(case: ParityCase, mesh: Mesh | None) -> Iterator[None]:
         if case.axis_rules is not None:
             stack.enter_context(linen.logical_axis_rules(case.axis_rules))
         stack.enter_context(nnx.use_eager_sharding(False))  # type: ignore[no-untyped-call]
+        yield
+
+
+@contextmanager
+def unconstrained(case: ParityCase) -> Iterator[None]:
+    """The context in which Linen initialises: over Explicit axes, without logical axis rules.
+
+    There Linen asserts that a value fresh from its initialiser, which is whole on every device, is
+    already sharded by its names (flax 0.12.8, linen/spmd.py). Values do not depend on the rules.
+    """
+    none = linen.logical_axis_rules(()) if case.shard_mode == "explicit" else nullcontext()
+    with none:
         yield
 
 

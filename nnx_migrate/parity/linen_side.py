@@ -22,6 +22,7 @@ from nnx_migrate.parity.case import (
     place,
     replicate,
     surroundings,
+    unconstrained,
 )
 from nnx_migrate.parity.linen_training import begin_linen, unboxed
 from nnx_migrate.parity.measure import (
@@ -151,7 +152,8 @@ def _initialiser(
         if case.method is not None:
             kwargs = {**kwargs, "method": case.method}
         streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
-        return module.init(streams, *args, **kwargs)
+        with unconstrained(case):
+            return module.init(streams, *args, **kwargs)
 
     return init
 

@@ -21,7 +21,7 @@ from nnx_migrate.parity.shardings import (
     layout_on,
     logical_names,
 )
-from nnx_migrate.parity.training import Training, is_laid_out, loss_of, optimizer_of
+from nnx_migrate.parity.training import Training, for_calls, is_laid_out, loss_of, optimizer_of, stored
 from nnx_migrate.parity.values import named_leaves
 
 
@@ -44,7 +44,9 @@ def begin_linen(
         "variables": boxed,
         "opt_state": jax.eval_shape(optimizer.init, boxed["params"]),
     }
-    shardings = _shardings(case, abstract, mesh)
+    abstract = _without_empty_boxes(abstract)
+    wanted = _shardings(case, abstract, mesh)
+    shardings = None if wanted is None else stored(case, wanted, unboxed(abstract))
     treedef = jax.tree.structure(unboxed(boxed))
     values = jax.tree.unflatten(treedef, list(variables.values()))
     if shardings is None:
@@ -57,7 +59,8 @@ def begin_linen(
     def layouts(state: Mapping[str, Any]) -> Layouts:
         return _layouts(abstract, shardings, state)
 
-    return Training(state, layouts, _step(case, apply, optimizer, arguments))
+    called = wanted["variables"]["params"] if wanted is not None and case.zero1 else None
+    return Training(state, layouts, _step(case, apply, optimizer, arguments, called))
 
 
 def _shardings(case: ParityCase, abstract: Any, mesh: Mesh | None) -> Any:
@@ -91,6 +94,13 @@ def _layouts(abstract: Any, shardings: Any, state: Mapping[str, Any]) -> Layouts
     }
 
 
+def _without_empty_boxes(tree: Any) -> Any:
+    """An optimizer that leaves a parameter out keeps its box, with no array in it."""
+    return jax.tree.map(
+        lambda leaf: leaf if jax.tree.leaves(leaf) else unboxed(leaf), tree, is_leaf=_is_box
+    )
+
+
 def _is_box(leaf: Any) -> bool:
     return isinstance(leaf, meta.Partitioned)
 
@@ -106,13 +116,19 @@ def unboxed(tree: Any) -> Any:
     )
 
 
-def _step(case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments) -> Any:
+def _step(
+    case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments, called: Any
+) -> Any:
+    """A step; ``called`` are the shardings in which calls have the parameters, None for as stored."""
+
     def step(state: Mapping[str, Any], arrays: Sequence[Any]) -> tuple[Any, Any]:
         args, kwargs = arguments.rebuild(arrays)
         params = state["variables"]["params"]
         leaves, treedef = named_leaves(state["variables"])
 
         def loss(params: Any) -> tuple[Any, Variables]:
+            if called is not None:
+                params = for_calls(params, called)
             trained, _ = named_leaves({"params": params})
             outputs, mutated = apply({**leaves, **trained}, args, kwargs)
             return loss_of(case, outputs, args), mutated

@@ -19,7 +19,7 @@ from nnx_migrate.parity.shardings import (
     layout_on,
     logical_names,
 )
-from nnx_migrate.parity.training import Training, is_laid_out, loss_of, optimizer_of
+from nnx_migrate.parity.training import Training, for_calls, is_laid_out, loss_of, optimizer_of, stored
 from nnx_migrate.parity.values import named_leaves
 from nnx_migrate.sharding import construct_named_sharding, extract_named_sharding, resolve_spec
 from nnx_migrate.sharding.annotations import annotation
@@ -45,27 +45,34 @@ def begin_nnx(
     pair = (copy, nnx.Optimizer(copy, optimizer_of(case), wrt=nnx.Param))
     graphdef, state = nnx.split(pair)  # type: ignore[arg-type]
     if mesh is not None and is_laid_out(case, mesh):
-        shardings = construct_named_sharding(state, mesh, case.axis_rules)
+        shardings = stored(case, construct_named_sharding(state, mesh, case.axis_rules), state)
         state = jax.device_put(state, extract_named_sharding(shardings))
 
     def layouts(state: Any) -> Layouts:
         assert mesh is not None
         return _Reader(case, names, mesh).layouts(state)
 
-    return Training(state, layouts, _step(case, graphdef, arguments))
+    return Training(state, layouts, _step(case, graphdef, arguments, mesh))
 
 
 class _Reader:
     """Reads layouts off a state: by the metadata it has now, not by what it once had."""
 
     def __init__(self, case: ParityCase, names: LinenNames, mesh: Mesh) -> None:
+        self._case = case
         self._rules = tuple(case.axis_rules or ())
         self._names = names
         self._mesh = mesh
 
     def layouts(self, state: Any) -> Layouts:
         shardings = dict(
-            nnx.to_flat_state(construct_named_sharding(state, self._mesh, self._rules))
+            nnx.to_flat_state(
+                stored(
+                    self._case,
+                    construct_named_sharding(state, self._mesh, self._rules),
+                    state,
+                )
+            )
         )
         flat = nnx.to_flat_state(state)
         parameters = {path[1:] for path, _ in flat if path[0] == MODEL}
@@ -114,7 +121,9 @@ class _Reader:
         return found
 
 
-def _step(case: ParityCase, graphdef: Any, arguments: Arguments) -> Callable[..., Any]:
+def _step(
+    case: ParityCase, graphdef: Any, arguments: Arguments, mesh: Mesh | None
+) -> Callable[..., Any]:
     def step(state: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
         args, kwargs = arguments.rebuild(arrays)
         # copy=True: variables must not be shared between trace levels.
@@ -125,6 +134,9 @@ def _step(case: ParityCase, graphdef: Any, arguments: Arguments) -> Callable[...
         known = {path for path, _ in nnx.to_flat_state(nnx.state(model))}
 
         def loss(params: Any) -> tuple[Any, Any]:
+            if case.zero1 and mesh is not None and is_laid_out(case, mesh):
+                wanted = construct_named_sharding(params, mesh, case.axis_rules)
+                params = for_calls(params, extract_named_sharding(wanted))
             copy = nnx.merge(graph, params, rest, copy=True)
             call = copy if case.method is None else getattr(copy, case.method)
             outputs = bare(call(*args, **kwargs))

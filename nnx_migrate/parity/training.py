@@ -16,6 +16,8 @@ from nnx_migrate.parity.measure import KEYS, default_loss
 from nnx_migrate.parity.running import OPERATIONS, describe_error, retraced
 from nnx_migrate.parity.shardings import Layouts
 from nnx_migrate.parity.values import Arrays, to_host
+from nnx_migrate.sharding import constrain
+from nnx_migrate.sharding.edit import shard_over_data
 
 SPECS, AFTER_STEP, LOSSES = "specs", "specs_after_step", "losses_over_steps"
 
@@ -52,6 +54,16 @@ def optimizer_of(case: ParityCase) -> Any:
 def loss_of(case: ParityCase, outputs: Any, arguments: tuple[Any, ...]) -> Any:
     """Return the loss of a case on the outputs of its model."""
     return default_loss(outputs) if case.loss is None else case.loss(outputs, *arguments)
+
+
+def stored(case: ParityCase, shardings: Any, arrays: Any) -> Any:
+    """Return the shardings in which a training state is kept: with ``zero1`` over ``data`` too."""
+    return shard_over_data(shardings, arrays) if case.zero1 else shardings
+
+
+def for_calls(params: Any, shardings: Any) -> Any:
+    """Return parameters as the model's calls want them; the gradient goes back the same way."""
+    return jax.tree.map(constrain, params, shardings)
 
 
 def is_laid_out(case: ParityCase, mesh: Mesh | None) -> bool:

@@ -252,11 +252,15 @@ def _array_method(
 
 
 def _updated(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
-    """``x.at[...].set(y)`` has the shape of ``x``."""
+    """``x.at[i].set(y)`` has the shape of ``x``, ``x.at[i].get()`` that of ``x[i]``."""
     match node.func:
         case ast.Attribute(
-            value=ast.Subscript(value=ast.Attribute(value=array, attr="at")), attr=method
-        ) if method != "get":
+            value=ast.Subscript(value=ast.Attribute(value=array, attr="at"), slice=index),
+            attr=method,
+        ):
+            if method == "get":
+                read = ast.Subscript(array, index, ast.Load())
+                return interpreter.evaluate(ast.copy_location(read, node), frame)
             return as_array(interpreter.evaluate(array, frame)) or Unknown("an indexed update")
     return Unknown("an indexed update")
 

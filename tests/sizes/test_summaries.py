@@ -29,6 +29,10 @@ def heads(x):
         ("jnp.split(nn.Dense(self.a + self.b)(x), [self.b], axis=-1)[1]", "self.a"),
         ("jnp.split(nn.Dense(self.a)(x), [self.b], axis=-1)[1]", "self.a - self.b"),
         ("nn.Dense(7)(x).at[0].set(1.0)", "7"),
+        ("jnp.zeros((5, 7)).at[:, None].get(out_sharding=None)", "7"),
+        ("jnp.zeros((5, 7)).at[0].get(mode='fill')", "7"),
+        ("jnp.zeros((5, 7)).at[:, :3].get()", "3"),
+        ("jax.sharding.reshard(nn.Dense(7)(x), None)", "7"),
         ("jnp.concatenate([jnp.zeros((1, 1, 6)), mystery(nn.Dense(2)(x))], axis=1)", "6"),
     ],
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from nnx_migrate.parity.case_file import nearest
 from nnx_migrate.parity.models.load import load
+from nnx_migrate.parity.models.optimizers import OPTIMIZERS
 from nnx_migrate.parity.models.registry import ALIASES, LATER, MODELS, NAMES, BuiltInModel
 from nnx_migrate.parity.words import BadWord, choice, mesh_sizes, number, require_known
 from nnx_migrate.sharding import AxisRules, AxisRulesError, load_axis_rules
@@ -24,10 +25,12 @@ KEYS = (
     "seed",
     "steps",
     "optimizer",
+    "zero1",
     "devices",
     "report",
 )
 DEFAULT_MESH = "fsdp:4,expert:2"
+ZERO1_MESH = "data:2,fsdp:2,expert:2"
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,21 @@ class ModelOptions:
     devices: int
     seed: int
     steps: int
+    shard_mode: str = "auto"
+    optimizer: str = "adamw"
+    zero1: bool = False
 
     def describe(self) -> str:
         """What was compared, in a few words."""
         used = ",".join(f"{axis}:{size}" for axis, size in self.mesh.items() if size > 1)
-        return f"{self.model.name} size={self.size} rules={self.rules.name} mesh={used or 'one device'}"
+        words = [
+            f"{self.model.name} size={self.size} rules={self.rules.name}",
+            f"mesh={used or 'one device'}",
+            *([] if self.shard_mode == "auto" else [f"shard_mode={self.shard_mode}"]),
+            *([] if self.optimizer == "adamw" else [f"optimizer={self.optimizer}"]),
+            *(["zero1=true"] if self.zero1 else []),
+        ]
+        return " ".join(words)
 
 
 def model_options(given: Mapping[str, str], sizes: tuple[str, ...] = ("tiny",)) -> ModelOptions:
@@ -61,10 +74,14 @@ def model_options(given: Mapping[str, str], sizes: tuple[str, ...] = ("tiny",)) 
     require_known(tuple(given), (*KEYS, *fields))
     later = tuple(size for size in ("full",) if size not in sizes)
     size = _available(given, "size", sizes, later)
-    _available(given, "shard_mode", ("auto",), later=("explicit",))
-    _available(given, "optimizer", ("adamw",), later=("muon",))
-    rules = _rules(given.get("rules", "default"))
-    mesh = _mesh(given.get("mesh", DEFAULT_MESH), rules)
+    shard_mode = choice(given, "shard_mode", ("auto", "explicit")) or model.shard_mode
+    optimizer = choice(given, "optimizer", OPTIMIZERS) or OPTIMIZERS[0]
+    zero1 = choice(given, "zero1", ("true", "false")) == "true"
+    rules = _rules(given.get("rules", model.rules))
+    text = given.get("mesh", ZERO1_MESH if zero1 else DEFAULT_MESH)
+    mesh = _mesh(text, rules)
+    if zero1 and "data" not in mesh:
+        raise BadWord(f"zero1=true: rules={rules.name} have no mesh axis 'data'")
     changes = {key: _value(key, given[key], kind) for key, kind in fields.items() if key in given}
     try:
         config = family.Config(**{**family.read(model.figures[size]), **changes})
@@ -76,9 +93,12 @@ def model_options(given: Mapping[str, str], sizes: tuple[str, ...] = ("tiny",)) 
         config=config,
         rules=rules,
         mesh=mesh,
-        devices=_devices(given, mesh),
+        devices=_devices(given, mesh, text),
         seed=number(given, "seed", 0) or 0,
         steps=number(given, "steps", 0) or 0,
+        shard_mode=shard_mode,
+        optimizer=optimizer,
+        zero1=zero1,
     )
 
 
@@ -119,11 +139,10 @@ def _mesh(text: str, rules: AxisRules) -> dict[str, int]:
     return {axis: sizes.get(axis, 1) for axis in rules.mesh_axes}
 
 
-def _devices(given: Mapping[str, str], mesh: Mapping[str, int]) -> int:
+def _devices(given: Mapping[str, str], mesh: Mapping[str, int], text: str) -> int:
     needed = math.prod(mesh.values())
     devices = number(given, "devices", 1) or needed
     if needed > devices:
-        text = given.get("mesh", DEFAULT_MESH)
         raise BadWord(f"mesh={text} needs {needed} devices, devices={devices} are given")
     return devices
 

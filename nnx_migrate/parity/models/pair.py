@@ -13,6 +13,7 @@ from flax.core import meta
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.models.load import load
+from nnx_migrate.parity.models.optimizers import build_optimizer
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.values import named_leaves
 from nnx_migrate.parity.words import BadWord
@@ -43,6 +44,9 @@ def build(options: ModelOptions) -> Pair:
             axis_rules=options.rules.logical_axis_rules,
             steps=options.steps,
             seed=options.seed,
+            shard_mode=options.shard_mode,
+            zero1=options.zero1,
+            optimizer=build_optimizer(options.optimizer, family),
             **sides,
         )
 

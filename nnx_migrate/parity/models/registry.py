@@ -10,6 +10,8 @@ from dataclasses import dataclass
 class BuiltInModel:
     """A model of a family below the fixtures: one figure file per size.
 
+    ``rules`` and ``shard_mode`` are what is used unless the command line says otherwise.
+
     A family is a package with ``Config``, ``read(figures)`` and ``inputs(config, seed)``, and with
     the packages ``linen`` and ``nnx`` of the same modules: ``model.Transformer(config)`` and
     ``objective.loss(outputs, *inputs, config=config)``.
@@ -18,6 +20,8 @@ class BuiltInModel:
     name: str
     family: str
     figures: Mapping[str, str]
+    rules: str = "default"
+    shard_mode: str = "auto"
 
 
 MODELS: Mapping[str, BuiltInModel] = {
@@ -29,11 +33,17 @@ MODELS: Mapping[str, BuiltInModel] = {
         BuiltInModel(
             "deepseek3-671b", "deepseek", {"tiny": "deepseek3-671b-tiny", "full": "deepseek3-671b"}
         ),
+        BuiltInModel(
+            "deepseek3-671b-batchsplit",
+            "deepseek",
+            {"tiny": "deepseek3-671b-batchsplit-tiny", "full": "deepseek3-671b-batchsplit"},
+            rules="deepseek3-671b-batchsplit",
+            shard_mode="explicit",
+        ),
     )
 }
 ALIASES = {"deepseek": "deepseek2-16b"}
 LATER = (
-    "deepseek3-671b-batchsplit",
     "gemma3-12b",
     "llama2-7b",
     "qwen3-0.6b",

@@ -41,6 +41,10 @@ def run_model(options: ModelOptions) -> ParityReport:
     """
     start = time.monotonic()
     _require_devices(options.devices)
+    jax.config.update(
+        "jax_remove_size_one_mesh_axis_from_type",
+        getattr(options.config, "remove_size_one_mesh_axis_from_type", False),
+    )
     pair = build(options)
     try:
         report = _compare(pair)

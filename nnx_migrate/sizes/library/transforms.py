@@ -42,6 +42,8 @@ SYMBOLS: Summaries = {
     **dict.fromkeys(_SAME_FUNCTION, _wrapped),
     "jax.ad_checkpoint.checkpoint_name": _first_argument,
     "jax.device_put": _first_argument,
+    "jax.sharding.reshard": _first_argument,
+    "jax.reshard": _first_argument,
     "flax.core.freeze": _first_argument,
     "flax.linen.merge_param": _merge_param,
     "flax.linen.partitioning.with_sharding_constraint": _first_argument,
