@@ -12,9 +12,10 @@ from typing import Any, Literal
 import jax
 import numpy as np
 from flax import linen, nnx
-from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.values import is_array
+from nnx_migrate.sharding.placing import AnyMesh
 
 
 class BadCase(ValueError):
@@ -136,14 +137,16 @@ def describe_mesh(case: ParityCase) -> str | None:
 
 
 @contextmanager
-def surroundings(case: ParityCase, mesh: Mesh | None) -> Iterator[None]:
+def surroundings(case: ParityCase, mesh: AnyMesh | None) -> Iterator[None]:
     """The contexts both sides run in: the mesh, the logical axis rules, no eager sharding.
 
     Specs are compared apart from values; here parameters are replicated on both sides.
     """
     with ExitStack() as stack:
         if mesh is not None:
-            stack.enter_context(jax.set_mesh(mesh))
+            abstract = isinstance(mesh, AbstractMesh)
+            use = jax.sharding.use_abstract_mesh if abstract else jax.set_mesh
+            stack.enter_context(use(mesh))
         if case.axis_rules is not None:
             stack.enter_context(linen.logical_axis_rules(case.axis_rules))
         stack.enter_context(nnx.use_eager_sharding(False))  # type: ignore[no-untyped-call]

@@ -101,9 +101,10 @@ def _run_model(words: Sequence[str]) -> CommandOutcome:
     given = read_words.read(words)
     options = model_options(given)
     report_file = read_words.writable(given.get("report"))
+    from nnx_migrate.parity.models.full import run_full
     from nnx_migrate.parity.models.run import run_model
 
-    report = run_model(options)
+    report = run_full(options) if options.size == "full" else run_model(options)
     if report_file is not None:
         read_words.write(report_file, report.to_json())
     lines = summary(options.describe(), report, every_check=True)

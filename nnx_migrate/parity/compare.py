@@ -52,6 +52,8 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
         "rng": lambda: _rng(case, linen, nnx),
         "collections": lambda: _collections(case, linen, nnx),
         "program": lambda: _program(linen, nnx, found),
+        "collectives": lambda: _counts("collectives", linen.collectives, nnx.collectives),
+        "memory": lambda: _counts("memory", _bytes(linen), _bytes(nnx)),
     }
     checks = tuple(
         made[name]() if name in made else Check(name, "not_run", 0, (_LATER,)) for name in CHECKS
@@ -153,6 +155,8 @@ def _losses(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
 def _init_values(linen: SideResult, nnx: SideResult) -> Check:
     if "init_values" in nnx.errors:
         return checked("init_values", 0, [f"NNX: {nnx.errors['init_values']}"])
+    if "init_values" in linen.skipped and "init_values" in nnx.skipped:
+        return Check("init_values", "not_run", 0, (linen.skipped["init_values"],))
     failures, _ = differences(linen.init_values, nnx.init_values, None)
     failures += [
         f"under real keys only NNX repeats itself: {line}"
@@ -256,6 +260,30 @@ def _program_agreement(linen: SideResult, nnx: SideResult) -> Programs:
         else:
             rules += [rule for rule in needed if rule not in rules]
     return Programs(not rules and not parts, tuple(rules), tuple(parts))
+
+
+def _bytes(side: SideResult) -> dict[str, int]:
+    """Bytes of one device: what of the training state lies there, and what the compiler adds."""
+    held: dict[str, int] = {}
+    for path, layout in side.layouts.items():
+        kind = "parameters" if path.startswith("params/") else "other state"
+        held[kind] = held.get(kind, 0) + layout.bytes
+    return {**held, **side.memory}
+
+
+def _counts(name: str, ours: dict[str, int], theirs: dict[str, int]) -> Check:
+    """Compare numbers by name; where neither side has any, none were asked for."""
+    if not ours and not theirs:
+        return Check(name, "not_run", 0, (_LATER,))
+    failures = one_sided(ours, theirs)
+    shared_names = [key for key in ours if key in theirs]
+    failures += [
+        f"{key}: Linen {ours[key]:,}, NNX {theirs[key]:,}"
+        for key in shared_names
+        if ours[key] != theirs[key]
+    ]
+    notes = [f"{key}: {ours[key]:,}" for key in shared_names]
+    return checked(name, len(shared_names), failures, notes)
 
 
 def _program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:

@@ -80,7 +80,7 @@ def _evaluate(
     numbers: bool,
 ) -> SideResult:
     classes: set[type] = set()
-    init = _initialiser(case, module, arguments, arrays)
+    init = initialiser_of(case, module, arguments, arrays)
     treedefs: list[Any] = []
 
     def build() -> Variables:
@@ -104,7 +104,7 @@ def _evaluate(
     variables = replicate(
         {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
     )
-    apply = _apply(case, module, treedefs[-1], list(values))
+    apply = apply_of(case, module, treedefs[-1], list(values))
     measured = Measured()
     if numbers:
         measured = measure(case, apply, variables, arguments, arrays, control=True)
@@ -113,8 +113,9 @@ def _evaluate(
             f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}"
         ) from measured.raised[FORWARD]
     trained = Trained()
+    shapes_of = functools.partial(jax.eval_shape, init)
     if numbers:
-        begin = functools.partial(begin_linen, case, init, apply, variables, arguments, mesh)
+        begin = functools.partial(begin_linen, case, shapes_of, apply, variables, arguments, mesh)
         trained = train(case, begin, arrays, mesh)
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
@@ -142,7 +143,7 @@ def _evaluate(
     )
 
 
-def _initialiser(
+def initialiser_of(
     case: ParityCase, module: linen.Module, arguments: Arguments, arrays: list[Any]
 ) -> Callable[[], Any]:
     """Return a function that makes the variables, in their boxes."""
@@ -158,7 +159,7 @@ def _initialiser(
     return init
 
 
-def _apply(case: ParityCase, module: linen.Module, treedef: Any, paths: list[str]) -> Any:
+def apply_of(case: ParityCase, module: linen.Module, treedef: Any, paths: list[str]) -> Any:
     mutable = list(case.collections) or False
 
     def apply(

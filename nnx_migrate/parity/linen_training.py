@@ -10,36 +10,40 @@ import optax
 from flax import linen
 from flax.core import meta
 from flax.linen import spmd
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import NamedSharding
 
 from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.measure import Apply, Variables
 from nnx_migrate.parity.shardings import (
     ArrayLayout,
     Layouts,
+    bytes_on,
     layout_of,
     layout_on,
     logical_names,
+    placed,
 )
-from nnx_migrate.parity.training import Training, for_calls, is_laid_out, loss_of, optimizer_of, stored
+from nnx_migrate.parity.training import Training, abstractly_placed, for_calls, is_laid_out, loss_of, optimizer_of, stored
 from nnx_migrate.parity.values import named_leaves
+from nnx_migrate.sharding.placing import AnyMesh
 
 
 def begin_linen(
     case: ParityCase,
-    init: Callable[[], Any],
+    shapes: Callable[[], Any],
     apply: Apply,
-    variables: Variables,
+    variables: Variables | None,
     arguments: Arguments,
-    mesh: Mesh | None,
+    mesh: AnyMesh | None,
 ) -> Training:
     """Lay the training state of a Linen module out as ``linen.logical_to_mesh_sharding`` says.
 
-    ``init()`` gives the variables in their boxes, ``variables`` their values by path. The state is
-    ``{"variables": ..., "opt_state": ...}``, unboxed: the boxes only say how to shard it.
+    ``shapes()`` gives the abstract variables in their boxes, ``variables`` their values by path. The state is
+    ``{"variables": ..., "opt_state": ...}``, unboxed: the boxes only say how to shard it. Without
+    ``variables`` it is abstract, for which an abstract mesh will do.
     """
     optimizer = optimizer_of(case)
-    boxed = jax.eval_shape(init)
+    boxed = shapes()
     abstract = {
         "variables": boxed,
         "opt_state": jax.eval_shape(optimizer.init, boxed["params"]),
@@ -47,23 +51,29 @@ def begin_linen(
     abstract = _without_empty_boxes(abstract)
     wanted = _shardings(case, abstract, mesh)
     shardings = None if wanted is None else stored(case, wanted, unboxed(abstract))
-    treedef = jax.tree.structure(unboxed(boxed))
-    values = jax.tree.unflatten(treedef, list(variables.values()))
-    if shardings is None:
-        state = {"variables": values, "opt_state": optimizer.init(values["params"])}
+    if variables is None:
+        state = abstractly_placed(unboxed(abstract), shardings)
     else:
-        placed = jax.tree.map(jax.device_put, values, shardings["variables"])
-        initial = jax.jit(optimizer.init, out_shardings=shardings["opt_state"])
-        state = {"variables": placed, "opt_state": initial(placed["params"])}
+        values = jax.tree.unflatten(jax.tree.structure(unboxed(boxed)), list(variables.values()))
+        state = _state(optimizer, values, shardings)
 
     def layouts(state: Mapping[str, Any]) -> Layouts:
         return _layouts(abstract, shardings, state)
 
     called = wanted["variables"]["params"] if wanted is not None and case.zero1 else None
-    return Training(state, layouts, _step(case, apply, optimizer, arguments, called))
+    step = _step(case, apply, optimizer, arguments, called)
+    return Training(state, layouts, lambda state: named_leaves(state["variables"])[0], step)
 
 
-def _shardings(case: ParityCase, abstract: Any, mesh: Mesh | None) -> Any:
+def _state(optimizer: Any, values: Any, shardings: Any) -> dict[str, Any]:
+    if shardings is None:
+        return {"variables": values, "opt_state": optimizer.init(values["params"])}
+    variables = jax.tree.map(jax.device_put, values, shardings["variables"])
+    initial = jax.jit(optimizer.init, out_shardings=shardings["opt_state"])
+    return {"variables": variables, "opt_state": initial(variables["params"])}
+
+
+def _shardings(case: ParityCase, abstract: Any, mesh: AnyMesh | None) -> Any:
     if mesh is None or not is_laid_out(case, mesh):
         return None
     return jax.tree.map(
@@ -88,7 +98,8 @@ def _layouts(abstract: Any, shardings: Any, state: Mapping[str, Any]) -> Layouts
             names=logical_names(box.names) if _is_box(box) else None,
             spec=layout_of(sharding.spec),
             sharding=layout_on(sharding),
-            placed=layout_on(array.sharding),
+            placed=placed(array, layout_on(sharding)),
+            bytes=bytes_on(array, sharding),
         )
         for (path, array), box, sharding in zip(found.items(), boxes, wanted, strict=True)
     }

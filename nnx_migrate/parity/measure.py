@@ -127,6 +127,27 @@ def _loss_and_gradients(
     twice: bool,
 ) -> None:
     variables, arrays = operands
+    run, parts = differentiated(case, apply, arguments, variables)
+    runs, differences, count = _execute(
+        case, LOSS_AND_GRADIENTS, run, (parts, arrays), result, twice
+    )
+    for name, (value, gradients) in zip(("first", "second"), runs, strict=True):
+        numbers = dataclasses.replace(
+            getattr(result, name), loss=fetch({"loss": value}), gradients=fetch(gradients)
+        )
+        setattr(result, name, numbers)
+    result.control += [f"loss and gradients: {line}" for line in differences]
+    result.control_leaves += count
+
+
+def differentiated(
+    case: ParityCase, apply: Apply, arguments: Arguments, variables: Mapping[str, Any]
+) -> tuple[Callable[..., Any], tuple[Variables, Variables]]:
+    """Return ``run(parts, key, arrays) -> (loss, gradients)``, and the variables in those parts.
+
+    The first part is what gradients are taken of, floating-point parameters. Raises NoLoss when
+    there are none.
+    """
     trained = {
         path: value
         for path, value in variables.items()
@@ -142,18 +163,10 @@ def _loss_and_gradients(
             outputs, _ = apply({**trained, **others}, args, kwargs)
             return default_loss(outputs) if case.loss is None else case.loss(outputs, *args)
 
-    def run(operands: Any, key: Any, arrays: Sequence[Any]) -> Any:
-        return jax.value_and_grad(loss)(*operands, key, arrays)
+    def run(parts: tuple[Variables, Variables], key: Any, arrays: Sequence[Any]) -> Any:
+        return jax.value_and_grad(loss)(*parts, key, arrays)
 
-    operands = ((trained, others), arrays)
-    runs, differences, count = _execute(case, LOSS_AND_GRADIENTS, run, operands, result, twice)
-    for name, (value, gradients) in zip(("first", "second"), runs, strict=True):
-        numbers = dataclasses.replace(
-            getattr(result, name), loss=fetch({"loss": value}), gradients=fetch(gradients)
-        )
-        setattr(result, name, numbers)
-    result.control += [f"loss and gradients: {line}" for line in differences]
-    result.control_leaves += count
+    return run, (trained, others)
 
 
 def _execute(

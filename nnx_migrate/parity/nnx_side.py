@@ -122,7 +122,7 @@ def _evaluate(
         {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
     )
     written: set[str] = set()
-    apply = _apply(case, module, names, written)
+    apply = apply_of(case, module, names, written)
     stray: list[str] = []
     with _stray_linen(stray, bridged):
         measured = Measured()
@@ -136,7 +136,7 @@ def _evaluate(
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_nnx(module, names.linen_module_path) as record:
-            tagged = _apply(case, module, names, written)
+            tagged = apply_of(case, module, names, written)
             outputs = bisect.run(
                 case, tagged, variables, arguments, arrays, record, measured.errors
             )
@@ -187,7 +187,7 @@ def _builder(
     return build
 
 
-def _apply(case: ParityCase, module: nnx.Module, names: LinenNames, written: set[str]) -> Apply:
+def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, written: set[str]) -> Apply:
     graphdef, state = nnx.split(module)
 
     def apply(

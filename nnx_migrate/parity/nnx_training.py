@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 from flax import nnx
-from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.linen_names import LinenNames, bare, path_of_attribute
@@ -15,14 +15,17 @@ from nnx_migrate.parity.measure import Variables
 from nnx_migrate.parity.shardings import (
     ArrayLayout,
     Layouts,
+    bytes_on,
     layout_of,
     layout_on,
     logical_names,
+    placed,
 )
-from nnx_migrate.parity.training import Training, for_calls, is_laid_out, loss_of, optimizer_of, stored
+from nnx_migrate.parity.training import Training, abstractly_placed, for_calls, is_laid_out, loss_of, optimizer_of, stored
 from nnx_migrate.parity.values import named_leaves
 from nnx_migrate.sharding import construct_named_sharding, extract_named_sharding, resolve_spec
 from nnx_migrate.sharding.annotations import annotation
+from nnx_migrate.sharding.placing import AnyMesh
 
 MODEL, OPTIMIZER = 0, 1  # places in the pair that is split into graph and state
 
@@ -31,34 +34,54 @@ def begin_nnx(
     case: ParityCase,
     module: nnx.Module,
     names: LinenNames,
-    variables: Variables,
+    variables: Variables | None,
     arguments: Arguments,
-    mesh: Mesh | None,
+    mesh: AnyMesh | None,
 ) -> Training:
     """Lay the training state of an NNX module out as ``construct_named_sharding`` says.
 
     The state is the ``nnx.State`` of ``(module, nnx.Optimizer)`` with the values of ``variables``
-    (by Linen path), Variables and their metadata included.
+    (by Linen path), Variables and their metadata included. Without ``variables`` it is abstract,
+    as ``module`` and, if need be, the mesh are.
     """
-    graphdef, state = nnx.split(module)
-    copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
-    pair = (copy, nnx.Optimizer(copy, optimizer_of(case), wrt=nnx.Param))
-    graphdef, state = nnx.split(pair)  # type: ignore[arg-type]
+    given, parameters = nnx.split(module)
+    graphdefs: list[Any] = []
+
+    def create(parameters: Any) -> Any:
+        copy = nnx.merge(given, parameters, copy=True)
+        pair: Any = (copy, nnx.Optimizer(copy, optimizer_of(case), wrt=nnx.Param))
+        graphdef, state = nnx.split(pair)
+        graphdefs.append(graphdef)
+        return state
+
+    if variables is None:
+        state = jax.eval_shape(create, parameters)
+    else:
+        state = create(names.replaced(parameters, variables))
+    graphdef = graphdefs[-1]
     if mesh is not None and is_laid_out(case, mesh):
         shardings = stored(case, construct_named_sharding(state, mesh, case.axis_rules), state)
-        state = jax.device_put(state, extract_named_sharding(shardings))
+        if variables is None:
+            state = abstractly_placed(state, shardings)
+        else:
+            state = jax.device_put(state, extract_named_sharding(shardings))
 
     def layouts(state: Any) -> Layouts:
         assert mesh is not None
         return _Reader(case, names, mesh).layouts(state)
 
-    return Training(state, layouts, _step(case, graphdef, arguments, mesh))
+    def variables_of(state: Any) -> Variables:
+        flat = nnx.to_flat_state(state)
+        model = [(path[1:], variable) for path, variable in flat if path[0] == MODEL]
+        return names.variables(nnx.from_flat_state(model))[0]
+
+    return Training(state, layouts, variables_of, _step(case, graphdef, arguments, mesh))
 
 
 class _Reader:
     """Reads layouts off a state: by the metadata it has now, not by what it once had."""
 
-    def __init__(self, case: ParityCase, names: LinenNames, mesh: Mesh) -> None:
+    def __init__(self, case: ParityCase, names: LinenNames, mesh: AnyMesh) -> None:
         self._case = case
         self._rules = tuple(case.axis_rules or ())
         self._names = names
@@ -116,13 +139,14 @@ class _Reader:
                 names=logical_names(names),
                 spec=layout_of(spec or ()),
                 sharding=layout_on(shardings[name]),
-                placed=layout_on(array.sharding),
+                placed=placed(array, layout_on(shardings[name])),
+                bytes=bytes_on(array, shardings[name]),
             )
         return found
 
 
 def _step(
-    case: ParityCase, graphdef: Any, arguments: Arguments, mesh: Mesh | None
+    case: ParityCase, graphdef: Any, arguments: Arguments, mesh: AnyMesh | None
 ) -> Callable[..., Any]:
     def step(state: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
         args, kwargs = arguments.rebuild(arrays)

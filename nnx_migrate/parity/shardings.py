@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jax.sharding import NamedSharding, PartitionSpec
+from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
 # Mesh axes per dimension; dimensions at the end that are not sharded are left out.
 Layout = tuple[tuple[str, ...], ...]
@@ -21,6 +22,7 @@ class ArrayLayout:
     ``names`` are its logical axis names, None when nobody gave it any. ``spec`` is what the side's
     own resolver makes of them by the rules, mesh axes of size 1 included; ``sharding`` is the
     sharding that the side asks for and ``placed`` the one that the array has, both without them.
+    ``bytes`` is what a device holds of it.
     """
 
     rank: int
@@ -28,6 +30,7 @@ class ArrayLayout:
     spec: Layout
     sharding: Layout
     placed: Layout
+    bytes: int
 
 
 Layouts = dict[str, ArrayLayout]
@@ -64,6 +67,16 @@ def layout_on(sharding: Any) -> Layout:
     raise ValueError(
         f"expected a NamedSharding, found {type(sharding).__name__}, which has no mesh axes"
     )
+
+
+def placed(array: Any, sharding: Layout) -> Layout:
+    """Where an array is; one that is abstract and that nobody has placed is where it is wanted."""
+    return sharding if array.sharding is None else layout_on(array.sharding)
+
+
+def bytes_on(array: Any, sharding: Sharding) -> int:
+    """Bytes that a device holds of an array, abstract or not, that is sharded so."""
+    return math.prod(sharding.shard_shape(array.shape)) * int(array.dtype.itemsize)
 
 
 def logical_names(names: Iterable[Any] | None) -> tuple[str | None, ...] | None:

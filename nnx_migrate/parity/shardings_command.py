@@ -9,7 +9,9 @@ from nnx_migrate.parity.models.options import model_options
 from nnx_migrate.parity.words import BadWord, read, require_known
 
 # Words of ``parity`` that say how to run, which nothing is here.
-ELSEWHERE = ("steps", "seed", "optimizer", "devices", "report", "shard_mode")
+ELSEWHERE = (
+    *("steps", "seed", "optimizer", "zero1", "devices", "report", "shard_mode", "compile"),
+)
 
 
 def run(words: Sequence[str]) -> CommandOutcome:
@@ -32,8 +34,7 @@ def _lines(words: Sequence[str]) -> list[str]:
     if len(rules) > 2:
         raise BadWord(f"expected one or two rules=, found {len(rules)}")
     all_options = [
-        model_options({**given, **read([one])}, sizes=("tiny", "full"))
-        for one in rules or ["rules=default"]
+        model_options({**given, **(read([one]) if one else {})}) for one in rules or [""]
     ]
     from nnx_migrate.parity.models import layout
 

@@ -55,7 +55,8 @@ class SideResult:
     construction and those that got a key already handed out. ``first`` and ``second`` are the
     same run under two constant keys. ``layouts`` say how the training state lies on the mesh,
     ``layouts_after`` how after a step, ``losses`` are those of the steps. ``control`` lists how this side differs from itself.
-    ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
+    ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
+    loss and its gradients. ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
     ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
     """
 
@@ -77,6 +78,8 @@ class SideResult:
     layouts: Layouts = field(default_factory=dict)
     layouts_after: Layouts = field(default_factory=dict)
     losses: Arrays = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+    collectives: dict[str, int] = field(default_factory=dict)
     control: tuple[str, ...] = ()
     control_leaves: int = 0
     submodules: tuple[SubmoduleOutput, ...] = ()

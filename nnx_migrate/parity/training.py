@@ -18,6 +18,7 @@ from nnx_migrate.parity.shardings import Layouts
 from nnx_migrate.parity.values import Arrays, to_host
 from nnx_migrate.sharding import constrain
 from nnx_migrate.sharding.edit import shard_over_data
+from nnx_migrate.sharding.placing import AnyMesh
 
 SPECS, AFTER_STEP, LOSSES = "specs", "specs_after_step", "losses_over_steps"
 
@@ -26,12 +27,14 @@ SPECS, AFTER_STEP, LOSSES = "specs", "specs_after_step", "losses_over_steps"
 class Training:
     """One side, ready to train.
 
-    ``state`` is a pytree of arrays on the mesh, ``layouts(state)`` how they lie there, and
-    ``step(state, arrays) -> (loss, state)`` can be traced.
+    ``state`` is a pytree of arrays on the mesh, ``layouts(state)`` how they lie there,
+    ``variables(state)`` those of the model by path, and ``step(state, arrays) -> (loss, state)`` can
+    be traced.
     """
 
     state: Any
     layouts: Callable[[Any], Layouts]
+    variables: Callable[[Any], dict[str, Any]]
     step: Callable[[Any, Sequence[Any]], tuple[Any, Any]]
 
 
@@ -66,7 +69,16 @@ def for_calls(params: Any, shardings: Any) -> Any:
     return jax.tree.map(constrain, params, shardings)
 
 
-def is_laid_out(case: ParityCase, mesh: Mesh | None) -> bool:
+def abstractly_placed(arrays: Any, shardings: Any) -> Any:
+    """Return a tree of abstract arrays that are sharded as a like tree says."""
+    return jax.tree.map(
+        lambda array, sharding: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding),
+        arrays,
+        shardings,
+    )
+
+
+def is_laid_out(case: ParityCase, mesh: AnyMesh | None) -> bool:
     """Whether the case says how arrays are laid out: it has a mesh and logical axis rules."""
     return mesh is not None and case.axis_rules is not None
 

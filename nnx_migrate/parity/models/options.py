@@ -27,8 +27,13 @@ KEYS = (
     "optimizer",
     "zero1",
     "devices",
+    "compile",
     "report",
 )
+SIZES = ("tiny", "full")
+# Sequences per device where the batch is not told: what a full-size model trains on.
+PER_DEVICE_BATCH = 4
+FULL_MESH = "fsdp:64,expert:8"
 DEFAULT_MESH = "fsdp:4,expert:2"
 ZERO1_MESH = "data:2,fsdp:2,expert:2"
 
@@ -48,6 +53,7 @@ class ModelOptions:
     shard_mode: str = "auto"
     optimizer: str = "adamw"
     zero1: bool = False
+    compile: bool = False
 
     def describe(self) -> str:
         """What was compared, in a few words."""
@@ -62,27 +68,26 @@ class ModelOptions:
         return " ".join(words)
 
 
-def model_options(given: Mapping[str, str], sizes: tuple[str, ...] = ("tiny",)) -> ModelOptions:
-    """Read the words; ``sizes`` are those the command can do, the default first.
-
-    Raises BadWord for the first word that cannot be used.
-    """
+def model_options(given: Mapping[str, str]) -> ModelOptions:
+    """Read the words. Raises BadWord for the first word that cannot be used."""
     model = _model(given["model"])
     family = load(model.family)
     hints = typing.get_type_hints(family.Config)
     fields = {one.name: hints[one.name] for one in dataclasses.fields(family.Config)}
     require_known(tuple(given), (*KEYS, *fields))
-    later = tuple(size for size in ("full",) if size not in sizes)
-    size = _available(given, "size", sizes, later)
+    size = choice(given, "size", SIZES) or SIZES[0]
     shard_mode = choice(given, "shard_mode", ("auto", "explicit")) or model.shard_mode
     optimizer = choice(given, "optimizer", OPTIMIZERS) or OPTIMIZERS[0]
     zero1 = choice(given, "zero1", ("true", "false")) == "true"
     rules = _rules(given.get("rules", model.rules))
-    text = given.get("mesh", ZERO1_MESH if zero1 else DEFAULT_MESH)
+    default = FULL_MESH if size == "full" else ZERO1_MESH if zero1 else DEFAULT_MESH
+    text = given.get("mesh", default)
     mesh = _mesh(text, rules)
     if zero1 and "data" not in mesh:
         raise BadWord(f"zero1=true: rules={rules.name} have no mesh axis 'data'")
     changes = {key: _value(key, given[key], kind) for key, kind in fields.items() if key in given}
+    if size == "full":
+        changes.setdefault("batch_size", PER_DEVICE_BATCH * math.prod(mesh.values()))
     try:
         config = family.Config(**{**family.read(model.figures[size]), **changes})
     except ValueError as error:
@@ -99,6 +104,7 @@ def model_options(given: Mapping[str, str], sizes: tuple[str, ...] = ("tiny",)) 
         shard_mode=shard_mode,
         optimizer=optimizer,
         zero1=zero1,
+        compile=choice(given, "compile", ("true", "false")) == "true",
     )
 
 
@@ -108,15 +114,6 @@ def _model(name: str) -> BuiltInModel:
     if name not in NAMES:
         raise BadWord(f"model={name}: unknown model{nearest(name, NAMES)}")
     return MODELS[ALIASES.get(name, name)]
-
-
-def _available(
-    given: Mapping[str, str], key: str, choices: tuple[str, ...], later: tuple[str, ...]
-) -> str:
-    found = choice(given, key, (*choices, *later)) or choices[0]
-    if found in later:
-        raise BadWord(f"{key}={found}: not available yet; pass {key}={choices[0]}")
-    return found
 
 
 def _rules(name: str) -> AxisRules:

@@ -31,8 +31,14 @@ class Pair:
 
 def build(options: ModelOptions) -> Pair:
     """Build both cases. Raises BadWord when the mesh does not divide the model."""
+    pair = pair_of(options, load(options.model.family).inputs(options.config, options.seed))
+    require_divisible(options, pair.linen.linen, pair.linen.inputs)
+    return pair
+
+
+def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
+    """Build both cases on inputs of any kind."""
     family, config = options.model.family, options.config
-    inputs = load(family).inputs(config, options.seed)
     ours, theirs = (load(f"{family}.{stack}.model").Transformer for stack in ("linen", "nnx"))
 
     def case(stack: str, **sides: Any) -> ParityCase:
@@ -50,15 +56,13 @@ def build(options: ModelOptions) -> Pair:
             **sides,
         )
 
-    module = ours(config)
-    _require_divisible(options, module, inputs)
     return Pair(
-        linen=case("linen", linen=module),
+        linen=case("linen", linen=ours(config)),
         nnx=case("nnx", nnx=lambda rngs: theirs(config, rngs=rngs)),
     )
 
 
-def _require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...]) -> None:
+def require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...]) -> None:
     """Refuse a mesh that splits an axis of a parameter, or the batch, unevenly."""
     boxed = jax.eval_shape(module.init, jax.random.key(0), *inputs)
     shapes, _ = named_leaves(meta.unbox(boxed))
