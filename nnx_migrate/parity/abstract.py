@@ -58,9 +58,12 @@ def trace_linen(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -
         )
         shapes, treedef = named_leaves(unboxed(boxed))
         apply = linen_apply(case, module, treedef, list(shapes))
-        begin = _beginner(begin_linen, case, lambda: boxed, apply, None, arguments, mesh)
+
+        def begin(case: ParityCase) -> Training:
+            return begin_linen(case, lambda: boxed, apply, None, arguments, mesh)
+
         side = _traced("linen", type(module), shapes, case, apply, arguments, begin, compile_too)
-        return _controlled(side, case, apply, arguments, begin())
+        return _controlled(side, case, apply, arguments, begin)
 
 
 def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> SideResult:
@@ -72,12 +75,11 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
         names = LinenNames(case.path_map or {})
         shapes, _ = names.variables(nnx.state(module))
         apply = nnx_apply(case, module, names, set())
-        begin = _beginner(begin_nnx, case, module, names, None, arguments, mesh)
+
+        def begin(case: ParityCase) -> Training:
+            return begin_nnx(case, module, names, None, arguments, mesh)
+
         return _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
-
-
-def _beginner(function: Callable[..., Training], *given: Any) -> Callable[[], Training]:
-    return lambda: function(*given)
 
 
 def _traced(
@@ -87,12 +89,12 @@ def _traced(
     case: ParityCase,
     apply: Apply,
     arguments: Arguments,
-    begin: Callable[[], Training],
+    begin: Callable[[ParityCase], Training],
     compile_too: bool,
 ) -> SideResult:
-    training = begin()
+    training = begin(case)
     state, arrays = training.state, list(arguments.arrays)
-    lowered = retraced(lambda: _lowered(case, apply, arguments, training.variables(state)))
+    lowered = _lowered(case, apply, arguments, begin)
     after = retraced(lambda: jax.eval_shape(_step(training), state, _key(), arrays)[1])
     executable = lowered.compile() if compile_too else None
     return SideResult(
@@ -111,18 +113,30 @@ def _traced(
 
 
 def _controlled(
-    side: SideResult, case: ParityCase, apply: Apply, arguments: Arguments, training: Training
+    side: SideResult,
+    case: ParityCase,
+    apply: Apply,
+    arguments: Arguments,
+    begin: Callable[[ParityCase], Training],
 ) -> SideResult:
     """The side with a second, independent trace: what is not even like itself proves nothing."""
-    lowered = retraced(lambda: _lowered(case, apply, arguments, training.variables(training.state)))
-    text, again = side.programs[LOSS_AND_GRADIENTS], programs.canonical(lowered.as_text())
+    text = side.programs[LOSS_AND_GRADIENTS]
+    again = programs.canonical(_lowered(case, apply, arguments, begin).as_text())
     apart = () if again == text else (programs.first_line_apart(text, again),)
     return dataclasses.replace(side, control=apart, control_leaves=1)
 
 
-def _lowered(case: ParityCase, apply: Apply, arguments: Arguments, variables: Any) -> Any:
-    run, parts = differentiated(case, apply, arguments, variables)
-    traced = jax.jit(run).trace(parts, _key(), list(arguments.arrays))
+def _lowered(
+    case: ParityCase,
+    apply: Apply,
+    arguments: Arguments,
+    begin: Callable[[ParityCase], Training],
+) -> Any:
+    """The loss and its gradients, of parameters sharded as the model's calls want them."""
+    training = begin(dataclasses.replace(case, zero1=False))
+    run, parts = differentiated(case, apply, arguments, training.variables(training.state))
+    arrays = list(arguments.arrays)
+    traced = retraced(lambda: jax.jit(run).trace(parts, _key(), arrays))
     return traced.lower(lowering_platforms=(PLATFORM,))
 
 
@@ -136,5 +150,3 @@ def _step(training: Training) -> Callable[..., Any]:
 
 def _key() -> Any:
     return jax.eval_shape(lambda: jax.random.key(0))
-
-

@@ -160,6 +160,7 @@ def initialiser_of(
 
 
 def apply_of(case: ParityCase, module: linen.Module, treedef: Any, paths: list[str]) -> Any:
+    """Return ``apply(variables, args, kwargs) -> (outputs, mutated)`` over variables by path."""
     mutable = list(case.collections) or False
 
     def apply(

@@ -23,7 +23,15 @@ from nnx_migrate.parity.shardings import (
     logical_names,
     placed,
 )
-from nnx_migrate.parity.training import Training, abstractly_placed, for_calls, is_laid_out, loss_of, optimizer_of, stored
+from nnx_migrate.parity.training import (
+    Training,
+    abstractly_placed,
+    for_calls,
+    is_laid_out,
+    loss_of,
+    optimizer_of,
+    stored,
+)
 from nnx_migrate.parity.values import named_leaves
 from nnx_migrate.sharding.placing import AnyMesh
 
@@ -127,9 +135,7 @@ def unboxed(tree: Any) -> Any:
     )
 
 
-def _step(
-    case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments, called: Any
-) -> Any:
+def _step(case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments, called: Any) -> Any:
     """A step; ``called`` are the shardings in which calls have the parameters, None for as stored."""
 
     def step(state: Mapping[str, Any], arrays: Sequence[Any]) -> tuple[Any, Any]:

@@ -188,6 +188,7 @@ def _builder(
 
 
 def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, written: set[str]) -> Apply:
+    """Return ``apply(variables, args, kwargs) -> (outputs, mutated)``; note paths it writes."""
     graphdef, state = nnx.split(module)
 
     def apply(

@@ -21,9 +21,17 @@ from nnx_migrate.parity.shardings import (
     logical_names,
     placed,
 )
-from nnx_migrate.parity.training import Training, abstractly_placed, for_calls, is_laid_out, loss_of, optimizer_of, stored
+from nnx_migrate.parity.training import (
+    Training,
+    abstractly_placed,
+    for_calls,
+    is_laid_out,
+    loss_of,
+    optimizer_of,
+    stored,
+)
 from nnx_migrate.parity.values import named_leaves
-from nnx_migrate.sharding import construct_named_sharding, extract_named_sharding, resolve_spec
+from nnx_migrate.sharding import construct_named_sharding, resolve_spec
 from nnx_migrate.sharding.annotations import annotation
 from nnx_migrate.sharding.placing import AnyMesh
 
@@ -64,7 +72,7 @@ def begin_nnx(
         if variables is None:
             state = abstractly_placed(state, shardings)
         else:
-            state = jax.device_put(state, extract_named_sharding(shardings))
+            state = jax.tree.map(jax.device_put, state, shardings)
 
     def layouts(state: Any) -> Layouts:
         assert mesh is not None
@@ -157,10 +165,12 @@ def _step(
         graph, params, rest = parts
         known = {path for path, _ in nnx.to_flat_state(nnx.state(model))}
 
+        gathered = case.zero1 and mesh is not None and is_laid_out(case, mesh)
+
         def loss(params: Any) -> tuple[Any, Any]:
-            if case.zero1 and mesh is not None and is_laid_out(case, mesh):
+            if gathered and mesh is not None:
                 wanted = construct_named_sharding(params, mesh, case.axis_rules)
-                params = for_calls(params, extract_named_sharding(wanted))
+                params = for_calls(params, wanted)
             copy = nnx.merge(graph, params, rest, copy=True)
             call = copy if case.method is None else getattr(copy, case.method)
             outputs = bare(call(*args, **kwargs))
@@ -168,11 +178,22 @@ def _step(
             return loss_of(case, outputs, args), _known(nnx.state(copy), known)
 
         (value, after), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+        if gathered:
+            after = _with_values(after, params)
         model = nnx.merge(graph, after, copy=True)
         optimizer.update(model, gradients)
         return value, nnx.state((model, optimizer))
 
     return step
+
+
+def _with_values(state: Any, params: Any) -> Any:
+    """The state with parameters as they were stored: those of the call are whole over ``data``."""
+    values = {path: variable.get_value() for path, variable in nnx.to_flat_state(params)}
+    return nnx.from_flat_state(
+        (path, variable.replace(values[path]) if path in values else variable)
+        for path, variable in nnx.to_flat_state(state)
+    )
 
 
 def _known(state: Any, paths: set[tuple[Any, ...]]) -> Any:

@@ -19,7 +19,16 @@ from nnx_migrate.parity.models.required import with_required
 from nnx_migrate.parity.report import ParityReport
 from nnx_migrate.sharding.placing import AnyMesh
 
-REQUIRED = ("stacks", "control", "paths", "shapes", "specs", "specs_after_step", "memory", "program")
+REQUIRED = (
+    "stacks",
+    "control",
+    "paths",
+    "shapes",
+    "specs",
+    "specs_after_step",
+    "memory",
+    "program",
+)
 COMPILED = "collectives"
 
 
@@ -68,4 +77,3 @@ def _mesh(options: ModelOptions, pair: Pair) -> AnyMesh:
     kind = AxisType.Auto if options.shard_mode == "auto" else AxisType.Explicit
     sizes, names = tuple(options.mesh.values()), tuple(options.mesh)
     return AbstractMesh(sizes, names, axis_types=(kind,) * len(names))
-

@@ -52,7 +52,7 @@ def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
             seed=options.seed,
             shard_mode=options.shard_mode,
             zero1=options.zero1,
-            optimizer=build_optimizer(options.optimizer, family),
+            optimizer=build_optimizer(options.optimizer, family, options.shard_mode),
             **sides,
         )
 
