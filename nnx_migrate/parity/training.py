@@ -17,7 +17,7 @@ from nnx_migrate.parity.running import OPERATIONS, describe_error, retraced
 from nnx_migrate.parity.shardings import Layouts
 from nnx_migrate.parity.values import Arrays, to_host
 from nnx_migrate.sharding import constrain
-from nnx_migrate.sharding.edit import shard_over_data
+from nnx_migrate.sharding.edit import remove_axes, shard_over_data
 from nnx_migrate.sharding.placing import AnyMesh
 
 SPECS, AFTER_STEP, LOSSES = "specs", "specs_after_step", "losses_over_steps"
@@ -60,8 +60,15 @@ def loss_of(case: ParityCase, outputs: Any, arguments: tuple[Any, ...]) -> Any:
 
 
 def stored(case: ParityCase, shardings: Any, arrays: Any) -> Any:
-    """Return the shardings in which a training state is kept: with ``zero1`` over ``data`` too."""
-    return shard_over_data(shardings, arrays) if case.zero1 else shardings
+    """Return the shardings in which a training state is kept: with ``zero1`` over ``data`` too.
+
+    Mesh axes of size 1, which Linen's shardings name, are no reason to leave a dimension out.
+    """
+    if not case.zero1 or case.mesh is None:
+        return shardings
+    sizes = case.mesh.shape if isinstance(case.mesh, Mesh) else case.mesh
+    units = [axis for axis, size in sizes.items() if size == 1]
+    return shard_over_data(remove_axes(shardings, units), arrays)
 
 
 def for_calls(params: Any, shardings: Any) -> Any:
