@@ -66,7 +66,7 @@ def begin_linen(
         state = _state(optimizer, values, shardings)
 
     def layouts(state: Mapping[str, Any]) -> Layouts:
-        return _layouts(abstract, shardings, state)
+        return _layouts(abstract, wanted, shardings, state)
 
     called = wanted["variables"]["params"] if wanted is not None and case.zero1 else None
     step = _step(case, apply, optimizer, arguments, called)
@@ -96,20 +96,20 @@ def _spec(leaf: Any, rules: Any) -> Any:
     return spmd.logical_to_mesh_axes(names, rules) if is_logical else names
 
 
-def _layouts(abstract: Any, shardings: Any, state: Mapping[str, Any]) -> Layouts:
+def _layouts(abstract: Any, wanted: Any, stored: Any, state: Mapping[str, Any]) -> Layouts:
     boxes = jax.tree.leaves(abstract, is_leaf=_is_box)
-    wanted = jax.tree.leaves(shardings, is_leaf=lambda leaf: isinstance(leaf, NamedSharding))
     found, _ = named_leaves(state)
+    leaves = (found.items(), boxes, jax.tree.leaves(wanted), jax.tree.leaves(stored))
     return {
         path.removeprefix("variables/"): ArrayLayout(
             rank=array.ndim,
             names=logical_names(box.names) if _is_box(box) else None,
-            spec=layout_of(sharding.spec),
+            spec=layout_of(resolved.spec),
             sharding=layout_on(sharding),
             placed=placed(array, layout_on(sharding)),
             bytes=bytes_on(array, sharding),
         )
-        for (path, array), box, sharding in zip(found.items(), boxes, wanted, strict=True)
+        for (path, array), box, resolved, sharding in zip(*leaves, strict=True)
     }
 
 
