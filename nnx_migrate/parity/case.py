@@ -144,9 +144,11 @@ def surroundings(case: ParityCase, mesh: AnyMesh | None) -> Iterator[None]:
     """
     with ExitStack() as stack:
         if mesh is not None:
-            abstract = isinstance(mesh, AbstractMesh)
-            use = jax.sharding.use_abstract_mesh if abstract else jax.set_mesh
-            stack.enter_context(use(mesh))
+            stack.enter_context(
+                jax.sharding.use_abstract_mesh(mesh)
+                if isinstance(mesh, AbstractMesh)
+                else jax.set_mesh(mesh)
+            )
         if case.axis_rules is not None:
             stack.enter_context(linen.logical_axis_rules(case.axis_rules))
         stack.enter_context(nnx.use_eager_sharding(False))  # type: ignore[no-untyped-call]

@@ -22,8 +22,9 @@ KERNEL = ArrayLayout(
     spec=(("fsdp", "context"), ("tensor",)),
     sharding=(("fsdp",), ("tensor",)),
     placed=(("fsdp",), ("tensor",)),
+    bytes=64,
 )
-BIAS = ArrayLayout(rank=1, names=None, spec=(), sharding=(), placed=())
+BIAS = ArrayLayout(rank=1, names=None, spec=(), sharding=(), placed=(), bytes=16)
 COUNT = dataclasses.replace(BIAS, rank=0)
 LAYOUTS: Layouts = {"params/kernel": KERNEL, "params/bias": BIAS, "opt_state/0/count": COUNT}
 

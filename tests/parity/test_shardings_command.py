@@ -74,7 +74,7 @@ def test_at_full_size_nnx_variables_have_the_recorded_names_and_specs(
     rules: str, mesh: str
 ) -> None:
     given = {"model": "deepseek2-16b", "size": "full", "rules": rules, "mesh": mesh}
-    found = layout.rows(model_options(given, sizes=("full",)))
+    found = layout.rows(model_options(given))
     here = recorded(f"deepseek2-16b__{rules}")
     known = {
         row.name.removeprefix("params/"): (

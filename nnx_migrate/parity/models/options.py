@@ -7,7 +7,7 @@ import math
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from nnx_migrate.parity.case_file import nearest
 from nnx_migrate.parity.models.load import load
@@ -50,7 +50,7 @@ class ModelOptions:
     devices: int
     seed: int
     steps: int
-    shard_mode: str = "auto"
+    shard_mode: Literal["auto", "explicit"] = "auto"
     optimizer: str = "adamw"
     zero1: bool = False
     compile: bool = False
@@ -76,7 +76,8 @@ def model_options(given: Mapping[str, str]) -> ModelOptions:
     fields = {one.name: hints[one.name] for one in dataclasses.fields(family.Config)}
     require_known(tuple(given), (*KEYS, *fields))
     size = choice(given, "size", SIZES) or SIZES[0]
-    shard_mode = choice(given, "shard_mode", ("auto", "explicit")) or model.shard_mode
+    asked = choice(given, "shard_mode", ("auto", "explicit")) or model.shard_mode
+    shard_mode: Literal["auto", "explicit"] = "explicit" if asked == "explicit" else "auto"
     optimizer = choice(given, "optimizer", OPTIMIZERS) or OPTIMIZERS[0]
     zero1 = choice(given, "zero1", ("true", "false")) == "true"
     rules = _rules(given.get("rules", model.rules))

@@ -23,6 +23,7 @@ REQUIRED = {
     "loss",
     "gradients",
     "program",
+    "memory",
 }
 
 
@@ -65,6 +66,60 @@ def test_deepseek_is_the_same_model_on_eight_devices(
     first, second, *_ = done.stdout.splitlines()
     assert first.startswith("deepseek2-16b size=tiny rules=default mesh=fsdp:4,expert:2: equal_by")
     assert second.split() == ["stacks", "pass", "2", "compared"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("model=deepseek", "shard_mode=explicit", "mtp_num_layers=1"),
+        ("model=deepseek", "rules=shard-exp-on-fsdp", "sparse_matmul=true"),
+        ("model=deepseek", "optimizer=muon", "zero1=true", "steps=2"),
+        ("model=deepseek3-671b-batchsplit",),
+        (
+            "model=deepseek3-671b-batchsplit",
+            "remove_size_one_mesh_axis_from_type=true",
+            "sparse_matmul=false",
+        ),
+    ],
+)
+def test_deepseek_is_the_same_model_in_all_its_ways(words: tuple[str, ...]) -> None:
+    done = parity(*words, "num_decoder_layers=2")
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = [line.split()[:2] for line in done.stdout.splitlines()[1:-1]]
+    assert {name for name, status in lines if status == "pass"} >= REQUIRED
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("model=deepseek3-671b",),
+        pytest.param(
+            (
+                "model=deepseek3-671b-batchsplit",
+                "optimizer=muon",
+                "zero1=true",
+                "mesh=data:8,fsdp:8",
+            ),
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_at_full_size_nothing_is_allocated(words: tuple[str, ...], tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    done = parity(*words, "size=full", f"report={report}")
+    assert done.returncode == 0, done.stdout + done.stderr
+    document = json.loads(report.read_text())
+    checks = {check["name"]: check for check in document["checks"]}
+    passed = {name for name, check in checks.items() if check["status"] == "pass"}
+    assert passed == {
+        *("stacks", "control", "paths", "shapes"),
+        *("specs", "specs_after_step", "program", "memory"),
+    }
+    assert checks["paths"]["leaves"] == 32
+    assert all(f"{name}: nothing has values" in " ".join(document["not_checked"]) for name in
+               ("forward", "loss", "gradients"))  # fmt: skip
+    assert document["peak_rss_bytes"] < 2e9
 
 
 @pytest.mark.slow
