@@ -12,7 +12,8 @@ class BuiltInModel:
 
     ``rules`` and ``shard_mode`` are what is used unless the command line says otherwise.
 
-    A family is a package with ``Config``, ``read(figures)`` and ``inputs(config, seed)``, and with
+    A family is a package with ``Config``, ``read(figures)``, ``inputs(config, seed)`` and
+    ``abstract_inputs(config)``, a module ``muon`` with ``dimension_numbers(params)``, and with
     the packages ``linen`` and ``nnx`` of the same modules: ``model.Transformer(config)`` and
     ``objective.loss(outputs, *inputs, config=config)``.
     """

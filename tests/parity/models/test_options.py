@@ -65,8 +65,9 @@ def test_every_word_is_read() -> None:
     ("words", "line"),
     [
         (["model=deepsek"], "model=deepsek: unknown model; did you mean deepseek?"),
-        (["model=llama2-7b"], "model=llama2-7b: not available yet; available: deepseek2-16b, deepseek3-671b, "
-         "deepseek3-671b-batchsplit"),
+        (["model=llama2-7b"],
+         ("model=llama2-7b: not available yet; available: deepseek2-16b, deepseek3-671b, "
+          "deepseek3-671b-batchsplit")),
         (["model=deepseek", "mseh=fsdp:8"], "unknown key 'mseh'; did you mean mesh?"),
         (["model=deepseek", "num_expert=8"], "unknown key 'num_expert'; did you mean num_experts?"),
         (["model=deepseek", "case=a.py"], "unknown key 'case'"),
