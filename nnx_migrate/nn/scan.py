@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
@@ -11,10 +11,11 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 from flax.core.axes_scan import broadcast  # Linen's own: Linen classes may get it
+from flax.typing import In
 
 from .factory import Factory
 from .groups import groups_of
-from .lifted import hide_captures, take_apart
+from .lifted import Parts, hide_captures, take_apart
 from .recurrent import _from_front, _to_front
 from .stack_axis import without_axis
 from .stacked import stacked_class, stacked_factory
@@ -28,7 +29,7 @@ T = TypeVar("T")
 def scan(
     target: T,
     *,
-    variable_axes: Mapping[Any, int] | None = None,
+    variable_axes: Mapping[Any, int | In[int]] | None = None,
     variable_broadcast: Any = False,
     variable_carry: Any = False,
     split_rngs: Mapping[Any, bool] | None = None,
@@ -56,7 +57,8 @@ def scan(
     Args:
       target: an ``nnx.Module`` class, a ``functools.partial`` of one, a factory of built-in layers, or
         a function.
-      variable_axes: collection (or several) -> axis of its stacked variables.
+      variable_axes: collection (or several) -> axis of its stacked variables; ``flax.typing.In`` of
+        an axis (Linen's ``ScanIn``) says that the body must not change them.
       variable_broadcast: collections that all steps share and none changes.
       variable_carry: collections handed from step to step.
       split_rngs: per stream, whether every step draws its own keys.
@@ -68,7 +70,7 @@ def scan(
 
     Raises:
       TypeError: ``target`` is neither, or a function gets no module.
-      ValueError: a variable is in none of the three groups, a shared one was changed by the body,
+      ValueError: a variable is in none of the three groups, a shared one or an input was changed,
         the number of layers is missing, or a function is to stack variables.
     """
     if isinstance(target, functools.partial) and isinstance(target.func, type | Factory):
@@ -78,10 +80,13 @@ def scan(
     if (isinstance(target, type) and not issubclass(target, nnx.Module)) or not callable(target):
         raise TypeError(f"expected scan to get an nnx.Module class or function, found {target!r}")
     stacking = Stacking(
-        options_of(variable_axes, int),
+        options_of(variable_axes, _axis_number),
         options_of(split_rngs, bool),
         length,
         options_of(metadata_params, lambda name: name),
+        inputs=tuple(
+            names for names, axis in (variable_axes or {}).items() if isinstance(axis, In)
+        ),
         traces=2 if check_constancy_invariants else 1,
     )
     loop = Loop(
@@ -151,6 +156,7 @@ class Loop:
             carry, ys = method(copy, carry, *given)
             changed = parts.changed(copy, inner)
             groups.note(parts, changed)
+            self._check_inputs(parts, layer.keys() & changed.keys())
             handed = handed | {i: changed[i] for i in handed if i in changed}
             return (handed, carry), (ys, {i: changed[i] for i in layer if i in changed})
 
@@ -167,6 +173,15 @@ class Loop:
         groups.advance(parts)
         return carry, _with_prefix(_back, self.out_axes, ys)
 
+    def _check_inputs(self, parts: Parts, changed: Iterable[int]) -> None:
+        for index in changed:
+            if self.stacking.is_input(parts.variables[index]):
+                path = "/".join(map(str, parts.paths[index]))
+                raise ValueError(
+                    f"the body of the loop changed the variable '{path}', whose collection is an "
+                    "input (In) of the loop: give its axis as a plain number in variable_axes"
+                )
+
     def _length(self, layers: Any, moved: Any) -> int:
         if self.stacking.length is not None:
             return self.stacking.length
@@ -176,6 +191,10 @@ class Loop:
                 f"expected one length to scan over, found {sorted(found)}: pass length="
             )
         return int(found.pop())
+
+
+def _axis_number(axis: int | In[int]) -> int:
+    return int(axis.axis if isinstance(axis, In) else axis)
 
 
 def _with_prefix(function: Callable[..., Any], prefix: Any, *trees: Any) -> Any:

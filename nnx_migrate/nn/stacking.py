@@ -33,6 +33,7 @@ class Stacking:
       length: number of layers; None when only the call's inputs show it.
       metadata: ``metadata_params``: the name of the axis under ``nnx.PARTITION_NAME``.
       parallel: layers are built by ``jax.vmap``, not one after the other.
+      inputs: collections that the body reads and must not change (``In`` of an axis).
       traces: how often Linen's ``init`` runs the body: every run counts the keys it draws.
     """
 
@@ -41,6 +42,7 @@ class Stacking:
     length: int | None = None
     metadata: tuple[tuple[Any, Any], ...] = ()
     parallel: bool = False
+    inputs: tuple[Any, ...] = ()
     traces: int = 1
 
     def axis(self, variable: nnx.Variable[Any]) -> int | None:
@@ -54,6 +56,11 @@ class Stacking:
         """The position of the variable's collection among those of ``axes``."""
         collection = collection_of(type(variable))
         return [in_filter(names, collection) for names, _ in self.axes].index(True)
+
+    def is_input(self, variable: nnx.Variable[Any]) -> bool:
+        """Whether the body must not change a stacked variable."""
+        collection = collection_of(type(variable))
+        return any(in_filter(names, collection) for names in self.inputs)
 
     def is_split(self, stream: str) -> bool:
         """Whether every layer draws its own keys; a stream that is not named goes with params."""

@@ -99,7 +99,7 @@ class Constructor:
             if one.name in self.inherited.base_fields:
                 passed.append(f"{one.name}={one.name}")
             elif one.structure:
-                lines.append(f"nnm.set_submodules(self, {one.name!r}, {one.name})")
+                lines.append(f"nnm.set_submodules(self, {one.name!r}, {one.value})")
             else:
                 lines.append(f"self.{one.name} = {one.value}")
         if self.inherited.delegates:

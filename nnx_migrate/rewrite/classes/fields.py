@@ -8,6 +8,12 @@ from dataclasses import dataclass
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.evaluation import free_names
+from nnx_migrate.rewrite.classes.field_types import (
+    holds_modules,
+    is_container,
+    is_tuple,
+    items_are_read,
+)
 from nnx_migrate.rewrite.classes.references import Remarks
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.rewrite.rules import is_linen
@@ -19,8 +25,6 @@ _FIELD_FUNCTIONS = frozenset(
     {"dataclasses.field", "flax.struct.field", "flax.linen.kw_only_dataclasses.field"}
 )
 _PLACEMENT = frozenset({"name", "parent"})
-_FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
-_TUPLES = ("Tuple", "tuple")
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,11 @@ def _parameter(
     keyword_only = one.keyword_only or (keyword_only and here) or _class_keyword_only(one.owner)
     annotation = renderer.render(one.annotation) if here else _inherited(project, cls, one)
     default = one.default
-    frozen = _is_container(one.annotation)
-    data = not frozen and _is_tuple(one.annotation) and _items_are_read(cls, one.name)
+    structure = holds_modules(project, one)
+    frozen = not structure and is_container(one.annotation)
+    data = (
+        not structure and not frozen and is_tuple(one.annotation) and items_are_read(cls, one.name)
+    )
     value = f"nnm.constant({one.name})" if data else one.name
     value = f"nnm.freeze({one.name})" if frozen else value
     options = _field_options(project, one)
@@ -102,13 +109,13 @@ def _parameter(
             text = _factory_text(project, cls, one, factory, renderer)
             value = f"{text} if {one.name} is None else {one.name}"
             value = f"nnm.freeze({value})" if frozen else value
-            remarks.imports |= {"nnm"} if frozen else set()
-            return Parameter(one.name, annotation, "None", value, keyword_only)
+            remarks.imports |= {"nnm"} if frozen or structure else set()
+            return Parameter(one.name, annotation, "None", value, keyword_only, structure)
         default = options.get("default")
     text_default = None if default is None else _default_text(project, cls, one, default, renderer)
-    if frozen or data:
+    if frozen or data or structure:
         remarks.imports.add("nnm")
-    return Parameter(one.name, annotation, text_default, value, keyword_only)
+    return Parameter(one.name, annotation, text_default, value, keyword_only, structure)
 
 
 def _inherited(project: Project, cls: ClassInfo, one: Field) -> str | None:
@@ -120,58 +127,6 @@ def _inherited(project: Project, cls: ClassInfo, one: Field) -> str | None:
         if is_name and is_linen(project.resolve(node, one.owner.scope)):  # type: ignore[arg-type]
             return None
     return Renderer(project, one.owner.module).render(one.annotation)
-
-
-def _is_container(annotation: ast.expr) -> bool:
-    """Whether Linen may freeze the value: lists become tuples, dicts FrozenDicts."""
-    return _names_one_of(annotation, _FROZEN)
-
-
-def _is_tuple(annotation: ast.expr) -> bool:
-    return _names_one_of(annotation, _TUPLES)
-
-
-def _names_one_of(annotation: ast.expr, heads: tuple[str, ...]) -> bool:
-    """Whether an annotation, or one side of an optional or a union, is one of these types."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return False
-    match annotation:
-        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
-            return _names_one_of(left, heads) or _names_one_of(right, heads)
-        case ast.Subscript(value=head, slice=inside):
-            name = ast.unparse(head).rpartition(".")[2]
-            if name in ("Optional", "Union"):
-                parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
-                return any(_names_one_of(part, heads) for part in parts)
-            return name in heads
-        case ast.Name() | ast.Attribute():
-            return ast.unparse(annotation).rpartition(".")[2] in heads
-        case _:
-            return False
-
-
-def _items_are_read(cls: ClassInfo, name: str) -> bool:
-    """Whether a method takes the field apart: its items may be arrays, which NNX keeps as data.
-
-    A tuple that only goes into a layer whole (a kernel size) is never one of arrays.
-    """
-    for owner in cls.mro:
-        for node in (inner for method in owner.methods.values() for inner in ast.walk(method)):
-            match node:
-                case ast.Subscript(value=ast.Attribute(value=ast.Name("self"), attr=attr)):
-                    taken = attr == name
-                case ast.Assign(
-                    targets=[ast.Tuple()], value=ast.Attribute(value=ast.Name("self"), attr=attr)
-                ):
-                    taken = attr == name
-                case _:
-                    continue
-            if taken:
-                return True
-    return False
 
 
 def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:

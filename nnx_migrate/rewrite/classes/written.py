@@ -42,7 +42,8 @@ def check_init(
             "build the submodule where its input is known, or give the size as a field",
             "sizes",
         )
-    known = set(dir(builtins)) | set(IMPORT_LINES) | {"__class__"} | _class_names(cls) | builders
+    imported = {name.partition(".")[0] for name in IMPORT_LINES}
+    known = set(dir(builtins)) | imported | {"__class__"} | _class_names(cls) | builders
     inside = set(ast.walk(function))
     for one in functions:
         own = own_bound_names(function if one in inside else one) - {one.name}

@@ -49,6 +49,7 @@ SAME_ELSEWHERE = {
     "flax.linen.partitioning.get_axis_rules": "flax.core.spmd.get_logical_axis_rules",
     "flax.linen.partitioning.set_axis_rules": "flax.core.spmd.set_logical_axis_rules",
     "flax.linen.meta.PARTITION_NAME": "nnx.PARTITION_NAME",
+    "flax.linen.partitioning.ScanIn": "flax.typing.In",
 }
 
 # Boxes and functions of trees of boxes: flax.linen.x, flax.linen.meta.x (which is flax.core.meta).
@@ -97,8 +98,10 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
         "a lifted vmap that records axis names",
         "nnx.vmap with transform_metadata={nnx.PARTITION_NAME: name}",
     ),
-    "partitioning.ScanIn": ("a marker of lifted scans", "None in in_axes of nnx.scan"),
-    "partitioning.ScanOut": ("a marker of lifted scans", "None in out_axes of nnx.scan"),
+    "partitioning.ScanOut": (
+        "a marker of collections that a scan only makes",
+        "let the body return the values",
+    ),
     "partitioning.core_remat_static": ("an internal of flax's remat", "use jax.checkpoint"),
     "partitioning.AxisMetadata": ("a box of axis names in a collection", _STATE),
     "partitioning.PartitionedVariable": ("a variable with axis names", _STATE),

@@ -276,6 +276,7 @@ def test_a_name_is_rewritten(before: str, after: str) -> None:
         ("nn.vjp(f, self, x, reduce_axes=('batch',))", "vjp with reduce_axes="),
         ("nn.share_scope(a, b)", "share_scope"),
         ("nn.fold_rngs(f)", "fold_rngs"),
+        ("partitioning.ScanOut(0)", "only makes"),
         ("partitioning.AxisMetadata(names)", "a box of axis names in a collection"),
         ("nn.meta", "module flax.core.meta"),
         ("partitioning.get_axis_names(variables)", "axis names of variables"),

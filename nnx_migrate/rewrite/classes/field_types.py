@@ -1,0 +1,84 @@
+"""What the annotation and the uses of a field say about its value."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.source.classes import ClassInfo, Field
+from nnx_migrate.source.project import Project
+
+_FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
+_TUPLES = ("Tuple", "tuple")
+_MODULE = "flax.linen.Module"
+
+
+def is_container(annotation: ast.expr) -> bool:
+    """Whether Linen may freeze the value: lists become tuples, dicts FrozenDicts."""
+    return _names_one_of(annotation, _FROZEN)
+
+
+def is_tuple(annotation: ast.expr) -> bool:
+    """Whether the annotation is a tuple."""
+    return _names_one_of(annotation, _TUPLES)
+
+
+def holds_modules(project: Project, one: Field) -> bool:
+    """Whether the annotation is a container of modules: ``dict[str, nn.Module]``, ``Sequence[Block]``."""
+    annotation = one.annotation
+    if not (is_container(annotation) or is_tuple(annotation)):
+        return False
+    for node in ast.walk(annotation):
+        match node:
+            case ast.Subscript(slice=inside) if not _is_optional(node):
+                parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+                symbols = {project.resolve(part, one.owner.scope) for part in parts}
+                if any(found in project.linen or found == _MODULE for found in symbols if found):
+                    return True
+    return False
+
+
+def items_are_read(cls: ClassInfo, name: str) -> bool:
+    """Whether a method takes the field apart: its items may be arrays, which NNX keeps as data.
+
+    A tuple that only goes into a layer whole (a kernel size) is never one of arrays.
+    """
+    for owner in cls.mro:
+        for node in (inner for method in owner.methods.values() for inner in ast.walk(method)):
+            match node:
+                case ast.Subscript(value=ast.Attribute(value=ast.Name("self"), attr=attr)):
+                    taken = attr == name
+                case ast.Assign(
+                    targets=[ast.Tuple()], value=ast.Attribute(value=ast.Name("self"), attr=attr)
+                ):
+                    taken = attr == name
+                case _:
+                    continue
+            if taken:
+                return True
+    return False
+
+
+def _names_one_of(annotation: ast.expr, heads: tuple[str, ...]) -> bool:
+    """Whether an annotation, or one side of an optional or a union, is one of these types."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return False
+    match annotation:
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return _names_one_of(left, heads) or _names_one_of(right, heads)
+        case ast.Subscript(value=head, slice=inside):
+            name = ast.unparse(head).rpartition(".")[2]
+            if name in ("Optional", "Union"):
+                parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+                return any(_names_one_of(part, heads) for part in parts)
+            return name in heads
+        case ast.Name() | ast.Attribute():
+            return ast.unparse(annotation).rpartition(".")[2] in heads
+        case _:
+            return False
+
+
+def _is_optional(node: ast.Subscript) -> bool:
+    return ast.unparse(node.value).rpartition(".")[2] in ("Optional", "Union")
