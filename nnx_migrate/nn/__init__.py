@@ -149,7 +149,7 @@ from .lazy import (
 from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
 from .naming import LinenNames, built_for, linen_name, out_features
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
-from .partitioning import with_logical_partitioning, with_partitioning
+from .partitioning import with_logical_partitioning, with_named_axes, with_partitioning
 from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
 from .remat import remat
 from .reparametrize import SpectralNorm, WeightNorm
@@ -262,6 +262,7 @@ __all__ = [
     "while_loop",
     "with_fields",
     "with_logical_partitioning",
+    "with_named_axes",
     "with_params",
     "with_partitioning",
 ]

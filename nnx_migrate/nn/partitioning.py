@@ -7,10 +7,16 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+from flax import nnx
 
-from nnx_migrate.sharding.boxes import LOGICAL_AXES, LogicallyPartitioned, Partitioned
+from nnx_migrate.sharding.boxes import LOGICAL_AXES, UNBOXED, LogicallyPartitioned, Partitioned
 
-__all__ = ["LOGICAL_AXES", "with_logical_partitioning", "with_partitioning"]
+__all__ = [
+    "LOGICAL_AXES",
+    "with_logical_partitioning",
+    "with_named_axes",
+    "with_partitioning",
+]
 
 Rules = Sequence[tuple[str, Any]]
 
@@ -58,3 +64,16 @@ def with_partitioning(
         return Partitioned(fn(*args, **kwargs), names, mesh)
 
     return init
+
+
+def with_named_axes(fn: Callable[..., Any], axes: Sequence[Any]) -> Callable[..., Any]:
+    """The initialiser of ``flax.linen.partitioning.param_with_axes``: names beside a plain value.
+
+    As :func:`with_logical_partitioning`, but where variables are trees the value is in no box, as in
+    Linen, which keeps these names in a collection of their own (flax 0.12.8, linen/partitioning.py).
+
+    Args:
+      fn: an initialiser.
+      axes: one logical axis name (or None) per axis of the value.
+    """
+    return nnx.with_metadata(fn, **{LOGICAL_AXES: tuple(axes), UNBOXED: True})

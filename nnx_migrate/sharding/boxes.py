@@ -43,6 +43,7 @@ __all__ = [
 LOGICAL_AXES = "logical_axes"
 LOGICAL_RULES = "logical_axis_rules"
 LOGICAL_MESH = "logical_mesh"
+UNBOXED = "unboxed"  # the names are the variable's alone
 _NAME_KEY = str(nnx.PARTITION_NAME)
 
 
@@ -186,7 +187,7 @@ def boxed(variable: nnx.Variable[Any]) -> Any:
     """The value of a variable, in a box if the variable has names."""
     names = annotation(variable.get_metadata()).names
     value, metadata = variable.get_value(), variable.get_metadata()
-    if not isinstance(names, tuple):
+    if not isinstance(names, tuple) or metadata.get(UNBOXED):
         return value
     rules, mesh = metadata.get(LOGICAL_RULES), metadata.get(LOGICAL_MESH)
     if rules is not None and all(name == axes for name, axes in rules):
@@ -237,7 +238,8 @@ def _leaf_map(function: Callable[[Any], Any], tree: Any) -> Any:
 
 def _spec(leaf: Any) -> PartitionSpec | None:
     if isinstance(leaf, nnx.Variable):
-        leaf = boxed(leaf)
+        names = annotation(leaf.get_metadata()).names
+        leaf = LogicallyPartitioned(None, names) if isinstance(names, tuple) else leaf.get_value()
     if hasattr(leaf, "get_partition_spec"):
         spec: PartitionSpec = leaf.get_partition_spec()
         return spec

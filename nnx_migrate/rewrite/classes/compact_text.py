@@ -149,6 +149,10 @@ class CallText:
 
         def text(renderer: Renderer) -> str:
             found = reference(name, receiver, renderer.render)
+            if item.axes is not None:
+                remarks.imports.add("nnms")
+                axes = renderer.render(item.axes)
+                return f"nnms.with_logical_constraint({found}[...], {axes})"
             if item.kind is ItemKind.PARAM:
                 return f"{found}[...]"
             if late:

@@ -87,6 +87,9 @@ class Builder:
         function = renderer.render(item.init)
         if not isinstance(item.init, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
             function = f"({function})"
+        if item.axes is not None:
+            self.remarks.imports.add("nnm")
+            function = f"nnm.with_named_axes({function}, {renderer.render(item.axes)})"
         arguments = [f"{self.rngs}.params()"] if key else []
         arguments += [renderer.render(one) for one in item.arguments]
         for keyword in item.keywords:

@@ -11,6 +11,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.evaluation import own_bound_names
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.named_axes import NamedParam
 from nnx_migrate.source.names import Assignment, Import
 
 RULE = "class"
@@ -37,6 +38,9 @@ class Item:
     init: ast.expr | None = None  # initialiser of a parameter or variable
     arguments: tuple[ast.expr, ...] = ()
     keywords: tuple[ast.keyword, ...] = ()
+    axes: ast.expr | None = (
+        None  # logical names that a parameter is constrained by where it is read
+    )
     moved_by_init: bool = False  # a variable that Linen's init updates as every call does
 
     @property
@@ -184,7 +188,22 @@ def _built_here(kind: ItemKind, call: ast.Call, cls: ClassInfo, method: ast.Func
         init=given.get("init_fn"),
         arguments=tuple(call.args[len(parameters) :]),
         keywords=tuple(keywords),
+        axes=_axes(call, method),
     )
+
+
+def _axes(call: ast.Call, method: ast.FunctionDef) -> ast.expr | None:
+    """The axes of ``param_with_axes``, which constrains the value that the call gives.
+
+    Raises:
+      Refused: in ``setup``, whose attribute would be read without the constraint.
+    """
+    if not isinstance(call, NamedParam):
+        return None
+    if method.name == "setup":
+        reason = "param_with_axes in setup constrains the parameter once for all methods"
+        raise Refused(call, reason, "constrain it where it is read", RULE)
+    return call.axes
 
 
 _PLAIN = "write the name and the initialiser as plain arguments"

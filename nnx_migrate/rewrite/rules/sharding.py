@@ -16,7 +16,9 @@ Boxes (``LogicallyPartitioned``, ``Partitioned``) and functions of trees of them
 ``nnm.variables_of`` returns such boxes where ``model.init`` did, and ``nnm.apply`` opens them; a box
 that an initialiser returns becomes the metadata of its variable.
 
-Refused: what ``flax.linen.partitioning`` keeps in collections of axes (``param_with_axes`` and the like).
+``param_with_axes`` of a compact method becomes a parameter that knows its axes, constrained where it
+is read. Linen's collection ``params_axes`` is gone: :func:`nnx_migrate.sharding.get_partition_spec` of
+the state has the names. Refused: the rest of what ``flax.linen.partitioning`` keeps in such collections.
 
 flax 0.12.8 and 0.12.12: core/spmd.py, core/meta.py, linen/spmd.py, linen/partitioning.py,
 nnx/spmd.py.
@@ -83,8 +85,8 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "partitioning": ("the module flax.linen.partitioning", "name the function you need"),
     "partitioning.get_axis_names": ("axis names of variables", _STATE),
     "partitioning.param_with_axes": (
-        "a parameter with axis names in a collection of their own",
-        "nnx.Param(init(rngs.params(), shape), sharding_names=axes)",
+        "a parameter with axis names outside a compact method",
+        "self.param in the compact method, with nn.with_logical_partitioning(init, axes)",
     ),
     "partitioning.variable_with_axes": (
         "a variable with axis names in a collection of their own",
