@@ -76,4 +76,5 @@ def with_named_axes(fn: Callable[..., Any], axes: Sequence[Any]) -> Callable[...
       fn: an initialiser.
       axes: one logical axis name (or None) per axis of the value.
     """
-    return nnx.with_metadata(fn, **{LOGICAL_AXES: tuple(axes), UNBOXED: True})
+    metadata: dict[str, Any] = {LOGICAL_AXES: tuple(axes), UNBOXED: True}
+    return nnx.with_metadata(fn, **metadata)
