@@ -1,0 +1,77 @@
+"""Counting what becomes of flax's own module tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks.linen_tests.classes import read
+from benchmarks.linen_tests.outcomes import counts, refusals, verdicts_of
+
+LISTS = {
+    "classes": ["a_test.py:A", "a_test.py:T.f.<locals>.B", "a_test.py:T.f.<locals>.B"],
+    "initialised": ["a_test.py:A", "a_test.py:T.f.<locals>.B"],
+}
+
+
+def entry(name: str, outcome: str, **more: Any) -> dict[str, Any]:
+    return {"name": f"a_test.{name}", "path": "a_test.py", "line": 1, "outcome": outcome, **more}
+
+
+REPORT = {
+    "classes": [
+        entry("A", "rewritten"),
+        entry("T.f.<locals>.B", "refused", reason="'x' is no size"),
+        entry("T.f.<locals>.B", "refused", reason="'y' is no size"),
+    ]
+}
+
+
+def test_the_frozen_list_has_all_classes_and_those_that_were_initialised() -> None:
+    lists = read()
+    assert len(lists["classes"]) == 399
+    assert set(lists["initialised"]) <= set(lists["classes"])
+    assert not set(lists["initialised"]) & set(lists["not_initialised"])
+
+
+def test_statements_are_counted_and_classes_of_the_denominator_once() -> None:
+    found = counts(LISTS, REPORT, {"a_test.py:A": "identical"})
+    assert found.of_all == {"rewritten": 1, "bridged": 0, "refused": 2, "kept": 0}
+    assert found.of_initialised == {"rewritten": 1, "bridged": 0, "refused": 1, "kept": 0}
+    assert (found.at_parity, found.unreported) == (1, ())
+
+
+@pytest.mark.parametrize("verdict", ["different", "cannot run", "not compared"])
+def test_only_what_was_compared_and_agrees_is_at_parity(verdict: str) -> None:
+    assert counts(LISTS, REPORT, {"a_test.py:A": verdict}).at_parity == 0
+
+
+def test_a_class_that_is_not_rewritten_has_no_verdict() -> None:
+    found = counts(LISTS, REPORT, {"a_test.py:T.f.<locals>.B": "identical"})
+    assert found.verdicts == {"not compared": 1}
+
+
+def test_a_class_that_the_report_leaves_out_is_named() -> None:
+    report = {"classes": REPORT["classes"][:2]}
+    assert counts(LISTS, report, {}).unreported == ("a_test.py:T.f.<locals>.B",)
+
+
+def test_reasons_are_grouped_without_names() -> None:
+    assert refusals(LISTS, REPORT) == [("… is no size", ("a_test.py:1", "a_test.py:1"))]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "worst"),
+    [
+        (["identical", "equal_by_rules"], "equal_by_rules"),
+        (["identical", "different"], "different"),
+        (["cannot run", "identical"], "cannot run"),
+        (["cannot run", "different"], "different"),
+        (["not compared", "identical"], "identical"),
+        (["not compared"], "not compared"),
+    ],
+)
+def test_a_class_has_its_worst_verdict(verdicts: list[str], worst: str) -> None:
+    rows = [{"module": "a_test.T.f.<locals>.B(x[2])", "verdict": one} for one in verdicts]
+    assert verdicts_of(rows) == {"a_test.py:T.f.<locals>.B": worst}
