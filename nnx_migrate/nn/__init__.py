@@ -156,6 +156,7 @@ from .reparametrize import SpectralNorm, WeightNorm
 from .scan import broadcast, scan
 from .seeding import build
 from .sized import sized
+from .stacked import stacked
 from .stochastic import Dropout
 from .variables import (
     is_moved_by_init,
@@ -251,6 +252,7 @@ __all__ = [
     "set_submodules",
     "sized",
     "sow",
+    "stacked",
     "stream",
     "switch",
     "value_and_grad",

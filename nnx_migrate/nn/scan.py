@@ -18,7 +18,7 @@ from .groups import groups_of
 from .lifted import Parts, hide_captures, take_apart
 from .recurrent import _from_front, _to_front
 from .stack_axis import without_axis
-from .stacked import stacked_class, stacked_factory
+from .stacked import check_stacked, stacked_class, stacked_factory
 from .stacking import Stacking, options_of
 
 __all__ = ["Loop", "broadcast", "scan"]
@@ -46,7 +46,8 @@ def scan(
 
     Of a class: a subclass whose ``__call__(carry, *xs)`` is the loop. Of a function ``target(module,
     carry, *xs) -> (carry, ys)``: a function with the same parameters that loops over the steps of
-    ``xs``, with a module that exists already and stacks nothing.
+    ``xs``, with a module that exists already; one with ``variable_axes`` is built by
+    :func:`nnx_migrate.nn.stacked`.
 
     Parameters, their paths and (under :func:`nnx_migrate.nn.build`) their initial values are those
     of ``linen.scan`` (flax 0.12.8, linen/transforms.py and core/lift.py): a collection named in
@@ -71,7 +72,7 @@ def scan(
     Raises:
       TypeError: ``target`` is neither, or a function gets no module.
       ValueError: a variable is in none of the three groups, a shared one or an input was changed,
-        the number of layers is missing, or a function is to stack variables.
+        or the number of layers is missing.
     """
     if isinstance(target, functools.partial) and isinstance(target.func, type | Factory):
         options = {name: value for name, value in locals().items() if name != "target"}
@@ -106,16 +107,12 @@ def scan(
 
 def _of_function(target: Callable[..., Any], loop: Loop) -> Callable[..., Any]:
     """The loop of a function that gets its module."""
-    if loop.stacking.axes:
-        raise ValueError(
-            f"expected scan of a function to have no variable_axes=, found {loop.stacking.axes}: a "
-            "module that exists has no variables to stack; scan its class"
-        )
 
     @functools.wraps(target)
     def looped(module: Any, carry: Any, *xs: Any) -> tuple[Any, Any]:
         if not isinstance(module, nnx.Module):
             raise TypeError(f"expected a scanned function to get an nnx.Module, found {module!r}")
+        check_stacked(module, loop.stacking)
         return loop.run(module, target, carry, *xs)
 
     return looped

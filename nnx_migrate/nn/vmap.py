@@ -14,7 +14,7 @@ from .factory import Factory
 from .groups import groups_of
 from .lifted import hide_captures, take_apart
 from .stack_axis import without_axis
-from .stacked import stacked_class, stacked_factory
+from .stacked import check_stacked, stacked_class, stacked_factory
 from .stacking import Stacking, options_of
 
 T = TypeVar("T")
@@ -35,7 +35,8 @@ def vmap(
     """A subclass of ``target`` whose ``__call__(*args)`` is one ``jax.vmap``.
 
     Of a function ``target(module, *args)``: a function with the same parameters that maps over
-    ``args``, with a module that exists already and whose variables all lanes share.
+    ``args``, with a module that exists already; one with variables to stack is built by
+    :func:`nnx_migrate.nn.stacked`.
 
     Parameters, their paths and (under :func:`nnx_migrate.nn.build`) their initial values are those
     of ``linen.vmap`` (flax 0.12.8, linen/transforms.py and core/lift.py). The class is called
@@ -76,17 +77,13 @@ def vmap(
         return cast(T, stacked_factory(target, "Vmap", stacking, lanes.run))
     if isinstance(target, type):
         return cast(T, stacked_class(target, "Vmap", stacking, lanes.run))
-    if stacking.axes:
-        raise ValueError(
-            f"expected vmap of a function to share all variables, found {stacking.axes} to stack: a "
-            "module that exists has none to stack; map its class"
-        )
     function: Callable[..., Any] = target
 
     @functools.wraps(function)
     def mapped(module: Any, *args: Any) -> Any:
         if not isinstance(module, nnx.Module):
             raise TypeError(f"expected a mapped function to get an nnx.Module, found {module!r}")
+        check_stacked(module, stacking)
         return lanes.run(module, function, *args)
 
     return cast(T, mapped)

@@ -82,6 +82,9 @@ class Interpreter:
     told: frozenset[str] = frozenset()  # parameters of the call that the constructor knows about
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     ranks: Ranks = field(default_factory=Ranks)
+    stacking: dict[int, ast.Call] = field(
+        default_factory=dict
+    )  # lifts around modules, by their call
     depth: int = 0
     steps: int = 0
 
@@ -148,7 +151,8 @@ class Interpreter:
         """Remember one call of a submodule with the one that built it."""
         if module.owner is not None:
             conditions = tuple(self.conditions)
-            use = Use(module, sizes, conditions, self.primary, method, arguments or {})
+            lift = self.stacking.get(id(module.call))
+            use = Use(module, sizes, conditions, self.primary, method, arguments or {}, lift)
             uses = module.owner.records.setdefault(id(module.call), [])
             uses.append(use)
             self.journal.append(uses)

@@ -52,6 +52,9 @@ class Site:
     numbers: frozenset[str] = frozenset()
     # Whether the callable is one of several that do not all take every one of ``sizes``.
     takes_some: bool = False
+    # The lift (``nn.scan(f, variable_axes=..., ...)``) of a function that it is called in, where that
+    # stacks its variables.
+    stacked_by: ast.Call | None = None
 
     @property
     def in_width(self) -> str:

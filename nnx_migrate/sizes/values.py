@@ -294,6 +294,7 @@ class Use:
     primary: bool  # reached from the initial call
     method: str = "__call__"
     arguments: dict[str, Value] = field(default_factory=dict)  # of a project class' method
+    stacked_by: ast.Call | None = None  # the lift around the call, where it stacks the variables
 
     @property
     def certain(self) -> bool:

@@ -82,11 +82,6 @@ def test_the_same_seed_gives_linens_parameters(options: dict[str, Any]) -> None:
         assert bool((one == other).all())
 
 
-def test_stacked_variables_are_refused() -> None:
-    with pytest.raises(ValueError, match="expected scan of a function to have no variable_axes="):
-        nnm.scan(step, variable_axes={"params": 0}, length=3)
-
-
 def test_a_function_without_a_module_is_refused() -> None:
     with pytest.raises(TypeError, match=r"expected a scanned function to get an nnx\.Module"):
         nnm.scan(lambda carry, x: (carry, x))(0, jnp.ones(3), jnp.ones(3))

@@ -13,6 +13,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.in_scope import building_call
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.references import Remarks
+from nnx_migrate.rewrite.classes.stacked import stacked
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.rewrite.rules import convert_call, convert_factory, is_linen
 from nnx_migrate.rewrite.rules.base import PLACEMENT, LayerCall, same_call
@@ -99,6 +100,13 @@ class Builder:
 
     def site(self, site: Site, renderer: Renderer) -> str:
         """The constructor expression of a submodule."""
+        text = self._single(site, renderer)
+        if site.stacked_by is None:
+            return text
+        self.remarks.imports.add("nnm")
+        return stacked(text, site.stacked_by, self.scope, self.rngs, renderer)
+
+    def _single(self, site: Site, renderer: Renderer) -> str:
         call = self._plain(site.call)
         if site.kind is SiteKind.LAYER:
             found = convert_call(

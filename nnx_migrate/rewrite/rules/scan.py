@@ -7,9 +7,10 @@ and whose call is one ``jax.lax.scan``. The options are Linen's and mean the sam
 keywords, ``nn.broadcast`` becomes ``nnm.broadcast``. Variables that the body changes come back,
 parameters do not. ``metadata_params={nn.PARTITION_NAME: "layers"}`` names the axis in the metadata.
 ``nn.scan(step, variable_broadcast="params")(self.cell, carry, xs)`` of a function that gets its module
-stays what it is.
+stays what it is; a submodule whose variables it stacks is built as ``nnm.stacked(lambda rngs: Block(...),
+variable_axes={"params": 0}, ...)``.
 
-Refused: functions that build layers or stack variables, ``methods=``, ``data_transform=``, stacked
+Refused: functions that build layers, ``methods=``, ``data_transform=``, stacked
 variables without ``length=`` (NNX builds them before it sees the inputs), ``nn.broadcast`` in
 ``out_axes``, options the text does not show.
 

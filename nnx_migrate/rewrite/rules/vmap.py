@@ -8,7 +8,9 @@ same; with ``variable_axes={"params": None}`` all lanes share the parameters.
 
 ``nn.vmap(f, ...)(self.layer, x)`` of a function that gets its module stays what it is.
 
-Refused: functions that build layers or whose variables are stacked, ``methods=``, stacked variables without
+A submodule whose variables it stacks is built as ``nnm.stacked(lambda rngs: Block(...), ...)``.
+
+Refused: functions that build layers, ``methods=``, stacked variables without
 ``axis_size=`` (NNX builds them before it sees the inputs), options the text does not show.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py.
@@ -51,11 +53,11 @@ def convert(call: LayerCall) -> Code | Refusal:
 def _unsupported(given: Given) -> Refusal | None:
     if "methods" in given and not is_literal(given["methods"], None):
         return Refusal("vmap with methods=", _BY_HAND, given["methods"])
-    if is_shared(given.get("variable_axes")):
-        is_function = isinstance(given["target"], ast.Lambda)
-        return None if is_function else no_named_class("vmap", given, _BY_HAND)
-    refusal = no_named_class("vmap", given, _BY_HAND)
-    return refusal or no_size("vmap", "axis_size", "lanes", given)
+    is_function = isinstance(given["target"], ast.Lambda)
+    refusal = None if is_function else no_named_class("vmap", given, _BY_HAND)
+    if refusal is None and not is_shared(given.get("variable_axes")):
+        refusal = no_size("vmap", "axis_size", "lanes", given)
+    return refusal
 
 
 RULES = (

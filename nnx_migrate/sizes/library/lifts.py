@@ -16,6 +16,7 @@ from nnx_migrate.sizes.values import (
     Class,
     Factories,
     Function,
+    Instance,
     Library,
     Lift,
     LiftedLayer,
@@ -23,6 +24,7 @@ from nnx_migrate.sizes.values import (
     Partial,
     Record,
     Sequence,
+    Submodule,
     Unknown,
     Value,
     constant,
@@ -58,7 +60,7 @@ def _with_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) 
     found = _renamed(_target(call), prefix, lift)
     if found is not None:
         return found
-    if _is_plain(_target(call)) and _stacks_nothing(call):
+    if _is_plain(_target(call)):
         return Native(lambda args, kwargs: _run_function(call, lift, args, kwargs))
     if call.frame.own:
         what = f"nn.{prefix.lower()} of something else than a module class of the project"
@@ -86,11 +88,29 @@ def _run_function(
     if kwargs or len(args) < 2:
         return Unknown("a scanned function whose arguments the call does not show")
     interpreter, module, target = call.interpreter, args[0], _target(call)
-    return call_lifted(
-        (lift,),
-        tuple(map(interpreter.settled, args[1:])),
-        lambda given: _run(call, target, (module, *given)),
-    )
+    given = tuple(map(interpreter.settled, args[1:]))
+
+    def run(sliced: tuple[Value, ...]) -> Value:
+        return _run(call, target, (module, *sliced))
+
+    if _stacks_nothing(call):
+        return call_lifted((lift,), given, run)
+    if not isinstance(module, Instance | Submodule) or module.owner is not interpreter.root:
+        return _not_stacked(call, "variables that the module called has already, or makes there")
+    if len(call.args) > 1:
+        return _not_stacked(call, "variables, by options without names")
+    interpreter.stacking[id(module.call)] = call.node
+    try:
+        return call_lifted((lift,), given, run)
+    finally:
+        del interpreter.stacking[id(module.call)]
+
+
+def _not_stacked(call: LibraryCall, what: str) -> Value:
+    if call.frame.own:
+        name = call.symbol.rpartition(".")[2]
+        call.interpreter.refuse(call.node, f"{name} of a function stacks {what}")
+    return Unknown("a lifted value")
 
 
 def _target(call: LibraryCall) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
@@ -23,6 +24,7 @@ from nnx_migrate.sizes.study.options import (
 from nnx_migrate.sizes.study.places import path_in_loop, place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
+from nnx_migrate.sizes.study.stacks import stacked_by
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.study.witnesses import is_passed, witness_of
 from nnx_migrate.sizes.told import Unsure, passed_fact
@@ -31,6 +33,10 @@ from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
 
 def site_of(study: Study, module: Submodule | Instance) -> Site:
     """The site of one submodule."""
+    return replace(_plain_site(study, module), stacked_by=stacked_by(study, module))
+
+
+def _plain_site(study: Study, module: Submodule | Instance) -> Site:
     uses = study.root.records.get(id(module.call), [])
     uses = [use for use in uses if use.primary] or uses
     assert module.call is not None

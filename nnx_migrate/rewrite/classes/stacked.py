@@ -1,0 +1,45 @@
+"""Submodules whose variables a lifted function of theirs stacks: built for all layers at once."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.project import Scope
+
+RULE = "scan"
+_OPTIONS = (
+    *("variable_axes", "split_rngs", "length", "axis_size", "metadata_params"),
+    "check_constancy_invariants",
+)
+
+
+def stacked(text: str, lift: ast.Call, scope: Scope, rngs: str, renderer: Renderer) -> str:
+    """``nnm.stacked(lambda rngs: <text>, ...)`` with those options of the lift that are of variables.
+
+    Args:
+      text: builds one layer from ``rngs``.
+      scope: of the method that the lift stands in.
+
+    Raises:
+      Refused: an option reads what only the call knows.
+    """
+    parts = [f"lambda {rngs}: {text}"]
+    for keyword in lift.keywords:
+        if keyword.arg in _OPTIONS:
+            _check_known(keyword.value, scope)
+            parts.append(f"{keyword.arg}={renderer.render(keyword.value)}")
+    return f"nnm.stacked({', '.join([*parts, f'rngs={rngs}'])})"
+
+
+def _check_known(value: ast.expr, scope: Scope) -> None:
+    local = scope.tables[0] if scope.tables else {}
+    for node in ast.walk(value):
+        if isinstance(node, ast.Name) and node.id != "self" and node.id in local:
+            raise Refused(
+                node,
+                f"how many layers are stacked, or how, depends on {node.id!r} of the call",
+                "write it with fields and literals alone",
+                RULE,
+            )
