@@ -125,7 +125,7 @@ from .dtypes import (
     promote_dtype,
 )
 from .fields import with_fields
-from .functional import abstract, apply, apply_fn, bind, variables_of
+from .functional import abstract, apply, apply_fn, bind, unbind, variables_of
 from .gradients import custom_vjp, grad, jvp, value_and_grad, vjp
 from .jit import jit
 from .lazy import (
@@ -255,6 +255,7 @@ __all__ = [
     "stacked",
     "stream",
     "switch",
+    "unbind",
     "value_and_grad",
     "variable",
     "variable_type",

@@ -86,6 +86,11 @@ def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:
     return _merged(model, values, rngs, mutable=True)
 
 
+def unbind(model: M) -> tuple[M, dict[str, Any]]:
+    """The module and its variables, for :func:`apply` in pure functions (Linen's ``unbind``)."""
+    return model, variables_of(model)
+
+
 def apply(
     model: nnx.Module,
     values: Mapping[str, Any],

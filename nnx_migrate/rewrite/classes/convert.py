@@ -53,6 +53,7 @@ from nnx_migrate.rewrite.classes.setup import SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.text import GONE, lazy_text, without_gone
 from nnx_migrate.rewrite.classes.tied import tied_layer
+from nnx_migrate.rewrite.classes.unbound import unbound_calls
 from nnx_migrate.rewrite.classes.written import check_class, check_init
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
@@ -187,6 +188,10 @@ class _Conversion:
         )
         reader.found.handled |= functional.handled
         reader.found.call |= functional.edits
+        submodules = {one.name for one in attributes if one.kind is Kind.SUBMODULE}
+        unbound = unbound_calls(self.cls, submodules, self.remarks)
+        reader.found.handled |= unbound.handled
+        reader.found.call |= unbound.edits
         self.stale = tuple(functional.stale)
         for method in self.cls.methods.values():
             reader.read(method)
