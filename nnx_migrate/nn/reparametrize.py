@@ -4,14 +4,14 @@ The native layers overwrite the parameters and name their variables otherwise. H
 are Linen's: attributes such as ``Dense_1/kernel/u`` (one name, with slashes) on the wrapper.
 
 A layer built inside a compact method belongs to the *enclosing* module in Linen. For that case give
-``layer_name``: the wrapper then does not hold the layer and takes it in every call::
+``layer_name``::
 
     self.Dense_1 = nnx.Linear(3, 4, rngs=rngs)
     self.SpectralNorm_0 = SpectralNorm(self.Dense_1, layer_name="Dense_1", rngs=rngs)
-    ...
-    y = self.SpectralNorm_0(x, update_stats=train, layer_instance=self.Dense_1)
 
-Without it the wrapper holds the layer as ``layer_instance``, as in Linen's ``setup``.
+The wrapper holds the layer as ``layer_instance`` either way. NNX names a shared module by the first
+attribute, in alphabetical order, that leads to it: ``Dense_1`` comes before ``SpectralNorm_0``. The name
+of the layer must come before that of the wrapper, or its parameters are found below the wrapper.
 
 As Linen's ``init`` does, the constructor replaces the layer's initial parameters by the normalised
 ones, once; later calls leave them alone.
@@ -43,9 +43,9 @@ class Reparametrized(nnx.Module):
     """Calls a layer with each of its ``nnx.Param`` replaced by a function of it."""
 
     def _attach(self, layer: nnx.Module, layer_name: str | None) -> Paths:
-        """Hold ``layer`` unless it is named; its parameters by path, in Linen's order."""
+        """Hold ``layer``; its parameters by path, in Linen's order."""
         self.layer_name = "layer_instance" if layer_name is None else layer_name
-        self.layer_instance = nnx.data(layer if layer_name is None else None)
+        self.layer_instance = layer
         return list(nnx.to_flat_state(nnx.state(layer, nnx.Param)))
 
     def _normalize_initial(
@@ -59,16 +59,10 @@ class Reparametrized(nnx.Module):
     def _call(
         self,
         transform: Callable[[Sequence[Any], jax.Array], jax.Array],
-        layer: nnx.Module | None,
         args: Sequence[Any],
         kwargs: dict[str, Any],
     ) -> Any:
-        layer = self.layer_instance if layer is None else layer
-        if layer is None:
-            raise ValueError(
-                f"expected layer_instance=self.{self.layer_name} in the call: "
-                f"{type(self).__name__} was built with layer_name and holds no layer"
-            )
+        layer = self.layer_instance
         graphdef, params, rest = nnx.split(layer, nnx.Param, ...)  # type: ignore[misc]
         normalized = nnx.merge(graphdef, _mapped(params, transform), rest, copy=True)
         outputs = normalized(*args, **kwargs)
@@ -136,13 +130,12 @@ class SpectralNorm(Reparametrized):
         self,
         *args: Any,
         update_stats: bool,
-        layer_instance: nnx.Module | None = None,
         **kwargs: Any,
     ) -> Any:
         """Call the layer; ``update_stats`` keeps the new ``u`` and ``sigma``."""
 
         normalize = functools.partial(self._normalize, update_stats)
-        return self._call(normalize, layer_instance, args, kwargs)
+        return self._call(normalize, args, kwargs)
 
     def _normalize(self, update_stats: bool, path: Sequence[Any], value: jax.Array) -> jax.Array:
         if not self._applies(value):
@@ -208,9 +201,9 @@ class WeightNorm(Reparametrized):
     def _features(self, rank: int) -> tuple[int, ...]:
         return () if self.feature_axes is None else positive_axes(rank, self.feature_axes)
 
-    def __call__(self, *args: Any, layer_instance: nnx.Module | None = None, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the layer with normalised parameters."""
-        return self._call(self._normalize, layer_instance, args, kwargs)
+        return self._call(self._normalize, args, kwargs)
 
     def _normalize(self, path: Sequence[Any], value: jax.Array) -> jax.Array:
         name = self._variable_name(path)

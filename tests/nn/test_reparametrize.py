@@ -34,7 +34,7 @@ class Inline(nnx.Module):
 
     def __call__(self, x, **kwargs):
         x = self.Dense_0(x)
-        x = getattr(self, self.wrapper)(x, **kwargs, layer_instance=self.Dense_1)
+        x = getattr(self, self.wrapper)(x, **kwargs)
         return self.Dense_2(x)
 
 
@@ -113,8 +113,9 @@ def test_spectral_norm_refuses_tensors_when_told():
         )
 
 
-def test_inline_wrapper_needs_its_layer_in_the_call():
-    layer = nnx.Linear(3, 4, rngs=nnx.Rngs(0))
-    wrapped = nn.WeightNorm(layer, layer_name="Dense_1", rngs=nnx.Rngs(0))
-    with pytest.raises(ValueError, match=r"layer_instance=self\.Dense_1"):
-        wrapped(array(2, 3))
+def test_a_named_layer_keeps_the_paths_that_it_has_in_the_enclosing_module():
+    model = Inline("WeightNorm", {}, rngs=nnx.Rngs(0))
+    paths = ["/".join(map(str, path)) for path, _ in nnx.to_flat_state(nnx.state(model))]
+    assert "Dense_1/kernel" in paths
+    assert "WeightNorm_0/Dense_1/kernel/scale" in paths
+    assert not any("layer_instance" in path for path in paths)

@@ -6,9 +6,11 @@ BatchApply have no variables of their own and take no ``rngs``; built inline in 
 what they wrap belongs to the enclosing module, as in Linen, and the wrapper stays inline. (The
 native ones name their children otherwise: ``layers/0`` for ``layers_0``.)
 
-``SpectralNorm`` and ``WeightNorm`` keep variables beside the layer's. Around a layer that is an
-attribute of the enclosing module (a compact method) every call would have to pass that layer, which
-no local edit can add: refused. Around one built in place they hold it, as in Linen's ``setup``.
+``SpectralNorm`` and ``WeightNorm`` keep variables beside the layer's, under names that begin with the
+layer's. Around a layer built in place they hold it, as in Linen's ``setup``. In a compact method a layer
+built in the wrapper's call is an attribute of the enclosing module: the wrapper gets its name. NNX
+names a module that is held twice by the first attribute in alphabetical order, which has to be the
+layer's; otherwise, and around a layer that was built elsewhere, refused.
 
 flax 0.12.8 and 0.12.12: linen/recurrent.py, linen/combinators.py, linen/batch_apply.py,
 linen/normalization.py.
@@ -16,6 +18,7 @@ linen/normalization.py.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 
 from nnx_migrate.rewrite.rules.base import (
@@ -68,16 +71,29 @@ def _reparametrized(layer: Layer) -> Callable[[LayerCall], Code | Refusal]:
         if isinstance(arguments, Refusal):
             return arguments
         wrapped = arguments.given.get("layer_instance")
-        if wrapped is None or call.render(wrapped).startswith("self."):
-            return Refusal(
-                f"{layer.name} around a layer of the enclosing module",
-                f"write `self.{layer.name}_0 = nnm.{layer.name}(self.Dense_0, "
-                'layer_name="Dense_0", rngs=rngs)` and pass layer_instance=self.Dense_0 in the call',
-                call.call,
-            )
-        return own(layer, call)
+        if isinstance(wrapped, ast.Call):
+            text = call.render(wrapped)
+            if not text.startswith(("self.", "getattr(")):
+                return own(layer, call)
+            name = text.removeprefix("self.")
+            if name.isidentifier() and name < _own_name(layer, call):
+                return own(layer, call, {"layer_name": f'"{name}"'})
+        return Refusal(
+            f"{layer.name} around a layer of the enclosing module",
+            f"write `self.{layer.name}_0 = nnm.{layer.name}(self.Dense_0, "
+            'layer_name="Dense_0", rngs=rngs)`, the layer under a name that comes first',
+            call.call,
+        )
 
     return convert
+
+
+def _own_name(layer: Layer, call: LayerCall) -> str:
+    """The least name that the wrapper can have in a compact method; empty when it is computed."""
+    given = next((one.value for one in call.call.keywords if one.arg == "name"), None)
+    if given is None:
+        return f"{layer.name}_0"
+    return str(given.value) if isinstance(given, ast.Constant) else ""
 
 
 def _reparametrized_rule(layer: Layer, name: str) -> LayerRule:

@@ -230,6 +230,7 @@ def test_a_layer_takes_the_sizes_it_needs(before: str, sizes: dict[str, str], af
         ("nn.Sequential()", "without 'layers'"),
         ("nn.Bidirectional(a)", "without 'backward_rnn'"),
         ("nn.SpectralNorm(self.Dense_0)", "layer of the enclosing module"),
+        ("nn.SpectralNorm(dense)", "layer of the enclosing module"),
         ("nn.WeightNorm()", "without 'layer_instance'"),
         ("nn.SelfAttention(4, qkv_dot_general_cls=c)", "qkv_dot_general_cls"),
         ("nn.MultiHeadAttention()", "without 'num_heads'"),
