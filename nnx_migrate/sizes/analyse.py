@@ -139,8 +139,9 @@ class Analysis:
         )
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
         output = _run_methods(interpreter, info, root, self._given(info))
+        _leave_rest_to_class(interpreter, info)
         exported = info.name in self._exported
-        recorded = self.evidence.of(info) if self.evidence else None
+        recorded = self.evidence.of(info) if self.evidence and info.function is None else None
         shapes = self.shapes.get(info.name, frozenset())
         study = Study(interpreter, root, output, self.sizes_of, exported, recorded, shapes)
         return study, finish(study)
@@ -181,7 +182,7 @@ class Analysis:
 
     def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
-        symbols = self.candidates.factories(info, one.name)
+        symbols = self.candidates.factories(one.owner if info.function else info, one.name)
         if symbols and (_is_called_twice(info, one.name) or self._only_classes(symbols)):
             options = tuple(
                 Class(self.project.linen[s]) if s in self.project.linen else Library(s)
@@ -250,11 +251,29 @@ def _run_methods(
     if has_call:
         output = _run_method(interpreter, info, root, "__call__", given)
     interpreter.primary = not has_call
-    names = {name for cls in info.mro if cls.linen for name in cls.methods}
+    if info.function is not None:
+        return output
+    names = {
+        name
+        for cls in info.mro
+        if cls.linen
+        for name, node in cls.methods.items()
+        if id(node) not in interpreter.scope_functions
+    }
     for name in sorted(names - _NOT_RUN - {"__call__"}):
         if not name.startswith("_"):
             _run_method(interpreter, info, root, name, {})
     return output
+
+
+def _leave_rest_to_class(interpreter: Interpreter, info: ClassInfo) -> None:
+    """Keep of a helper method's study what stands in it: ``setup`` is its class's."""
+    if info.function is None:
+        return
+    inside = {id(node) for node in ast.walk(info.function)}
+    interpreter.built = {key: one for key, one in interpreter.built.items() if key in inside}
+    interpreter.problems = [one for one in interpreter.problems if id(one[0]) in inside]
+    interpreter.review = [one for one in interpreter.review if id(one[0]) in inside]
 
 
 def _run_method(

@@ -152,13 +152,21 @@ def construct_through(
 def call_in_scope(
     interpreter: Interpreter,
     function: ScopeFunction,
+    module: Instance | None,
     args: tuple[Value, ...],
     kwargs: dict[str, Value],
     node: ast.Call,
     frame: Frame,
 ) -> Value:
-    """Call a function that builds submodules for its caller, as a submodule of a class of its own."""
-    instance = _built(interpreter, Instance(function.cls, {}, node, _owner(interpreter, frame)))
+    """Call a function that builds submodules for its caller, as a submodule of a class of its own.
+
+    A helper method shares the attributes of the ``module`` whose method it is.
+    """
+    instance = Instance(function.cls, {}, node, _owner(interpreter, frame))
+    if function.method_of is not None and module is not None:
+        instance.fields, instance.attributes = module.fields, module.attributes
+        instance.variables, instance.is_set_up = module.variables, True
+    _built(interpreter, instance)
     return interpreter.call_instance(instance, "__call__", args, kwargs)
 
 

@@ -162,6 +162,8 @@ def _bindings(function: ast.FunctionDef) -> Iterator[tuple[list[str], ast.AST]]:
                 yield _stored(target), value
             case ast.FunctionDef(name=name) if node is not function:
                 yield [name], node
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
+                continue  # a module's own attributes are fixed once it is set up
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=args) if name in local:
                 yield [name], ast.Tuple(args, ast.Load())
 

@@ -229,7 +229,7 @@ class Interpreter:
                 return construction.construct_through(self, target, args, kwargs, node, frame)
             case Function(node=body) if id(body) in self.scope_functions:
                 function = self.scope_functions[id(body)]
-                return construction.call_in_scope(self, function, args, kwargs, node, frame)
+                return construction.call_in_scope(self, function, None, args, kwargs, node, frame)
             case Function():
                 return call_function(self, target, args, kwargs)
             case LiftedLayer():

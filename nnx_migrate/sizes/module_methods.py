@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.construction import call_in_scope
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.layers import carry_of
 from nnx_migrate.sizes.values import (
@@ -46,6 +47,9 @@ def call_instance_method(
         target = instance_attribute(interpreter, instance, name, frame)
         return interpreter.call(target, args, kwargs, node, frame)
     found = instance.info.find(name)
+    helper = interpreter.scope_functions.get(id(found[1])) if found is not None else None
+    if helper is not None:
+        return call_in_scope(interpreter, helper, instance, args, kwargs, node, frame)
     if found is not None and not _is_property(interpreter, *found):
         return interpreter.call_instance(instance, name, args, kwargs)
     if name in ("param", "variable") and _is_outside(interpreter, instance, frame):

@@ -17,6 +17,7 @@ from functools import lru_cache
 from nnx_migrate.sizes.builders import building_functions
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.given import Call, given_parameters, parameters_of
+from nnx_migrate.sizes.helper_methods import as_class, helper_methods
 from nnx_migrate.sizes.mentions import Mention, is_defined_once, mentions_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project, Scope
@@ -30,12 +31,14 @@ _LINEN_METHODS = frozenset({"apply", "bind", "init", "init_with_output", "lazy_i
 
 @dataclass(frozen=True)
 class ScopeFunction:
-    """A module-level function that builds submodules for the classes that call it.
+    """A function or helper method that builds submodules for the classes that call it.
 
     Attributes:
       cls: the function as a Linen class, its body as the compact ``__call__``.
       given: the parameters that what it builds depends on and that every caller knows beforehand.
       users: the Linen classes that call it, also through other such functions.
+      called: the function as its callers see it: that of a helper method has no receiver.
+      method_of: the class whose helper method it is; None for a function.
     """
 
     symbol: str
@@ -44,6 +47,8 @@ class ScopeFunction:
     cls: ClassInfo
     given: tuple[str, ...]
     users: frozenset[str]
+    called: ast.FunctionDef
+    method_of: ClassInfo | None = None
 
 
 def builder_name(name: str) -> str:
@@ -74,9 +79,30 @@ def scope_functions(project: Project) -> Mapping[int, ScopeFunction]:
         users = _users(key, mentions, kept)
         if key in given and users:
             found[key] = ScopeFunction(
-                symbol, module, node, _as_class(symbol, module, node), given[key], users
+                symbol, module, node, _as_class(symbol, module, node), given[key], users, node
             )
-    return found
+    return {**found, **_helpers(project)}
+
+
+def _helpers(project: Project) -> dict[int, ScopeFunction]:
+    """The helper methods of a project, as scope functions of their classes."""
+    helpers = helper_methods(project)
+    calls = {key: one.calls for key, one in helpers.items()}
+    given = given_parameters({key: one.called for key, one in helpers.items()}, calls)
+    return {
+        key: ScopeFunction(
+            f"{one.cls.name}.{one.node.name}",
+            one.cls.module,
+            one.node,
+            as_class(one),
+            given[key],
+            frozenset({one.cls.name}),
+            one.called,
+            one.cls,
+        )
+        for key, one in helpers.items()
+        if key in given
+    }
 
 
 _Candidates = Mapping[int, tuple[Module, ast.FunctionDef]]

@@ -236,7 +236,7 @@ def paddings(padding: Value, count: int) -> tuple[int | str | None, ...]:
     if isinstance(padding, Static) and padding.expr.is_constant:
         given = padding.expr.constant
         if isinstance(given, str):
-            return (given,) * count
+            return (given.upper(),) * count  # as jax.lax reads it
         if isinstance(given, int):
             return (2 * given,) * count
         items: list[object] = list(given) if isinstance(given, tuple) else []
@@ -265,7 +265,7 @@ def window(size: Dim, kernel: Dim, stride: Dim, mode: int | str | None, dilation
     """Output size of one spatial axis of a convolution or pooling; ``mode`` is its padding."""
     if size is None or stride is None:
         return None
-    if mode == "SAME":
+    if mode in ("SAME", "SAME_LOWER"):
         negative = _negated(size)
         if is_one(stride):
             return size

@@ -35,6 +35,7 @@ from nnx_migrate.rewrite.classes.data import (
 from nnx_migrate.rewrite.classes.fields import Parameter, parameters_of
 from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.functional import functional_calls
+from nnx_migrate.rewrite.classes.helpers import helpers_of
 from nnx_migrate.rewrite.classes.in_scope import builders_of
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.init_updates import with_init_updates
@@ -95,7 +96,9 @@ class _Conversion:
         self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
         self.sizes = relaxed(without_applied_only(self.cls, self.sizes))
         self.layout: Layout = layout_of(self.cls)
-        self.items = with_init_updates(self.cls, find_items(self.cls, self.sizes))
+        self.helpers = helpers_of(self.project, self.cls, self.context)
+        items = find_items(self.cls, self.sizes, self.helpers.inside)
+        self.items = with_init_updates(self.cls, items)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
         check_methods(self.cls, self.items)
         check_items(self.cls, self.items, self._compact_method())
@@ -104,6 +107,7 @@ class _Conversion:
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
+        handled |= self.helpers.builds
         partials, inside = partial_edits(self.project, self.cls, self.remarks)
         common |= name_edits(self.project, self.cls, handled | inside, self.remarks) | partials
         base = Renderer(self.project, self.cls.module, common)
@@ -293,7 +297,10 @@ class _Conversion:
         constructor: Constructor,
         reads: Reads,
     ) -> Edits:
-        edits: Edits = dict(common)
+        edits: Edits = {**common, **self.helpers.edits}
+        self.remarks.imports |= self.helpers.imports
+        self.remarks.review += self.helpers.review
+        self.remarks.notes += self.helpers.notes
         compact = constructor.compact
         edits |= self._lazy_edits(compact)
         if compact is not None:

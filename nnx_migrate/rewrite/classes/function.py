@@ -23,7 +23,7 @@ from nnx_migrate.rewrite.classes.data import (
 from nnx_migrate.rewrite.classes.fields import size_annotation
 from nnx_migrate.rewrite.classes.in_scope import builders_of
 from nnx_migrate.rewrite.classes.items import find_items
-from nnx_migrate.rewrite.classes.layout import WIDTH, Layout
+from nnx_migrate.rewrite.classes.layout import WIDTH, Layout, layout_of
 from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.refusing import or_refusal
 from nnx_migrate.rewrite.classes.text import without_gone
@@ -41,6 +41,7 @@ from nnx_migrate.sizes.scope_functions import (
 from nnx_migrate.source.project import Project
 
 RULE = "scope_function"
+OWN = "self"  # the receiver of helper methods
 
 
 def convert_function(
@@ -62,7 +63,8 @@ class _Conversion:
         for node, reason in self.sizes.problems:
             raise Refused(node, reason, "build it in the class", "sizes")
         self.sizes = relaxed(self.sizes)
-        self.layout = _layout_of(self.function)
+        cls = self.function.method_of
+        self.layout = _layout_of(self.function) if cls is None else layout_of(cls)
         self.items = find_items(self.function.cls, self.sizes)
         method = self.function.cls.methods["__call__"]
         common = name_edits(self.project, self.function.cls, {*self.items}, self.remarks)
@@ -111,6 +113,8 @@ class _Conversion:
         self, inside: Edits, part: CompactPart, takes: tuple[str, ...], counts: bool
     ) -> Edits:
         node, newline = self.function.node, self.layout.newline
+        if self.function.method_of is not None:
+            return self._edits_of_method(inside, part, takes, counts)
         spec = node.args
         first = next(iter((*spec.posonlyargs, *spec.args, *spec.kwonlyargs)))
         gap = self._gap(first)
@@ -132,6 +136,21 @@ class _Conversion:
         new = (newline * 3).join(["", renamed, built])
         return {id(node): lambda renderer: renderer.without(node).inner(node) + new}
 
+    def _edits_of_method(
+        self, inside: Edits, part: CompactPart, takes: tuple[str, ...], counts: bool
+    ) -> Edits:
+        """Edits of a helper method; its class renders them with those of its own."""
+        node, newline = self.function.node, self.layout.newline
+        receiver, first = node.args.args[:2]
+        if counts:
+            inside = {**inside, id(receiver): f"{OWN},{self._gap(first)}{COUNTER}"}
+        built = self._builder(
+            Renderer(self.project, self.function.module, inside), part, takes, counts
+        )
+        check_init(self.function.cls, self.layout, built, builders_of(self.items))
+        added = newline * 2 + self.layout.indent + built
+        return {**inside, id(node): lambda renderer: renderer.without(node).inner(node) + added}
+
     def _gap(self, first: ast.arg) -> str:
         """What stands before a parameter: a blank, or a new line and its indentation."""
         text = self.function.module.text
@@ -147,11 +166,13 @@ class _Conversion:
         self, renderer: Renderer, part: CompactPart, takes: tuple[str, ...], counts: bool
     ) -> str:
         name = self.function.node.name
-        parameters = [OWNER, *([COUNTER] if counts else []), "*"]
+        is_method = self.function.method_of is not None
+        parameters = [OWN if is_method else OWNER, *([COUNTER] if counts else []), "*"]
         parameters += [self._parameter(one, renderer) for one in takes]
         parameters += [f"{one.name}{size_annotation(one)}" for one in self.sizes.new_arguments]
         parameters.append("rngs: nnx.Rngs")
-        docstring = f'"""Build the submodules of ``{OWNER}`` that {name} calls."""'
+        of_whom = "" if is_method else f" of ``{OWNER}``"
+        docstring = f'"""Build the submodules{of_whom} that {name} calls."""'
         lines = [
             _signature(builder_name(name), parameters, self.layout),
             self.layout.body + docstring,
@@ -184,7 +205,7 @@ def _layout_of(function: ScopeFunction) -> Layout:
 
 def _signature(name: str, parameters: list[str], layout: Layout) -> str:
     line = f"def {name}({', '.join(parameters)}):"
-    if len(line) <= WIDTH and "\n" not in line:
+    if len(layout.indent + line) <= WIDTH and "\n" not in line:
         return line
-    inner = [f"{layout.unit}{one}," for one in parameters]
-    return layout.newline.join([f"def {name}(", *inner, "):"])
+    inner = [f"{layout.body}{one}," for one in parameters]
+    return layout.newline.join([f"def {name}(", *inner, f"{layout.indent}):"])

@@ -73,7 +73,13 @@ def builders_of(items: Mapping[int, Item]) -> frozenset[str]:
 
 
 def _leading(site: Site, receiver: str) -> list[str]:
-    return [receiver, COUNTER] if site.numbers else [receiver]
+    """What a call passes first: the module, unless it is a helper method of it, and the counter."""
+    match site.call.func:
+        case ast.Attribute(value=ast.Name(id=name)) if name == receiver:
+            module = []
+        case _:
+            module = [receiver]
+    return [*module, COUNTER] if site.numbers else module
 
 
 def calling_edits(
@@ -98,6 +104,8 @@ def _told(site: Site, leading: str, context: ConversionContext) -> Callable[[Ren
         if not plain.startswith(head) or before.strip():
             raise Refused(call, "its text is not understood", "write it as a plain call", RULE)
         name = _named(call.func, renderer, caller_name) if function.stays else head
+        if not leading:
+            return plain
         return f"{name}{opening}{_joined(leading, after)}"
 
     return text

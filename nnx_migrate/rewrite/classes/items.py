@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -90,11 +90,18 @@ def defined_names(cls: ClassInfo) -> frozenset[str]:
     return frozenset(name for one in cls.mro for name in one.methods)
 
 
-def find_items(cls: ClassInfo, sizes: ClassSizes) -> dict[int, Item]:
-    """Every item of the class' own methods by ``id`` of its call."""
+def find_items(
+    cls: ClassInfo, sizes: ClassSizes, elsewhere: Collection[int] = ()
+) -> dict[int, Item]:
+    """Every item of the class' own methods by ``id`` of its call.
+
+    Methods whose ``id`` is in ``elsewhere`` are converted on their own.
+    """
     own = defined_names(cls)
     found: dict[int, Item] = {}
     for method in cls.methods.values():
+        if id(method) in elsewhere:
+            continue
         receiver = receiver_of(method)
         for node in own_nodes(method):
             if not isinstance(node, ast.Call):

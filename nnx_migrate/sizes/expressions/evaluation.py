@@ -23,6 +23,7 @@ from nnx_migrate.sizes.values import (
     Static,
     Unknown,
     Value,
+    constant,
     join,
 )
 
@@ -132,11 +133,21 @@ def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Val
 
 
 def _fstring(interpreter: Interpreter, node: ast.JoinedStr, frame: Frame) -> Value:
+    """The text where every part is known, else the f-string if its parts read the same here."""
+    texts: list[str] = []
+    unlike = False
     for part in node.values:
-        if isinstance(part, ast.FormattedValue):
-            value = evaluate(interpreter, part.value, frame)
-            if not isinstance(value, Static):
-                return Unknown("a computed string")
-            if value.expr.text != ast.unparse(part.value):
-                return Unknown("a string of locals")
-    return Static(Expr(node))
+        if isinstance(part, ast.Constant):
+            texts.append(str(part.value))
+            continue
+        assert isinstance(part, ast.FormattedValue)
+        value = evaluate(interpreter, part.value, frame)
+        if not isinstance(value, Static):
+            return Unknown("a computed string")
+        is_plain = part.format_spec is None and part.conversion == -1
+        if is_plain and value.expr.is_constant and isinstance(value.expr.constant, int | str):
+            texts.append(str(value.expr.constant))
+        unlike |= value.expr.text != ast.unparse(part.value)
+    if len(texts) == len(node.values):
+        return constant("".join(texts))
+    return Unknown("a string of locals") if unlike else Static(Expr(node))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.builders import called_builder
@@ -29,7 +29,7 @@ def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
         elif isinstance(module, Instance) and module.info is study.root.info:
             yield module.call, "the class constructs itself"
     partials = {id(one) for one in partial_lambdas(study.interpreter.project).values()}
-    for scope, call in _own_calls(study.root):
+    for scope, call in _own_calls(study.root, study.interpreter.scope_functions):
         if id(call) in partials:
             continue
         symbol = study.interpreter.project.resolve(call.func, scope)
@@ -41,10 +41,15 @@ def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
             yield call, f"{builder} builds submodules for it and cannot be followed"
 
 
-def _own_calls(root: Instance) -> Iterator[tuple[Scope, ast.Call]]:
-    """Calls in the methods of an instance, inner functions included, with the methods' scopes."""
-    for cls in root.info.mro:
+def _own_calls(root: Instance, helpers: Collection[int]) -> Iterator[tuple[Scope, ast.Call]]:
+    """Calls in the methods of an instance, inner functions included, with the methods' scopes.
+
+    Those in helper methods belong to the studies of these.
+    """
+    for cls in root.info.mro if root.info.function is None else (root.info,):
         for method in cls.methods.values():
+            if id(method) in helpers:
+                continue
             names = {ast.unparse(one) for one in method.decorator_list}
             if not names & {"staticmethod", "classmethod"}:
                 scope = cls.scope.enter(method)

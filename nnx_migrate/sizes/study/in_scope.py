@@ -10,7 +10,7 @@ from nnx_migrate.sizes.given import bound_arguments
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.sizes.study.order import method_with, number_of
 from nnx_migrate.sizes.study.study import Study
-from nnx_migrate.sizes.values import Instance, Submodule, class_name
+from nnx_migrate.sizes.values import Instance, Static, Submodule, class_name
 
 UNKNOWN = "a size of what a function outside the class builds for it is not known"
 
@@ -27,15 +27,15 @@ def function_site(
     assert module.call is not None
     node = module.info.function
     assert node is not None
-    given = study.interpreter.scope_functions[id(node)].given
-    bound = bound_arguments(node, module.call) or {}
+    function = study.interpreter.scope_functions[id(node)]
+    bound = bound_arguments(function.called, module.call) or {}
     return Site(
         module.call,
         SiteKind.FUNCTION,
         module.info.name,
         sizes,
         reached=reached,
-        given={name: bound[name] for name in given if name in bound},
+        given={name: bound[name] for name in function.given if name in bound},
         numbers=numbered_by(study.sizes_of(module.info.name)),
     )
 
@@ -63,22 +63,30 @@ def shown_at(study: Study, module: Instance, argument: SizeArgument) -> str | No
     None when the name is not certain: its number may hang on a loop, a condition, or an order.
     """
     assert module.call is not None
-    function = study.interpreter.scope_functions[id(module.info.function)].node
+    function = study.interpreter.scope_functions[id(module.info.function)].called
     sizes = study.sizes_of(module.info.name)
     sites = [one for one in sizes.sites.values() if _shows(one, argument, sizes)]
     if not sites:
         return None
-    given = _explicit(sites[0].call)
-    if given is not None:
-        passed = bound_arguments(function, module.call) or {}
-        value = passed.get(given.id) if isinstance(given, ast.Name) else given
-        text = value.value if isinstance(value, ast.Constant) else None
-        return text if isinstance(text, str) else None
+    if _explicit(sites[0].call) is not None:
+        return _given_name(module, sites[0].call)
     kind = sites[0].class_name or ""
     method = method_with(study.root.info.mro, module.call)
     before = None if method is None else number_of(method, _counts(study, kind), module.call)
     inner = number_of(function, _counts_of(sizes, kind), sites[0].call)
     return None if before is None or inner is None else f"{kind}_{before + inner}"
+
+
+def _given_name(module: Instance, call: ast.Call) -> str | None:
+    """The one name that a function gives to what a call in it builds; None when it may vary."""
+    built = [use.module for use in module.records.get(id(call), ())]
+    values = [one.arguments.get("name") for one in built if isinstance(one, Submodule)]
+    names = {
+        one.expr.constant if isinstance(one, Static) and one.expr.is_constant else None
+        for one in values
+    }
+    name = names.pop() if len(names) == 1 else None
+    return name if isinstance(name, str) else None
 
 
 def _shows(site: Site, argument: SizeArgument, sizes: ClassSizes) -> bool:

@@ -1,0 +1,204 @@
+"""Methods that build submodules for the compact method of their own class.
+
+``def block(self, x, width): return nn.relu(nn.Dense(width)(x))``, called as ``self.block(x, 4)`` in
+the compact method, builds a ``Dense`` of the module as the compact method itself does. Such a helper
+method counts when all that the project does with its name is to call it on ``self`` there, or in
+another helper method of the class.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.sizes.factories import is_module_class
+from nnx_migrate.sizes.given import Call, parameters_of
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+_RECEIVER = "self"
+# Names of what the new method takes beside the old parameters.
+_TAKEN = frozenset({"names", "rngs"})
+# What makes other things than submodules, or asks for where the module stands.
+_BEYOND = frozenset(
+    "param variable make_rng sow perturb put_variable get_variable has_variable has_rng scope name"  # noqa: SIM905
+    " is_initializing is_mutable_collection parent path apply bind init init_with_output lazy_init"
+    " variables clone copy".split()
+)
+
+
+@dataclass(frozen=True)
+class HelperMethod:
+    """A helper method, its calls, and the function that callers see: without its receiver."""
+
+    cls: ClassInfo
+    node: ast.FunctionDef
+    called: ast.FunctionDef
+    calls: tuple[Call, ...]
+
+
+def helper_methods(project: Project) -> dict[int, HelperMethod]:
+    """The helper methods of a project by ``id`` of their node."""
+    found: dict[int, HelperMethod] = {}
+    for cls in project.linen.values():
+        nodes = _candidates(project, cls)
+        if nodes and not _is_inherited(project, cls):
+            found |= _settled(project, cls, nodes)
+    return found
+
+
+def without_receiver(node: ast.FunctionDef) -> ast.FunctionDef:
+    """The function that ``self.name`` is: the same body, one parameter less."""
+    spec = node.args
+    bound = ast.arguments(
+        posonlyargs=[],
+        args=[*spec.posonlyargs, *spec.args][1:],
+        vararg=None,
+        kwonlyargs=spec.kwonlyargs,
+        kw_defaults=spec.kw_defaults,
+        kwarg=None,
+        defaults=spec.defaults,
+    )
+    copied = ast.FunctionDef(node.name, bound, node.body, [], node.returns)
+    return ast.copy_location(copied, node)
+
+
+def _candidates(project: Project, cls: ClassInfo) -> dict[str, ast.FunctionDef]:
+    """Methods that build submodules, also through each other, and do nothing beyond that."""
+    plain = {
+        name: node
+        for name, node in cls.methods.items()
+        if name != "setup" and not name.startswith("__") and _is_plain(cls, node)
+    }
+    found = {name for name, node in plain.items() if _builds(project, cls, node)}
+    while True:
+        more = {name for name, node in plain.items() if set(_calls_of_self(node)) & found} - found
+        if not more:
+            return {name: plain[name] for name in cls.methods if name in found}
+        found |= more
+
+
+def _is_plain(cls: ClassInfo, node: ast.FunctionDef) -> bool:
+    spec = node.args
+    beyond = _BEYOND - {one.name for one in cls.fields}
+    if node.decorator_list or spec.vararg or spec.kwarg or spec.posonlyargs:
+        return False
+    if parameters_of(node)[:1] != (_RECEIVER,) or len(spec.args) < 2:
+        return False
+    nodes = list(ast.walk(node))
+    others = (ast.Yield, ast.YieldFrom, ast.ClassDef, ast.Global, ast.Nonlocal)
+    names = {one.id for one in nodes if isinstance(one, ast.Name)} | set(parameters_of(node))
+    own = [one for one in nodes if isinstance(one, ast.Attribute) and _is_self(one.value)]
+    return (
+        not names & _TAKEN
+        and not any(isinstance(one, others) for one in nodes)
+        and all(one.attr not in beyond and isinstance(one.ctx, ast.Load) for one in own)
+    )
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == _RECEIVER
+
+
+def _builds(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
+    scope = cls.scope.enter(node)
+    return any(
+        isinstance(one, ast.Call) and is_module_class(project, project.resolve(one.func, scope))
+        for one in ast.walk(node)
+    )
+
+
+def _calls_of_self(node: ast.AST) -> Iterator[str]:
+    """Names of the methods that code calls on its own module."""
+    for one in ast.walk(node):
+        match one:
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if _is_self(value):
+                yield name
+
+
+def _is_inherited(project: Project, cls: ClassInfo) -> bool:
+    """Whether methods of the class may be those of another one."""
+    heirs = any(cls in one.mro[1:] for one in project.classes.values())
+    return heirs or any(one.linen for one in cls.mro[1:])
+
+
+def _settled(
+    project: Project, cls: ClassInfo, nodes: Mapping[str, ast.FunctionDef]
+) -> dict[int, HelperMethod]:
+    """Those whose every mention is a call that runs in a compact method, and that do not recur."""
+    kept = dict(nodes)
+    while True:
+        homes = {id(one): one for one in kept.values()}
+        compact = [one for one in cls.methods.values() if project.is_compact(cls, one)]
+        calls = {name: _calls(project, cls, name, [*compact, *kept.values()]) for name in kept}
+        wrong = {name for name, found in calls.items() if not found or _recurs(name, kept)}
+        wrong |= {name for name in kept if {f"init_{name}", f"_init{name}"} & _names_of(cls)}
+        if not wrong:
+            break
+        kept = {name: node for name, node in kept.items() if name not in wrong}
+    called = {id(node): without_receiver(node) for node in kept.values()}
+    found: dict[int, HelperMethod] = {}
+    for name, node in kept.items():
+        own = tuple(
+            Call(call, called.get(id(home), home), id(home) if id(home) in homes else None)
+            for call, home in calls[name] or ()
+        )
+        found[id(node)] = HelperMethod(cls, node, called[id(node)], own)
+    return found
+
+
+def _names_of(cls: ClassInfo) -> set[str]:
+    return {one.name for one in cls.fields} | {name for one in cls.mro for name in one.methods}
+
+
+def _calls(
+    project: Project, cls: ClassInfo, name: str, homes: list[ast.FunctionDef]
+) -> list[tuple[ast.Call, ast.FunctionDef]] | None:
+    """Every call of a helper with the method it stands in; None when something else is done."""
+    found = [
+        (one, home)
+        for home in homes
+        for one in ast.walk(home)
+        if isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and one.func.attr == name
+        and _is_self(one.func.value)
+    ]
+    mentions = sum(
+        isinstance(one, ast.Attribute) and one.attr == name
+        for module in project.modules.values()
+        if f".{name}" in module.text
+        for one in ast.walk(module.tree)
+    )
+    texts = any(f'"{name}"' in m.text or f"'{name}'" in m.text for m in project.modules.values())
+    return found if len(found) == mentions and not texts else None
+
+
+def _recurs(name: str, nodes: Mapping[str, ast.FunctionDef]) -> bool:
+    """Whether a helper is among those that it calls, at any remove."""
+    seen: set[str] = set()
+    todo = [name]
+    while todo:
+        for one in _calls_of_self(nodes[todo.pop()]):
+            if one in nodes and one not in seen:
+                seen.add(one)
+                todo.append(one)
+    return name in seen
+
+
+def as_class(helper: HelperMethod) -> ClassInfo:
+    """The helper as a class whose compact ``__call__`` it is; the rest it has from its own class."""
+    cls, node = helper.cls, helper.node
+    method = ast.FunctionDef("__call__", node.args, node.body, [], node.returns)
+    statement = ast.ClassDef(cls.node.name, [], [], [ast.copy_location(method, node)], [])
+    return ClassInfo(
+        f"{cls.name}.{node.name}",
+        cls.module,
+        ast.copy_location(statement, node),
+        cls.scope,
+        (cls.name,),
+        (cls,),
+        linen=True,
+        function=node,
+    )

@@ -1,0 +1,164 @@
+"""Methods that build submodules for the compact method of their class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nnx_migrate.parity import ParityCase, check
+from tests.rewrite.projects import LINEN, outcomes, rewrite
+
+HEAD = (
+    "class M(nn.Module):\n    n: int = 3\n\n"
+    "    @nn.compact\n    def __call__(self, x, train=False):\n"
+)
+BLOCK = "    def block(self, x, width):\n        return nn.relu(nn.Dense(width)(x))\n"
+
+
+def model(*lines: str, helpers: str = BLOCK) -> str:
+    """A class whose call has these lines, and its helper methods."""
+    body = "".join(f"        {line}\n" for line in lines)
+    return LINEN + HEAD + body + "\n" + helpers
+
+
+def reason(text: str) -> str:
+    result = rewrite({"model.py": text})
+    found = next(one for one in result.classes if one.name == "model.M")
+    assert found.outcome.value == "refused"
+    return found.reason or ""
+
+
+def rewritten(text: str) -> str:
+    result = rewrite({"model.py": text})
+    assert set(outcomes(result).values()) == {"rewritten"}
+    (file,) = result.files
+    assert file.code is not None
+    return file.code
+
+
+def test_a_helper_calls_what_its_builder_has_built() -> None:
+    code = rewritten(model("return self.block(self.block(x, 4), self.n)"))
+    assert code.splitlines()[-6:] == [
+        "    def block(self, names, x, width):",
+        "        return nnx.relu(getattr(self, names('Dense'))(x))",
+        "",
+        "    def init_block(self, names, *, width, in_features: int, rngs: nnx.Rngs):",
+        '        """Build the submodules that block calls."""',
+        "        setattr(self, names('Dense'), nnx.Linear(in_features, width, rngs=rngs))",
+    ]
+    assert "self.init_block(names, width=4, in_features=in_features, rngs=rngs)" in code
+    assert "self.init_block(names, width=self.n, in_features=4, rngs=rngs)" in code
+    assert "return self.block(names, self.block(names, x, 4), self.n)" in code
+
+
+def test_a_submodule_with_a_name_needs_no_counter() -> None:
+    named = BLOCK.replace("x, width", "x, width, label").replace("(width)", "(width, name=label)")
+    code = rewritten(model("return self.block(x, 4, 'a')", helpers=named))
+    assert "    def block(self, x, width, label):" in code
+    assert "return self.block(x, 4, 'a')" in code
+    assert "names" not in code
+
+
+def test_a_size_that_nobody_knows_is_asked_for_under_the_name_that_the_call_gives() -> None:
+    helper = "    def _fc(self, x, k):\n        label = f'fc{k}'\n"
+    helper += "        return nn.Dense(4, name=label)(x)\n"
+    lines = ("x = self._fc(x.reshape(x.shape[0], -1), 1)", "return self._fc(x, 2)")
+    code = rewritten(model(*lines, helpers=helper))
+    assert "fc1_in_features: int" in code
+    assert "self._init_fc(k=1, in_features=fc1_in_features, rngs=rngs)" in code
+    assert "self._init_fc(k=2, in_features=4, rngs=rngs)" in code
+
+
+def test_names_loops_branches_and_helpers_of_helpers_compute_the_same() -> None:
+    helpers = (
+        "    def block(self, x, width, *, last=None):\n"
+        "        x = nn.relu(self.dense(x, width))\n"
+        "        for i in range(2):\n"
+        "            x = nn.Dense(width + i)(x)\n"
+        "        return nn.LayerNorm(name=last)(x) if last else x\n\n"
+        "    def dense(self, x, width, bias=True):\n"
+        "        return nn.Dense(width, use_bias=bias)(x)\n"
+    )
+    text = model(
+        "x = nn.Dense(7)(x)",
+        "x = self.block(x, self.n)",
+        "if self.n > 3:",
+        "    x = self.dense(x, 2, bias=False)",
+        "return self.block(x, 5, last='norm') + self.dense(x, 6).sum()",
+        helpers=helpers.replace(" if last else x", "").replace("last=None", "last='n'"),
+    )
+    before: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    exec(text.replace("self.n)", "self.n, last='first')"), before)  # noqa: S102
+    exec(rewritten(text.replace("self.n)", "self.n, last='first')")), after)  # noqa: S102
+    x = np.random.default_rng(0).normal(size=(2, 5)).astype(np.float32)
+    for n in (3, 4):
+        case = ParityCase(
+            linen=before["M"](n),
+            nnx=lambda rngs, n=n: after["M"](n, in_features=5, rngs=rngs),
+            inputs=(x,),
+        )
+        check(case).raise_if_different()
+
+
+CALL = "return self.block(x, 4)"
+IN_HELPER = "it is built in the helper method 'block'"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(model(CALL) + "\n\nclass Heir(M):\n    pass\n", id="a class inherits it"),
+        pytest.param(model(CALL) + "\n\ndef use(m, x):\n    return m.block(x, 4)\n", id="used outside"),
+        pytest.param(model(CALL) + "\n\nMETHOD = 'block'\n", id="its name is in a string"),
+        pytest.param(model("f = self.block", "return f(x, 4)"), id="handed on"),
+        pytest.param(model(CALL, helpers=BLOCK + "\n    def init_block(self):\n        pass\n"),
+                     id="the builder's name is taken"),
+        pytest.param(
+            model(CALL, helpers=BLOCK.replace("x, width", "x, width, *rest")), id="any arguments"
+        ),
+        pytest.param(
+            model(CALL, helpers=BLOCK.replace("def block", "@nn.nowrap\n    def block")),
+            id="decorated",
+        ),
+        pytest.param(
+            model(CALL, helpers=BLOCK.replace("(x))", "(x)) if width else self.block(x, 1)")),
+            id="calls itself",
+        ),
+        pytest.param(
+            model(CALL, helpers=BLOCK.replace("return", "self.sow('a', 'b', x)\n        return")),
+            id="sows",
+        ),
+    ],
+)  # fmt: skip
+def test_helpers_that_are_more_than_that_keep_the_class_linen(text: str) -> None:
+    assert reason(text) == IN_HELPER
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param(
+            ("return self.block(x, x.sum())",), "depends on 'width'", id="a size of the call"
+        ),
+        pytest.param(
+            ("if x.sum() > 0:", "    x = self.block(x, 4)", "return x"),
+            "only under a condition on 'x'",
+            id="under a condition on values",
+        ),
+        pytest.param(
+            ("f = lambda y: self.block(y, 4)", "return f(x)"),
+            "its helper method 'block' cannot be rewritten",
+            id="in a lambda",
+        ),
+        pytest.param(
+            ("return self.block(*x)",), "in_features of this submodule", id="unpacked arguments"
+        ),
+    ],
+)
+def test_calls_that_are_not_followed_keep_the_class_linen(
+    lines: tuple[str, ...], expected: str
+) -> None:
+    assert expected in reason(model(*lines))
