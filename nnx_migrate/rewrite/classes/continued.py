@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from nnx_migrate.rewrite.classes.base_calls import base_calls
 from nnx_migrate.rewrite.classes.construct import is_inline
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.evaluation import COMPREHENSIONS, free_names
@@ -41,28 +42,41 @@ def counts_before(
     Raises:
       Refused: it goes on from its base's in a way whose numbers are not known.
     """
-    for name, method in cls.methods.items():
-        calls = list(_super_calls(method, name))
-        base = next((one for one in cls.mro[1:] if name in one.methods), None)
-        if not calls or base is None or not project.is_compact(cls, method):
+    compact = [one for one in cls.methods.values() if project.is_compact(cls, one)]
+    own = [
+        one
+        for one in items.values()
+        if _counts(one) and any(_is_in(one.call, method) for method in compact)
+    ]
+    if not own:
+        return {}
+    for method in cls.methods.values():
+        calls = [*_compact_calls(project, cls, method)]
+        if not calls:
             continue
-        if not project.is_compact(base, base.methods[name]):
-            continue
-        own = [one for one in items.values() if _is_in(one.call, method) and _counts(one)]
-        if not own:
-            return {}
-        _check_place(method, calls, own)
-        return _counts_of(base, base.methods[name], sizes, method)
+        inside = [one for one in own if _is_in(one.call, method)]
+        call, base, called = calls[0]
+        if len(calls) > 1 or not inside or not _is_before(method, call, inside):
+            raise Refused(
+                call,
+                f"{method.name} calls the compact {called.name} of {base.name}, and both number"
+                " their submodules",
+                f"call {called.name} of the base once, before anything is built",
+                RULE,
+            )
+        return _counts_of(project, base, called, sizes, method)
     return {}
 
 
-def _super_calls(method: ast.FunctionDef, name: str) -> Iterator[ast.Call]:
-    for node in ast.walk(method):
-        match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=attr)
-            ) if attr == name:
-                yield node
+def _compact_calls(
+    project: Project, cls: ClassInfo, method: ast.FunctionDef
+) -> Iterator[tuple[ast.Call, ClassInfo, ast.FunctionDef]]:
+    """Calls of the bases' compact methods, the base that has each, and the method."""
+    for call, name, named in base_calls(project, cls, method):
+        order = cls.mro[1:] if named is None else named.mro
+        base = next((one for one in order if name in one.methods), None)
+        if base is not None and project.is_compact(base, base.methods[name]):
+            yield call, base, base.methods[name]
 
 
 def _is_in(node: ast.AST, method: ast.FunctionDef) -> bool:
@@ -73,18 +87,11 @@ def _counts(item: Item) -> bool:
     return item.kind is ItemKind.SITE and item.name is None
 
 
-def _check_place(method: ast.FunctionDef, calls: list[ast.Call], own: Sequence[Item]) -> None:
-    """The base builds first, once and always."""
-    statements = [one for one in method.body if _is_certain(one, calls[0])]
-    after = (calls[0].lineno, calls[0].col_offset)
-    early = [one for one in own if (one.call.lineno, one.call.col_offset) < after]
-    if len(calls) != 1 or not statements or early:
-        raise Refused(
-            (early[0].call if early else method),
-            f"the compact {method.name} calls super().{method.name}, and both number their submodules",
-            f"call super().{method.name} once, before anything is built",
-            RULE,
-        )
+def _is_before(method: ast.FunctionDef, call: ast.Call, own: Sequence[Item]) -> bool:
+    """Whether the base builds first, once and always."""
+    after = (call.lineno, call.col_offset)
+    early = any((one.call.lineno, one.call.col_offset) < after for one in own)
+    return not early and any(_is_certain(one, call) for one in method.body)
 
 
 def _is_certain(node: ast.AST, wanted: ast.AST) -> bool:
@@ -97,11 +104,15 @@ def _is_certain(node: ast.AST, wanted: ast.AST) -> bool:
 
 
 def _counts_of(
-    base: ClassInfo, method: ast.FunctionDef, sizes: ClassSizes, at: ast.FunctionDef
+    project: Project,
+    base: ClassInfo,
+    method: ast.FunctionDef,
+    sizes: ClassSizes,
+    at: ast.FunctionDef,
 ) -> dict[str, Count]:
     items = {k: one for k, one in find_items(base, sizes).items() if not is_inline(one)}
     found: dict[str, Count] | None = None
-    if not any(_super_calls(method, method.name)):
+    if not any(_compact_calls(project, base, method)):
         found = _total(flow_of(method.body, items))
     if found is None:
         raise Refused(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.attributes import Attribute
+from nnx_migrate.rewrite.classes.base_calls import calls_base
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
@@ -111,23 +112,11 @@ def _overridden(project: Project, cls: ClassInfo, base: ClassInfo, calls_super: 
         if name == "setup" or project.is_compact(base, method):
             found = cls.find(name)
             replaced = found is not None and found[0] is not base
-            if not replaced or (name == "setup" and calls_super) or _calls_super(cls, name):
+            if not replaced or (name == "setup" and calls_super):
+                return False
+            if calls_base(project, cls, name, base):
                 return False
     return True
-
-
-def _calls_super(cls: ClassInfo, name: str) -> bool:
-    method = cls.methods.get(name)
-    if method is None:
-        return False
-    return any(
-        isinstance(node, ast.Attribute)
-        and node.attr == name
-        and isinstance(node.value, ast.Call)
-        and isinstance(node.value.func, ast.Name)
-        and node.value.func.id == "super"
-        for node in ast.walk(method)
-    )
 
 
 def _super_setup(method: ast.FunctionDef) -> tuple[ast.stmt, ...]:
