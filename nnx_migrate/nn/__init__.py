@@ -157,6 +157,14 @@ from .scan import broadcast, scan
 from .seeding import build
 from .sized import sized
 from .stacked import stacked
+from .state import (
+    drawing,
+    get_variable,
+    is_initializing,
+    is_mutable_collection,
+    perturb,
+    put_variable,
+)
 from .stochastic import Dropout
 from .variables import (
     is_moved_by_init,
@@ -218,14 +226,18 @@ __all__ = [
     "custom_vjp",
     "dot_product_attention",
     "dot_product_attention_weights",
+    "drawing",
     "einsum_bias_shape",
     "factory",
     "flip_sequences",
     "freeze",
     "get_submodules",
+    "get_variable",
     "grad",
     "has_variable",
+    "is_initializing",
     "is_moved_by_init",
+    "is_mutable_collection",
     "jit",
     "jvp",
     "keep_dtype",
@@ -243,9 +255,11 @@ __all__ = [
     "named",
     "out_features",
     "param",
+    "perturb",
     "pool",
     "promote_dtype",
     "pure_params",
+    "put_variable",
     "read",
     "remat",
     "scan",

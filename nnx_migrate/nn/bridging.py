@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from flax import nnx
 
+from .state import initializing
 from .variables import is_moved_by_init
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,7 +31,7 @@ def lazy_init(fn: F, *args: Any, **kwargs: Any) -> F:
         and not isinstance(node, nnx.RngState)
         and not is_moved_by_init(node)
     ]
-    with nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
+    with initializing(), nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
         nnx.bridge.lazy_init(fn, *args, **kwargs)
     for variable, value in before:
         variable.set_value(value)

@@ -53,22 +53,34 @@ def linen_places(
 def own_draws(made: Sequence[Made]) -> list[int | None]:
     """For each variable, the draw that it alone starts from; other values may follow from it."""
     own: list[int | None] = [None] * len(made)
-    _claim(own, made, [index for index, one in enumerate(made) if one.is_param])
-    while _claim(own, made, [index for index, one in enumerate(made) if not one.is_param]):
-        pass  # what one claims leaves fewer to the others
+    params = [index for index, one in enumerate(made) if one.is_param]
+    others = [index for index, one in enumerate(made) if not one.is_param]
+    # What one claims leaves fewer to the others.
+    while _claim(own, made, params, in_order=True):
+        pass
+    while _claim(own, made, others):
+        pass
     return own
 
 
-def _claim(own: list[int | None], made: Sequence[Made], indices: Iterable[int]) -> bool:
-    """Give variables the only draw that is left to them, unless two have the same."""
+def _claim(
+    own: list[int | None], made: Sequence[Made], indices: Iterable[int], *, in_order: bool = False
+) -> bool:
+    """Give variables the only draw that is left to them, unless two have the same.
+
+    ``in_order``: each draws a key when it is made, so a later one of a module that has the same draw
+    is computed from the first one's value.
+    """
     taken = {draw for draw in own if draw is not None}
     left = {index: made[index].draws - taken for index in indices if own[index] is None}
     single = {index: min(draws) for index, draws in left.items() if len(draws) == 1}
-    users = Counter(single.values())
-    new = {index: draw for index, draw in single.items() if users[draw] == 1}
-    for index, draw in new.items():
-        own[index] = draw
-    return bool(new)
+    users: dict[int, list[int]] = {}
+    for index, draw in single.items():
+        users.setdefault(draw, []).append(index)
+    for draw, found in users.items():
+        if len(found) == 1 or (in_order and len({made[index].path for index in found}) == 1):
+            own[found[0]] = draw
+    return any(own[found[0]] is not None for found in users.values())
 
 
 def _in_scope(

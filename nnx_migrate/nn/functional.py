@@ -11,25 +11,24 @@ flax 0.12.8: linen/module.py (``Module.init``, ``Module.apply``), core/scope.py 
 from __future__ import annotations
 
 import functools
-import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import nnx
 from flax.core.scope import in_filter
 
 from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox
 
 from .attention import MultiHeadDotProductAttention
+from .linen_streams import set_streams
+from .state import initializing, running
 from .variables import collection_of, is_moved_by_init, variable, variable_type
 
 M = TypeVar("M", bound=nnx.Module)
 Path = tuple[str, ...]
-_DRAWS = 64  # keys of one stream that are Linen's; later ones are folded from the last
 
 
 def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
@@ -55,7 +54,8 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
         for _, module in list(nnx.iter_graph(copy)):
             if isinstance(module, MultiHeadDotProductAttention):
                 module.__class__ = _cache_making(type(module))
-        copy(*args, **kwargs)
+        with initializing():
+            copy(*args, **kwargs)
         made = _flat_state(nnx.state(copy), boxed)
         moved = _flat_state(nnx.state(copy, lambda _, one: is_moved_by_init(one)))
         found |= {path: made[path] for path in made if path not in found or path in moved}
@@ -126,13 +126,19 @@ def apply(
     before = _flat_variables(copy)
 
     def call(module: nnx.Module) -> Any:
-        return _method(module, method)(*args, **kwargs)
+        with running(mutable, values):
+            return _method(module, method)(*args, **kwargs)
 
-    sown = _sown_types(mutable, before)
-    outputs, *captured = nnx.capture(call, *sown)(copy) if sown else (call(copy),)
+    sown = _sown_types(mutable)
+    start = _sown_before(copy, values, sown)
+    if sown:
+        outputs, *captured = nnx.capture(call, *sown, init=start)(copy)
+    else:
+        outputs, captured = call(copy), []
     after = _flat_variables(copy)
+    known = _flat_state(start)
     for state in captured:  # one for each type
-        after |= _flat_state(state)
+        after |= {k: one for k, one in _flat_state(state).items() if one is not known.get(k)}
     _check_unchanged(before, after, mutable)
     if mutable is False:
         return outputs
@@ -219,7 +225,7 @@ def _merged(model: M, values: Mapping[str, Any], rngs: Any, mutable: Any) -> M:
         entries.append((path, one))
     copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
     _attach(copy, values)
-    _set_streams(copy, rngs)
+    set_streams(copy, rngs)
     return copy
 
 
@@ -305,89 +311,27 @@ def _method(module: nnx.Module, method: Callable[..., Any] | str | None) -> Call
     return lambda *args, **kwargs: function(module, *args, **kwargs)
 
 
-def _sown_types(mutable: Any, before: Mapping[Path, Any]) -> list[type[nnx.Variable[Any]]]:
+def _sown_types(mutable: Any) -> list[type[nnx.Variable[Any]]]:
     """Types of the collections that the call may fill by sowing."""
-    held = {path[0] for path in before}
     if isinstance(mutable, str):
         names = {mutable}
     elif isinstance(mutable, (list, tuple, set, frozenset)):
         names = set(mutable)
     else:
         names = {"intermediates"} if in_filter(mutable, "intermediates") else set()
-    return [variable_type(name) for name in sorted(names - held - {"params"})]
+    return [variable_type(name) for name in sorted(names - {"params"})]
 
 
-# ---- random streams
-
-
-class _LinenStream(nnx.RngStream):
-    """Draws the keys that Linen's ``make_rng`` gives the module at ``path``."""
-
-    def __init__(self, key: Any, *, tag: str, path: Path = ()) -> None:
-        super().__init__(key, tag=tag)
-        self.path = path
-        self.tally = _Tally()
-
-    def __call__(self) -> jax.Array:
-        self.tally.draws += 1
-        count = self.count[...]
-        self.count[...] += 1
-        folds = jnp.asarray(_folds(self.path))
-        key = jax.random.fold_in(self.key[...], folds[jnp.minimum(count, _DRAWS - 1)])
-        later = jax.random.fold_in(key, count)
-        return jnp.where(count < _DRAWS - 1, key, later)
-
-
-class _Tally:
-    """How many draws were traced, of a stream and all its copies: Linen counts these."""
-
-    def __init__(self) -> None:
-        self.draws = 0
-
-
-class _MissingStream(nnx.RngStream):
-    """Stands where the call was given no key."""
-
-    def __call__(self) -> jax.Array:
-        raise ValueError(
-            f"the call needs a key for the stream '{self.tag}': pass rngs={{'{self.tag}': key}}"
-        )
-
-
-def _folds(path: Path) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """What Linen folds into the stream's key for its draws 1, 2, ... at ``path``."""
-    digests = (hashlib.sha1(b"".join(_words(path, draw))).digest() for draw in range(1, _DRAWS + 1))
-    return np.array([int.from_bytes(one[:4], "big") for one in digests], np.uint32)
-
-
-def _words(path: Path, draw: int) -> Iterator[bytes]:
-    from flax import config
-
-    separator = b"\00" if config.flax_fix_rng_separator else b""
-    for name in path:
-        yield separator + name.encode()
-    yield separator + draw.to_bytes((draw.bit_length() + 7) // 8, "big")
-
-
-def _set_streams(model: nnx.Module, rngs: Any) -> None:
-    given = {} if rngs is None else dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
-    for path, owner in list(nnx.iter_graph(model)):
-        if not isinstance(owner, nnx.Pytree):
-            continue
-        for name, child in list(vars(owner).items()):
-            if isinstance(child, nnx.RngStream):
-                scope = path[:-1] if isinstance(owner, nnx.Rngs) else path
-                tag = getattr(owner, "rng_collection", child.tag)
-                setattr(owner, name, _stream(child, str(tag), tuple(map(str, scope)), given))
-
-
-def _stream(old: nnx.RngStream, tag: str, path: Path, given: Mapping[str, Any]) -> nnx.RngStream:
-    key = given.get(tag, given.get("params"))
-    if key is None:
-        return _MissingStream(old.key[...], tag=tag)
-    if isinstance(key, int):
-        key = jax.random.key(key)
-    elif not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        key = jax.random.wrap_key_data(key)
-    shape = old.count[...].shape
-    return _LinenStream(jax.random.split(key, shape) if shape else key, tag=tag, path=path)
+def _sown_before(
+    copy: nnx.Module, values: Mapping[str, Any], sown: Sequence[type[nnx.Variable[Any]]]
+) -> Any:
+    """What earlier calls sowed of these types: the given values at paths of the module's modules."""
+    modules = {tuple(map(str, path)) for path, _ in nnx.iter_modules(copy)}
+    return nnx.from_flat_state(
+        [
+            (path, kind(value))
+            for kind in sown
+            for path, value in _leaves(values.get(collection_of(kind), {}))
+            if path[:-1] in modules
+        ]
+    )

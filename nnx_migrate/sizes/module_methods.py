@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _MODULE_METHODS = frozenset(
     "make_rng has_variable is_initializing is_mutable_collection has_rng get_variable "  # noqa: SIM905
-    "put_variable sow perturb".split()
+    "put_variable sow".split()
 )
 
 
@@ -65,6 +65,8 @@ def call_instance_method(
         return Record({"value": _param(interpreter, args, given, node, frame)})
     if name in ("sow", "put_variable"):
         return NONE
+    if name == "perturb":
+        return args[1] if len(args) > 1 else kwargs.get("value", Unknown("self.perturb"))
     if name in _MODULE_METHODS:
         return Unknown(f"self.{name}")
     if name in ("apply", "init", "clone", "copy", "bind"):

@@ -22,9 +22,7 @@ def base_calls(
     receiver = receiver_of(method)
     for node in ast.walk(method):
         match node:
-            case ast.Call(
-                func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=attr)
-            ):
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=attr)):
                 yield node, attr, None
             case ast.Call(
                 func=ast.Attribute(value=ast.Name() | ast.Attribute() as owner, attr=attr),

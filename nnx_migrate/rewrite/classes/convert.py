@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.alternates import alternate_constructors
+from nnx_migrate.rewrite.classes.api_calls import Draws
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.checks import (
     check_given,
@@ -14,6 +15,7 @@ from nnx_migrate.rewrite.classes.checks import (
     check_methods,
     constructs_nothing,
 )
+from nnx_migrate.rewrite.classes.children import children_of
 from nnx_migrate.rewrite.classes.class_decorators import adapted_decorators
 from nnx_migrate.rewrite.classes.compact import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.compact_method import CompactMethod
@@ -84,6 +86,7 @@ class _Conversion:
     context: ConversionContext
     remarks: Remarks = field(default_factory=Remarks)
     late_fields: frozenset[str] = frozenset()
+    makes_late: bool = False  # whether calls make variables, the one for Linen's init among them
 
     def run(self) -> ConvertedClass:
         for node, reason in self.sizes.problems:
@@ -180,6 +183,9 @@ class _Conversion:
             self.remarks,
             self._tied_layer,
             lambda node: self.project.resolve(node, self.cls.scope),
+            children_of(self.project, self.cls, attributes, self.items),
+            Draws(self.project, self.cls.scope).of,
+            lambda _: "nnm.is_initializing()" if self.makes_late else "False",
             {
                 one.name: self.items[id(one.value)]
                 for one in attributes
@@ -283,6 +289,7 @@ class _Conversion:
             if item.kind is ItemKind.VARIABLE and key not in inside:
                 lazy[key] = item
         edits: Edits = {}
+        self.makes_late = bool(lazy)
         for key, item in lazy.items():
             self.remarks.imports.add("nnm")
             self.remarks.review.append(lazy_note(item))

@@ -9,8 +9,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TypeGuard
 
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of
+from nnx_migrate.rewrite.classes.items import (
+    Item,
+    ItemKind,
+    own_nodes,
+    receiver_of,
+    self_call,
+)
 from nnx_migrate.source.classes import ClassInfo
 
 # What tells ``init`` from later calls: an update may hang on any of them, wherever it is asked.
@@ -47,13 +54,45 @@ def init_updates(cls: ClassInfo, items: Mapping[int, Item]) -> Iterator[tuple[in
                 case ast.Assign(targets=[target]) | ast.AugAssign(target=target):
                     for key in _updated(target, receiver, local, held):
                         yield key, node
+                case ast.Expr(value=ast.Call() as call) if (
+                    self_call(call, receiver) == "put_variable"
+                ):
+                    for key in _put(call, items):
+                        yield key, node
 
 
 def _asks(method: ast.FunctionDef) -> bool:
-    return any(isinstance(one, ast.Attribute) and one.attr in _ASKS for one in ast.walk(method))
+    always = {id(one.func) for one in ast.walk(method) if _is_always_mutable(one)}
+    return any(
+        isinstance(one, ast.Attribute) and one.attr in _ASKS and id(one) not in always
+        for one in ast.walk(method)
+    )
+
+
+def _is_always_mutable(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether ``node`` asks for a collection that ``init`` may change, as later calls may."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="is_mutable_collection"), args=[ast.Constant(value=name)]
+        ):
+            return name not in ("params", "intermediates")
+    return False
 
 
 Names = Mapping[str, list[int]]
+
+
+def _put(call: ast.Call, items: Mapping[int, Item]) -> Iterator[int]:
+    """The variables that ``self.put_variable(col, name, value)`` may set."""
+    given = [one.value if isinstance(one, ast.Constant) else None for one in call.args[:2]]
+    for key, item in items.items():
+        if item.kind is ItemKind.VARIABLE:
+            known = [
+                one.value if isinstance(one, ast.Constant) else None
+                for one in (item.collection, item.name)
+            ]
+            if all(a is None or b is None or a == b for a, b in zip(given, known, strict=False)):
+                yield key
 
 
 def _held(cls: ClassInfo, items: Mapping[int, Item]) -> Names:

@@ -6,38 +6,22 @@ import ast
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from nnx_migrate.rewrite.classes.api_calls import (
+    carried_call,
+    drawing_text,
+    handed_method,
+    in_init,
+)
+from nnx_migrate.rewrite.classes.children import Children
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.held import makes_array, reading, replacing
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.rewrite.classes.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer, Replacement
+from nnx_migrate.rewrite.rules.module_api import CARRIED, OWN_ONLY, RECIPES
 
 RULE = "module-api"
-
-# Methods and attributes of linen.Module without an NNX counterpart, with what to do instead.
-_REFUSED: Mapping[str, str] = {
-    "apply": "call the module, or give it its parameters with nnx.merge",
-    "bind": "NNX modules hold their state: use the module itself",
-    "unbind": "use nnx.split",
-    "clone": "use nnx.clone, or build a second module in __init__",
-    "copy": "use nnx.clone, or build a second module in __init__",
-    "init": "construct the module",
-    "init_with_output": "construct the module and call it",
-    "lazy_init": "construct the module",
-    "tabulate": "use nnx.tabulate",
-    "has_rng": "nnx.Rngs has every stream that its default key seeds: pass a flag as a field",
-    "module_paths": "use nnx.iter_modules",
-    "get_variable": "read the variable's attribute",
-    "put_variable": "assign to the variable's attribute",
-    "perturb": "use nnx.Module.perturb under nnx.capture",
-    "scope": "NNX has no scopes: hold the submodule as an attribute",
-    "path": "NNX modules do not know their path: pass it as a field",
-    "parent": "NNX modules do not know their parent: pass what is needed",
-    "name": "NNX modules do not know their name: pass it as a field",
-    "variables": "use nnx.state(self)",
-    "share_scope": "hold the submodule as an attribute",
-}
 
 
 @dataclass
@@ -49,12 +33,14 @@ class Reads:
       static: what some of them are in ``__init__``, by id.
       held: those of the values of variables, which ``__init__`` reads likewise.
       streams: names of random streams that calls draw from, by id of the call.
+      handed: names of those that functions draw from which are handed ``self.make_rng``.
     """
 
     call: Edits = field(default_factory=dict)
     static: dict[int, str] = field(default_factory=dict)
     held: Edits = field(default_factory=dict)
     streams: dict[int, str] = field(default_factory=dict)
+    handed: dict[str, None] = field(default_factory=dict)
     handled: set[int] = field(default_factory=set)
 
     def without(self, draws: Collection[int]) -> Reads:
@@ -65,7 +51,7 @@ class Reads:
     @property
     def owned(self) -> tuple[str, ...]:
         """The streams that the module owns, in the order of their first draw."""
-        return tuple(dict.fromkeys(self.streams.values()))
+        return tuple(dict.fromkeys((*self.streams.values(), *self.handed)))
 
 
 @dataclass
@@ -79,6 +65,9 @@ class Reader:
       optional: attributes that may hold None.
       tied: text that builds an attribute's layer from ``rngs``, given its parameters.
       resolve: the symbol of an expression.
+      children: which expressions are submodules.
+      draws: what functions draw that are handed ``self.make_rng``.
+      initializing: what calls get in place of the question whether Linen's ``init`` runs.
       held: items of the variables that attributes hold.
     """
 
@@ -89,6 +78,9 @@ class Reader:
     remarks: Remarks
     tied: Callable[[str, ast.expr, Renderer], str]
     resolve: Callable[[ast.expr], str | None]
+    children: Children
+    draws: Callable[[ast.FunctionDef, ast.Attribute], tuple[str, ...]]
+    initializing: Replacement
     held: Mapping[str, Item] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     found: Reads = field(default_factory=Reads)
@@ -101,12 +93,15 @@ class Reader:
         for node in own_nodes(method):
             if isinstance(node, ast.Subscript) and id(node) not in chains:
                 self._chain(node, receiver, chains)
+        called: set[int] = set()
         for node in own_nodes(method):
             if isinstance(node, ast.Call):
-                self._call(node, receiver)
+                self._call(node, receiver, method)
+                called.add(id(node.func))
         for node in own_nodes(method):
             if isinstance(node, ast.Attribute) and id(node) not in chains:
                 self._attribute(node, receiver, local)
+                self._api(node, method, is_called=id(node) in called)
             elif isinstance(node, ast.Assign | ast.AugAssign):
                 self._assignment(node, receiver, local)
 
@@ -155,8 +150,45 @@ class Reader:
                 self.found.call[id(node)] = f"{held}[...]"
         elif isinstance(node.ctx, ast.Load) and self.variables.get(name, name) != name:
             self.found.call[id(node)] = f"self.{self.variables[name]}"
-        elif name in _REFUSED and name not in self.own and id(node) not in self.found.handled:
-            raise Refused(node, f"self.{name} has no NNX counterpart", _REFUSED[name], RULE)
+
+    def _api(self, node: ast.Attribute, method: ast.FunctionDef, *, is_called: bool) -> None:
+        """An attribute that Linen gives every module, of this one or of a submodule."""
+        if id(node) in self.found.handled or not isinstance(node.ctx, ast.Load):
+            return
+        name, owner = node.attr, ast.unparse(node.value)
+        is_own = owner == receiver_of(method)
+        if is_own and name in self.own:
+            return
+        if not is_own and not self.children.holds(node.value, method):
+            return
+        if not is_own and self.children.has_own(node.value, method, name):
+            return
+        refused = RECIPES if is_own else {**RECIPES, **OWN_ONLY}
+        if name in refused:
+            raise Refused(node, f"{owner}.{name} has no NNX counterpart", refused[name], RULE)
+        if name == "variables":
+            self.remarks.imports.add("nnm")
+            self.found.call[id(node)] = lambda renderer: (
+                f"nnm.variables_of({renderer.render(node.value)})"
+            )
+        elif not is_called:
+            self._handed(node, method)
+
+    def _handed(self, node: ast.Attribute, method: ast.FunctionDef) -> None:
+        """A method of the module as a value."""
+        name = node.attr
+        if name in CARRIED:
+            self.remarks.imports |= {"nnm", "functools"}
+            self.found.call[id(node)] = handed_method(name, node)
+        elif name == "make_rng":
+            names = self.draws(method, node)
+            self.remarks.imports.add("nnm")
+            self.found.handed |= dict.fromkeys(names)
+            self.found.call[id(node)] = drawing_text(
+                names, lambda one: stream_attribute(one, self.own), method
+            )
+        elif name in OWN_ONLY:
+            raise Refused(node, f"self.{name} is handed on", "call it here", RULE)
 
     def _is_variable(self, node: ast.expr, receiver: str, local: Mapping[str, Item]) -> bool:
         match node:
@@ -178,36 +210,34 @@ class Reader:
             case _:
                 return None
 
-    def _call(self, node: ast.Call, receiver: str) -> None:
+    def _call(self, node: ast.Call, receiver: str, method: ast.FunctionDef) -> None:
         self._tied_call(node, receiver)
         name = self_call(node, receiver)
-        if name is None or name in self.own:
+        if name is None:
+            self._child_call(node, method)
+        elif name in self.own:
             return
-        match name:
-            case "has_variable":
-                self.remarks.imports.add("nnm")
-                self.found.call[id(node)] = _helper("nnm.has_variable", node)
-                self.found.static[id(node)] = "False"
-            case "is_initializing":
-                self.found.call[id(node)] = "False"
-                self.found.static[id(node)] = "True"
-            case "is_mutable_collection":
-                match node.args:
-                    case [ast.Constant(value="params")]:
-                        self.found.call[id(node)] = "False"
-                        self.found.static[id(node)] = "True"
-                    case _:
-                        raise Refused(
-                            node,
-                            "whether a collection is mutable is not known in NNX",
-                            "pass a flag in the call",
-                            RULE,
-                        )
-            case "sow":
-                self.remarks.imports.add("nnm")
-                self.found.call[id(node)] = _helper("nnm.sow", node)
-            case "make_rng":
-                self._stream(node)
+        elif name == "is_initializing" or _asks_for_params(name, node):
+            self.found.call[id(node)] = self.initializing
+            self.found.static[id(node)] = "True"
+        elif name in CARRIED:
+            self.remarks.imports.add("nnm")
+            self.found.call[id(node)] = carried_call(name, node)
+            static = in_init(name, node, method, self.items)
+            if static is not None:
+                self.found.static[id(node)] = static
+        elif name == "make_rng":
+            self._stream(node)
+
+    def _child_call(self, node: ast.Call, method: ast.FunctionDef) -> None:
+        """``self.child.has_variable(...)``."""
+        match node.func:
+            case ast.Attribute(value=owner, attr=name) if name in CARRIED:
+                if self.children.holds(owner, method) and not self.children.has_own(
+                    owner, method, name
+                ):
+                    self.remarks.imports.add("nnm")
+                    self.found.call[id(node)] = carried_call(name, node)
 
     def _stream(self, node: ast.Call) -> None:
         values = [*node.args, *(one.value for one in node.keywords)]
@@ -260,6 +290,7 @@ class Reader:
                     RULE,
                 )
         self.remarks.imports.add("nnm")
+        self.found.handled.add(id(node.func))
 
         def text(renderer: Renderer) -> str:
             build = self.tied(child, params, renderer)
@@ -271,15 +302,12 @@ class Reader:
         self.found.call[id(node)] = text
 
 
-def _helper(function: str, node: ast.Call) -> Callable[[Renderer], str]:
-    def text(renderer: Renderer) -> str:
-        parts = ["self", *(renderer.render(one) for one in node.args)]
-        for one in node.keywords:
-            prefix = "**" if one.arg is None else f"{one.arg}="
-            parts.append(prefix + renderer.render(one.value))
-        return f"{function}({', '.join(parts)})"
-
-    return text
+def _asks_for_params(name: str, node: ast.Call) -> bool:
+    """Whether it asks for the initial call: only that may change parameters."""
+    match node.args:
+        case [ast.Constant(value="params")]:
+            return name == "is_mutable_collection"
+    return False
 
 
 def _path(node: ast.expr) -> tuple[str, ...] | None:

@@ -31,7 +31,7 @@ def same_steps(
 ) -> dict[str, Any]:
     """Assert that ``make`` of ``source`` computes what its rewritten class does, bit for bit.
 
-    Compared: the variables after ``init``, and for two steps the outputs, the mutated collections
+    Compared: the variables of ``init`` from the same seed, and for two steps the outputs, the mutated collections
     and the gradients of the sum of the outputs by all parameters. Both sides take Linen's
     parameters and its keys.
 
@@ -47,13 +47,20 @@ def same_steps(
     """
     source = textwrap.dedent(source)
     inputs = inputs or (X,)
-    with loaded(source, "before_model") as before, loaded(converted(source), "after_model") as after:
+    with (
+        loaded(source, "before_model") as before,
+        loaded(converted(source), "after_model") as after,
+    ):
         linen = eval(make, vars(before))
         names = vars(after) | {"sizes": dict(sizes or {})}
-        build = lambda rngs: eval(  # noqa: E731
-            make[:-1] + ", " * (make[-2] != "(") + "**sizes, rngs=rngs)", names | {"rngs": rngs}
+        text = make[:-1] + ", " * (make[-2] != "(") + "**sizes, rngs=rngs)"
+
+        def build(rngs: Any) -> Any:
+            return eval(text, names | {"rngs": rngs})
+
+        return _compare(
+            linen, build, inputs, mutable, rngs or {}, {**options, **(init or {})}, options, sown
         )
-        return _compare(linen, build, inputs, mutable, rngs or {}, {**options, **(init or {})}, options, sown)
 
 
 def _compare(
@@ -66,18 +73,28 @@ def _compare(
     options: Mapping[str, Any],
     sown: tuple[str, ...],
 ) -> dict[str, Any]:
-    names = {"params", *rngs}
-    values = linen.init({name: jax.random.key(i) for i, name in enumerate(sorted(names))}, *inputs, **initial)
+    names = sorted({"params", *rngs})
+    keys = {name: jax.random.key(seed) for seed, name in enumerate(names)}
+    values = jax.jit(lambda: linen.init(keys, *inputs, **initial))()
+
+    def built() -> Any:
+        model = nnm.build(lambda *, rngs: build(rngs), rngs=keys)
+        return nnm.variables_of(model, *inputs, **initial)
+
+    wanted = {k: v for k, v in nn.unbox(values).items() if v and k not in sown}
+    _same(wanted, jax.jit(built)(), "init")
     model = nnx.eval_shape(lambda: build(nnx.Rngs(0)))
-    made = nnm.variables_of(build(nnx.Rngs(0)), *inputs, **initial)
-    shapes = [jax.tree.map(jnp.shape, nn.unbox(one)) for one in (values, made)]
-    wanted = {k: v for k, v in shapes[0].items() if v and k not in sown}
-    assert wanted == shapes[1], (wanted, shapes[1])
     for step in range(2):
         keys = {name: jax.random.key(seed + step) for name, seed in rngs.items()}
 
         def run(apply: Any, params: Any, values: Any = values, keys: Any = keys) -> Any:
-            found = apply({**values, "params": params}, *inputs, rngs=keys, mutable=list(mutable) or False, **options)
+            found = apply(
+                {**values, "params": params},
+                *inputs,
+                rngs=keys,
+                mutable=list(mutable) or False,
+                **options,
+            )
             outputs, changed = found if mutable else (found, {})
             leaves = [jnp.sum(one) for one in jax.tree.leaves(outputs)]
             return sum(leaves), (outputs, changed)

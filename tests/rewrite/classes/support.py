@@ -20,6 +20,7 @@ from nnx_migrate.sizes import analyse
 from nnx_migrate.source.project import Project, parse
 
 HEADER = """\
+import functools
 from functools import partial
 from typing import Any, Callable, Sequence
 import dataclasses

@@ -103,3 +103,27 @@ def test_a_child_that_builds_nothing_calls_its_base() -> None:
 )
 def test_other_ways_to_go_on_are_refused(base: str, own: str, reason: str) -> None:
     assert reason in refusal(child(base, own)).reason
+
+
+@pytest.mark.parametrize(
+    "own", ["return 2 * {}(x)", "x = {}(x)\n    return nn.Dense(self.features)(x)"]
+)
+def test_a_base_that_is_named_is_called_as_super(own: str) -> None:
+    named = child(own=own.format("Base.__call__").replace("__(x)", "__(self, x)"))
+    through_super = child(own=own.format("super().__call__"))
+    text = converted(named).replace("Base.__call__(self, x)", "super().__call__(x)")
+    assert text == converted(through_super)
+
+
+def test_a_base_that_another_method_calls_is_built() -> None:
+    own = "return x\n\n  def both(self, x):\n    return super().__call__(x) + self(x)"
+    assert "super().__init__(" in converted(
+        child(own=own).replace(
+            "  @nn.compact\n  def __call__(self, x):\n    return x\n\n  def", "  def"
+        )
+    )
+
+
+def test_a_base_called_by_a_helper_of_a_compact_method_is_refused() -> None:
+    own = "return nn.Dense(3)(self.base(x))\n\n  def base(self, x):\n    return Base.__call__(self, x)"
+    assert "both number" in refusal(child(own=own)).reason

@@ -1,0 +1,162 @@
+"""Linen's state methods for migrated modules: by collection and name, as ``flax.linen.Module`` has them.
+
+A Linen call says which collections it may change (``mutable=``); a plain call of an NNX module may
+change all its state but the parameters. Inside :func:`nnx_migrate.nn.apply`,
+:func:`nnx_migrate.nn.variables_of` and :func:`nnx_migrate.nn.lazy_init` the answers are Linen's.
+
+flax 0.12.8: linen/module.py (``get_variable``, ``put_variable``, ``is_mutable_collection``, ``perturb``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from flax.core.scope import DenyList, in_filter
+
+from .lifted import CAPTURES
+from .stack_axis import has_names
+from .variables import variable, variable_type
+
+PERTURBATIONS = "perturbations"
+_AT_INIT = DenyList("intermediates")  # what Linen's ``init`` may change
+
+
+@dataclass(frozen=True)
+class _Call:
+    """The Linen call that is running: ``mutable``, the collections it was given, whether ``init``."""
+
+    mutable: Any
+    given: Collection[str] = ()
+    is_init: bool = False
+
+
+_running: ContextVar[_Call | None] = ContextVar("_running", default=None)
+
+
+@contextmanager
+def running(mutable: Any, given: Collection[str] = (), *, is_init: bool = False) -> Iterator[None]:
+    """While a call of Linen's ``apply`` (or ``init``) runs with these ``mutable=`` and variables."""
+    token = _running.set(_Call(mutable, frozenset(given), is_init))
+    try:
+        yield
+    finally:
+        _running.reset(token)
+
+
+def initializing() -> AbstractContextManager[None]:
+    """While a call runs that stands for the one of Linen's ``init``."""
+    return running(_AT_INIT, is_init=True)
+
+
+def is_initializing() -> bool:
+    """``self.is_initializing()`` in a call: whether it stands for the one of Linen's ``init``."""
+    call = _running.get()
+    return call is not None and call.is_init
+
+
+def is_mutable_collection(module: nnx.Module, col: str) -> bool:
+    """``self.is_mutable_collection(col)``: whether this call may change the collection.
+
+    In a plain call of the migrated module: what ``nnx.capture`` captures, and every collection but
+    ``params`` and ``intermediates``.
+    """
+    if is_captured(module, col):
+        return True
+    call = _running.get()
+    if call is not None:
+        return bool(in_filter(call.mutable, col))
+    return col not in ("params", "intermediates")
+
+
+def is_captured(module: nnx.Module, col: str) -> bool:
+    """Whether the module runs under an ``nnx.capture`` of the collection's variable type."""
+    return any(type(one) is variable_type(col) for one in getattr(module, CAPTURES, ()))
+
+
+def get_variable(module: nnx.Module, col: str, name: str, default: Any = None) -> Any:
+    """``self.get_variable(col, name, default)``: the value of a variable of the module itself.
+
+    Raises:
+      ValueError: the variable has logical axis names: Linen returns a box of the value and the
+        names, which NNX keeps in the variable's metadata.
+    """
+    found = getattr(module, name, None)
+    if type(found) is not variable_type(col):
+        return default
+    if has_names(found.get_metadata()):
+        raise ValueError(
+            f"{type(module).__name__}.{name} has logical axis names: expected a variable without, "
+            "because Linen's get_variable returns a box here; read it as "
+            f"self.{name}[...], and its names as self.{name}.get_metadata()"
+        )
+    return found.get_value()
+
+
+def put_variable(module: nnx.Module, col: str, name: str, value: Any) -> None:
+    """``self.put_variable(col, name, value)``: set a variable, or make it.
+
+    One that is made here is new state: under ``jax.jit`` the caller must return it, and inside
+    ``nnx`` transforms it must exist already: call the module once before.
+
+    Raises:
+      ValueError: the attribute is taken by something else.
+    """
+    found = getattr(module, name, None)
+    if type(found) is variable_type(col):
+        found.set_value(value)
+    elif hasattr(module, name):
+        raise ValueError(
+            f"expected {type(module).__name__}.{name} to be a variable of '{col}', found "
+            f"{type(found).__name__}: an NNX module has one attribute of a name"
+        )
+    else:
+        setattr(module, name, variable(col, value))
+
+
+def perturb(module: nnx.Module, name: str, value: Any, collection: str = PERTURBATIONS) -> Any:
+    """``self.perturb(name, value)``: ``value`` plus the perturbation of that name, if there is one.
+
+    The initial call makes the perturbations, zeros like ``value``; ``apply`` adds those that it is
+    given, so their gradients are those of ``value``. Under ``nnx.capture`` of the collection's type
+    they are NNX's own.
+
+    Raises:
+      ValueError: ``apply`` is given the collection without this perturbation.
+    """
+    if is_captured(module, collection):
+        return module.perturb(name, value, variable_type(collection))
+    held = type(getattr(module, name, None)) is variable_type(collection)
+    call = _running.get()
+    if call is not None and not held and in_filter(call.mutable, collection):
+        put_variable(module, collection, name, jax.tree.map(jnp.zeros_like, value))
+        held = True
+    if held:
+        return jax.tree.map(jnp.add, value, getattr(module, name).get_value())
+    if call is not None and collection in call.given:
+        raise ValueError(
+            f"the collection '{collection}' was given without the perturbation '{name}' of "
+            f"{type(module).__name__}: pass all that init made, or none"
+        )
+    return value
+
+
+def drawing(**streams: nnx.RngStream) -> Callable[..., jax.Array]:
+    """``self.make_rng`` handed to a function: a key from the stream of the given name.
+
+    Raises:
+      KeyError: when called with another name than those of ``streams``.
+    """
+
+    def make_rng(name: str = "params") -> jax.Array:
+        if name not in streams:
+            raise KeyError(f"expected one of the streams {sorted(streams)}, found '{name}'")
+        return streams[name]()
+
+    return make_rng

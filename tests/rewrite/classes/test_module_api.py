@@ -1,0 +1,251 @@
+"""Linen's own methods on ``self`` and on submodules: what they become, and that it computes the same."""
+
+from __future__ import annotations
+
+import textwrap
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from tests.rewrite.classes.stepping import same_steps
+from tests.rewrite.classes.support import converted, refusal
+
+WIDTH = {"in_features": 6}
+
+
+def model(*body: str, before: str = "", fields: str = "") -> str:
+    """Class ``M`` with a compact ``__call__(self, x)``."""
+    lines = textwrap.indent("\n".join(body), " " * 8)
+    return (
+        f"{before}\nclass M(nn.Module):\n{textwrap.indent(fields, '    ')}\n"
+        f"    @nn.compact\n    def __call__(self, x):\n{lines}\n"
+    )
+
+
+COUNTER = 'count = self.variable("state", "count", lambda: jnp.zeros(()))'
+HANDED = """
+def noise(make_rng, shape):
+    return jax.random.normal(make_rng("noise"), shape)
+
+def log(sow, x):
+    sow("intermediates", "x", x)
+"""
+PERTURBED = model(
+    "y = self.perturb('before', nn.Dense(6)(x))",
+    "return nn.Dense(3)(self.perturb('after', 4 * y))",
+)
+GRADS = model(
+    "y = nn.Dense(6)(x)",
+    "if self.is_mutable_collection('grads'):",
+    "    y = y + self.variable('grads', 'y', lambda: jnp.zeros_like(y)).value",
+    "return y",
+)
+GUARDED = model(
+    COUNTER,
+    "if self.is_mutable_collection('state'):",
+    "    count.value += 1",
+    "return nn.Dense(6)(x) * count.value",
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "sizes", "mutable"),
+    [
+        (
+            model(
+                "a = self.param('a', nn.initializers.normal(), (1, 6))",
+                "return x * self.get_variable('params', 'a') + self.get_variable('state', 'b', 2.0)",
+            ),
+            {},
+            (),
+        ),
+        (
+            model(
+                COUNTER,
+                "self.put_variable('state', 'count', count.value + 1)",
+                "return x * self.get_variable('state', 'count')",
+            ),
+            {},
+            ("state",),
+        ),
+        (
+            model(
+                "self.put_variable('state', 'last', x)",
+                "return x + self.has_variable('state', 'last')",
+            ),
+            {},
+            ("state",),
+        ),
+        (PERTURBED, WIDTH, ()),
+        (PERTURBED, WIDTH, ("perturbations",)),
+        (GRADS, WIDTH, ()),
+        (GRADS, WIDTH, ("grads",)),
+        (GUARDED, WIDTH, ()),
+        (GUARDED, WIDTH, ("state",)),
+        (
+            model(
+                "y = nn.Dense(6, name='d')(x)",
+                "tree = self.variables['params']",
+                "return y, sum((p**2).sum() for p in jax.tree.leaves(tree))",
+            ),
+            WIDTH,
+            (),
+        ),
+    ],
+)
+def test_state_is_linens_for_two_steps(
+    source: str, sizes: dict[str, int], mutable: tuple[str, ...]
+) -> None:
+    same_steps(source, sizes=sizes, mutable=mutable)
+
+
+def test_perturbations_take_the_gradients_of_activations() -> None:
+    values = same_steps(PERTURBED, sizes=WIDTH, mutable=("perturbations",))
+    assert values["perturbations"]["before"].shape == (3, 6)
+
+
+def test_methods_handed_to_functions_store_and_draw_as_linens() -> None:
+    source = model(
+        "log(self.sow, x)", "return nn.Dense(6)(x) + noise(self.make_rng, x.shape)", before=HANDED
+    )
+    text = converted(source)
+    assert "log(functools.partial(nnm.sow, self), x)" in text
+    assert "noise(nnm.drawing(noise=self.noise_rng), x.shape)" in text
+    same_steps(source, sizes=WIDTH, mutable=("intermediates",), rngs={"noise": 3})
+
+
+SOWN = model(
+    "y = nn.Dense(6)(x)",
+    "self.sow('losses', 'l2', (y**2).sum(), init_fn=lambda: 0.0, reduce_fn=lambda a, b: a + b)",
+    "return y",
+)
+SCANNED = """
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        y = nn.Dense(6)(x)
+        self.sow("losses", "l2", (y**2).sum())
+        return y, None
+
+
+class M(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        axes = {"params": 0, "losses": 0}
+        Layers = nn.scan(Block, variable_axes=axes, split_rngs={"params": True}, length=3)
+        return Layers(name="layers")(x, None)[0]
+"""
+SHARED = """
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        y = nn.Dense(6)(x)
+        self.sow("losses", "l2", (y**2).sum())
+        return y
+
+
+class M(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        block = Block()
+        return block(block(x))
+"""
+
+
+@pytest.mark.parametrize("source", [SOWN, SCANNED, SHARED])
+def test_sown_losses_go_on_from_those_that_are_given(source: str) -> None:
+    values = same_steps(source, sizes=WIDTH, mutable=("losses",), sown=("losses",))
+    assert all(jnp.all(one != 0) for one in jax.tree.leaves(values["losses"]))
+
+
+def test_the_initial_call_asks_whether_it_is_one() -> None:
+    source = model(
+        "mean = self.variable('batch_stats', 'mean', lambda: jnp.zeros_like(x))",
+        "if not self.is_initializing():",
+        "    mean.value = 0.9 * mean.value + 0.1 * x",
+        "return x - mean.value",
+    )
+    assert "if not nnm.is_initializing():" in converted(source)
+    same_steps(source, mutable=("batch_stats",))
+
+
+def test_a_class_whose_calls_make_nothing_is_never_initialising() -> None:
+    source = model("if self.is_initializing():", "    return x", "return nn.Dense(6, name='d')(x)")
+    assert "if False:" in converted(source.replace("    return x\n", "    x = x + 1\n"))
+
+
+def test_a_submodule_is_asked_for_its_variables() -> None:
+    source = model(
+        "dense = nn.Dense(6)",
+        "y = dense(x)",
+        "return y, dense.has_variable('params', 'kernel'), dense.variables['params']",
+    )
+    text = converted(source)
+    assert "nnm.has_variable(dense, 'params', 'kernel')" in text
+    assert "nnm.variables_of(dense)['params']" in text
+
+
+@pytest.mark.parametrize(
+    ("use", "reason"),
+    [
+        ("nn.Dense(6).clone()(x)", "nn.Dense(6).clone has no NNX"),
+        ("dense.clone()(x)", "dense.clone has no NNX counterpart"),
+        ("dense.unbind()[0].apply({}, x)", "dense.unbind has no NNX counterpart"),
+        ("dense.apply({'params': {}}, x)", "dense.apply has no NNX counterpart"),
+        ("dense.bind({})(x)", "dense.bind has no NNX counterpart"),
+        ("dense.init(jax.random.key(0), x)", "dense.init has no NNX counterpart"),
+        ("dense.name", "dense.name has no NNX counterpart"),
+        ("dense.path", "dense.path has no NNX counterpart"),
+        ("dense.scope", "dense.scope has no NNX counterpart"),
+        ("dense.param('p', jnp.ones, (3,))", "dense.param has no NNX counterpart"),
+        ("dense.make_rng('noise')", "dense.make_rng has no NNX counterpart"),
+        ("self.has_rng('dropout')", "self.has_rng has no NNX counterpart"),
+        ("self.name", "self.name has no NNX counterpart"),
+        ("self.path", "self.path has no NNX counterpart"),
+        ("self.unbind()", "self.unbind has no NNX counterpart"),
+        ("jnp.sum(self.param)", "self.param is handed on"),
+        ("jax.tree.map(self.make_rng, x)", "which streams are drawn from is not written out"),
+        ("self.is_mutable_collection(str(x.dtype))", "neither a string nor a field"),
+    ],
+)
+def test_what_linen_alone_has_is_refused(use: str, reason: str) -> None:
+    found = refusal(model("dense = nn.Dense(6)", "y = dense(x)", f"return y, {use}"))
+    assert reason in found.reason
+    assert found.rule == "module-api"
+
+
+def test_a_variable_that_was_just_made_is_not_asked_for() -> None:
+    source = model(
+        COUNTER, "if self.has_variable('state', 'count'):", "    x = nn.Dense(6)(x)", "return x"
+    )
+    assert "made before" in refusal(source).reason
+
+
+def test_names_of_the_class_shadow_linens() -> None:
+    text = converted(
+        """
+        class Child(nn.Module):
+            name_of: str = "child"
+
+            def clone(self):
+                return self
+
+            @nn.compact
+            def __call__(self, x):
+                return nn.Dense(6)(x)
+
+
+        class M(nn.Module):
+            @nn.compact
+            def __call__(self, x):
+                child = Child()
+                return child.clone()(x)
+        """
+    )
+    assert "child.clone()(x)" in text
+
+
+def test_a_name_that_may_hold_an_array_is_left_alone() -> None:
+    source = model("y = nn.Dense(6)", "y = y(x)", "return y.copy()")
+    assert "return y.copy()" in converted(source)
