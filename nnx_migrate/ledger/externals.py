@@ -43,7 +43,9 @@ LIFTED = frozenset(
 )
 TO_LINEN = frozenset({"flax.nnx.bridge.ToLinen", "flax.nnx.bridge.wrappers.ToLinen"})
 MAKES_LINEN = frozenset({"flax.nnx.bridge.to_linen", "flax.nnx.bridge.wrappers.to_linen"})
-TO_NNX = frozenset({"flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX"})
+TO_NNX = frozenset(
+    ("flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX", "nnx_migrate.nn.ToNNX")
+)
 # NNX modules that do have Linen's methods.
 BRIDGE_MODULES = frozenset({"flax.nnx.bridge.Module", "flax.nnx.bridge.module.Module"})
 

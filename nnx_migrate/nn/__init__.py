@@ -166,6 +166,7 @@ from .state import (
     put_variable,
 )
 from .stochastic import Dropout
+from .to_nnx import ToNNX
 from .variables import (
     is_moved_by_init,
     make_rng,
@@ -205,6 +206,7 @@ __all__ = [
     "Sequential",
     "SimpleCell",
     "SpectralNorm",
+    "ToNNX",
     "WeightNorm",
     "abstract",
     "abstract_array",

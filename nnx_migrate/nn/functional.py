@@ -23,8 +23,9 @@ from flax.core.scope import in_filter
 from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox
 
 from .attention import MultiHeadDotProductAttention
-from .linen_streams import set_streams
-from .state import initializing, running
+from .linen_streams import keys_of, set_streams
+from .state import Running, initializing, running
+from .to_nnx import give_variables, has_variables
 from .variables import collection_of, is_moved_by_init, variable, variable_type
 
 M = TypeVar("M", bound=nnx.Module)
@@ -125,8 +126,10 @@ def apply(
     copy = _merged(model, values, rngs, mutable)
     before = _flat_variables(copy)
 
+    here = Running(mutable, frozenset(values), keys_of(rngs), _bridges(copy))
+
     def call(module: nnx.Module) -> Any:
-        with running(mutable, values):
+        with running(here):
             return _method(module, method)(*args, **kwargs)
 
     sown = _sown_types(mutable)
@@ -224,6 +227,7 @@ def _merged(model: M, values: Mapping[str, Any], rngs: Any, mutable: Any) -> M:
             one = one.replace(_given(model, values, one, tuple(map(str, path)), mutable))
         entries.append((path, one))
     copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
+    _fill_bridges(copy, values)
     _attach(copy, values)
     set_streams(copy, rngs)
     return copy
@@ -240,6 +244,24 @@ def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
                 owner = getattr(owner, name, None)
             if isinstance(owner, nnx.Module) and getattr(owner, path[-1], None) is None:
                 setattr(owner, path[-1], variable(collection, value))
+
+
+def _bridges(model: nnx.Module) -> dict[int, Path]:
+    """Paths of the Linen modules behind bridges, by id of the bridge."""
+    return {
+        id(one): tuple(map(str, path))
+        for path, one in nnx.iter_graph(model)
+        if isinstance(one, nnx.bridge.ToNNX)
+    }
+
+
+def _fill_bridges(model: nnx.Module, values: Mapping[str, Any]) -> None:
+    """Give bridges without variables those that are given for their paths."""
+    for path, one in list(nnx.iter_graph(model)):
+        if isinstance(one, nnx.bridge.ToNNX) and not has_variables(one):
+            names = tuple(map(str, path))
+            trees = {name: _look_up(values, (name, *names)) for name in values}
+            give_variables(one, {name: tree for name, (found, tree) in trees.items() if found})
 
 
 def _leaves(tree: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -69,7 +69,7 @@ def _words(path: Path, draw: int) -> Iterator[bytes]:
 
 def set_streams(model: nnx.Module, rngs: Any) -> None:
     """Let every stream of the model draw the keys that Linen's ``apply(rngs=rngs)`` hands out."""
-    given = {} if rngs is None else dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
+    given = keys_of(rngs)
     for path, owner in list(nnx.iter_graph(model)):
         if not isinstance(owner, nnx.Pytree):
             continue
@@ -80,13 +80,23 @@ def set_streams(model: nnx.Module, rngs: Any) -> None:
                 setattr(owner, name, _stream(child, str(tag), tuple(map(str, scope)), given))
 
 
+def keys_of(rngs: Any) -> dict[str, Any]:
+    """What ``apply`` takes as ``rngs=``, a key or keys by stream, as typed keys by stream."""
+    given = {} if rngs is None else dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
+    return {name: _typed(key) for name, key in given.items()}
+
+
+def _typed(key: Any) -> Any:
+    if isinstance(key, int):
+        return jax.random.key(key)
+    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(key)
+    return key
+
+
 def _stream(old: nnx.RngStream, tag: str, path: Path, given: Mapping[str, Any]) -> nnx.RngStream:
     key = given.get(tag, given.get("params"))
     if key is None:
         return _MissingStream(old.key[...], tag=tag)
-    if isinstance(key, int):
-        key = jax.random.key(key)
-    elif not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
-        key = jax.random.wrap_key_data(key)
     shape = old.count[...].shape
     return _LinenStream(jax.random.split(key, shape) if shape else key, tag=tag, path=path)

@@ -9,10 +9,10 @@ flax 0.12.8: linen/module.py (``get_variable``, ``put_variable``, ``is_mutable_c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -29,21 +29,36 @@ _AT_INIT = DenyList("intermediates")  # what Linen's ``init`` may change
 
 
 @dataclass(frozen=True)
-class _Call:
-    """The Linen call that is running: ``mutable``, the collections it was given, whether ``init``."""
+class Running:
+    """The Linen call that is running.
+
+    Attributes:
+      mutable: its ``mutable=``.
+      given: the collections it was given.
+      rngs: its keys, by stream.
+      bridges: paths of the modules behind ``ToNNX``, by the id of the bridge.
+      is_init: whether it stands for ``init``.
+    """
 
     mutable: Any
     given: Collection[str] = ()
+    rngs: Mapping[str, Any] = field(default_factory=dict)
+    bridges: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     is_init: bool = False
 
 
-_running: ContextVar[_Call | None] = ContextVar("_running", default=None)
+_running: ContextVar[Running | None] = ContextVar("_running", default=None)
+
+
+def running_call() -> Running | None:
+    """The Linen call that is running, if any."""
+    return _running.get()
 
 
 @contextmanager
-def running(mutable: Any, given: Collection[str] = (), *, is_init: bool = False) -> Iterator[None]:
-    """While a call of Linen's ``apply`` (or ``init``) runs with these ``mutable=`` and variables."""
-    token = _running.set(_Call(mutable, frozenset(given), is_init))
+def running(call: Running) -> Iterator[None]:
+    """While a call of Linen's ``apply`` or ``init`` runs."""
+    token = _running.set(call)
     try:
         yield
     finally:
@@ -52,7 +67,7 @@ def running(mutable: Any, given: Collection[str] = (), *, is_init: bool = False)
 
 def initializing() -> AbstractContextManager[None]:
     """While a call runs that stands for the one of Linen's ``init``."""
-    return running(_AT_INIT, is_init=True)
+    return running(Running(_AT_INIT, is_init=True))
 
 
 def is_initializing() -> bool:

@@ -234,13 +234,21 @@ def _whole_bridge(module: nnx.Module) -> tuple[str, ...]:
 def _stray_linen(stray: list[str], bridged: Mapping[str, str]) -> Iterator[None]:
     """Note Linen modules that run although no bridge holds them."""
 
+    inside = 0  # calls of bridged modules that are running: what these apply is theirs
+
     def intercept(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
+        nonlocal inside
         root = context.module
         while isinstance(root.parent, linen.Module):
             root = root.parent
-        if type(root).__qualname__ not in bridged.values():
+        is_bridged = type(root).__qualname__ in bridged.values()
+        if not is_bridged and not inside:
             stray.append(f"the NNX side runs the Linen module {type(root).__qualname__}")
-        return function(*args, **kwargs)
+        inside += is_bridged
+        try:
+            return function(*args, **kwargs)
+        finally:
+            inside -= is_bridged
 
     with linen.intercept_methods(intercept):
         yield

@@ -53,7 +53,7 @@ def behind_bridges(project: Project) -> frozenset[str]:
             inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
             if not isinstance(node, ast.Call) or not isinstance(inner, ast.Call):
                 continue
-            if project.resolve(node.func, scope) == "flax.nnx.bridge.ToNNX":
+            if project.resolve(node.func, scope) in _BRIDGES:
                 found.add(project.resolve(inner.func, scope) or "")
     return frozenset(found & project.linen.keys())
 

@@ -52,7 +52,7 @@ def test_a_refused_class_that_a_converted_one_builds_is_bridged() -> None:
     assert result.references.refused == 0
     code = result.files[0].code
     assert code is not None
-    assert "nnx.bridge.ToNNX(Hard(), rngs=rngs)" in code
+    assert "nnm.ToNNX(Hard(), rngs=rngs)" in code
 
 
 def test_a_class_behind_a_bridge_stays_bridged_on_the_next_run() -> None:

@@ -169,7 +169,7 @@ def test_a_linen_class_is_bridged_into_a_converted_one_and_says_what_to_call() -
     result = rewrite({"m.py": text}, exclude=("m.A",))
     assert outcomes(result) == {"m.A": "kept", "m.Top": "rewritten"}
     code = only(result) or ""
-    assert "self.A_0 = nnx.bridge.ToNNX(A(), rngs=rngs)" in code
+    assert "self.A_0 = nnm.ToNNX(A(), rngs=rngs)" in code
     (bridge,) = (one for one in result.findings if one.outcome is Outcome.BRIDGED)
     assert "nnx_migrate.nn.lazy_init(model, *inputs)" in bridge.message
     assert {one.name: one.confidence for one in result.classes}["m.Top"] is Confidence.REVIEW

@@ -135,9 +135,9 @@ class Builder:
             extra = [f"{name}={text}" for name, text in site.sizes.items()]
             return same_call(function, call, renderer.render, [*extra, f"rngs={self.rngs}"])
         self._check_bridged(site, call)
-        self.remarks.imports.add("nnx")
+        self.remarks.imports.add("nnm")
         linen = same_call(function, call, renderer.render, [])
-        return f"nnx.bridge.ToNNX({linen}, rngs={self.rngs})"
+        return f"nnm.ToNNX({linen}, rngs={self.rngs})"
 
     def _check_bridged(self, site: Site, call: ast.Call) -> None:
         """A class that stays Linen builds Linen layers: it cannot be handed NNX ones."""
