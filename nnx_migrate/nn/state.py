@@ -20,8 +20,9 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.core.scope import DenyList, in_filter
 
+from nnx_migrate.sharding.boxes import boxed, unbox
+
 from .lifted import CAPTURES
-from .stack_axis import has_names
 from .variables import variable, variable_type
 
 PERTURBATIONS = "perturbations"
@@ -98,20 +99,10 @@ def is_captured(module: nnx.Module, col: str) -> bool:
 def get_variable(module: nnx.Module, col: str, name: str, default: Any = None) -> Any:
     """``self.get_variable(col, name, default)``: the value of a variable of the module itself.
 
-    Raises:
-      ValueError: the variable has logical axis names: Linen returns a box of the value and the
-        names, which NNX keeps in the variable's metadata.
+    One with logical axis names is in a box, as Linen's is (:mod:`nnx_migrate.sharding`).
     """
     found = getattr(module, name, None)
-    if type(found) is not variable_type(col):
-        return default
-    if has_names(found.get_metadata()):
-        raise ValueError(
-            f"{type(module).__name__}.{name} has logical axis names: expected a variable without, "
-            "because Linen's get_variable returns a box here; read it as "
-            f"self.{name}[...], and its names as self.{name}.get_metadata()"
-        )
-    return found.get_value()
+    return boxed(found) if type(found) is variable_type(col) else default
 
 
 def put_variable(module: nnx.Module, col: str, name: str, value: Any) -> None:
@@ -125,7 +116,7 @@ def put_variable(module: nnx.Module, col: str, name: str, value: Any) -> None:
     """
     found = getattr(module, name, None)
     if type(found) is variable_type(col):
-        found.set_value(value)
+        found.set_value(unbox(value))
     elif hasattr(module, name):
         raise ValueError(
             f"expected {type(module).__name__}.{name} to be a variable of '{col}', found "

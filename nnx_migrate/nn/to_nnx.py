@@ -7,19 +7,19 @@ nothing of the module's path.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import jax
 from flax import nnx
-from flax.core.scope import DenyList, LazyRng, in_filter
-from flax.nnx.bridge.variables import linen_vars_to_nnx_attrs, nnx_attrs_to_linen_vars
+from flax.core.scope import DenyList, LazyRng
 
 from .lifted import CAPTURES
+from .linen_variables import attributes_of, leaves, nested, variables_of_attributes
 from .state import Running, running_call
 from .variables import collection_of
 
-Attributes = dict[str, Any]
 Path = tuple[str, ...]
 # What a plain call of a bridged module leaves alone: an NNX module has no place for it.
 _NOT_STATE = ("params", "intermediates", "perturbations")
@@ -29,11 +29,13 @@ class ToNNX(nnx.bridge.ToNNX):
     """A Linen module as an NNX module; its collections are the state of the NNX module.
 
     Variables come from :func:`nnx_migrate.nn.lazy_init`, with Linen's metadata (axis names). A plain
-    call may change every collection but the parameters and what is only sown; inside
+    call may change every collection but the parameters; inside
     :func:`nnx_migrate.nn.apply` it may change what ``mutable=`` says, and draws Linen's keys. Values that
-    change are stored in the variables that hold them. What the module sows is kept under
-    ``nnx.capture`` of the collection's variable type.
+    change are stored in the variables that hold them. What the module sows is kept only under
+    ``nnx.capture`` of the collection's variable type: a new tuple is taken for sown.
     """
+
+    to_nnx__sown: frozenset[Path] = frozenset()  # paths of what the initial call sowed
 
     def __call__(
         self, *args: Any, rngs: Any = None, method: Any = None, mutable: Any = None, **kwargs: Any
@@ -41,18 +43,28 @@ class ToNNX(nnx.bridge.ToNNX):
         """Call the Linen module; ``mutable=`` says which collections it may change."""
         call = running_call()
         rngs = self._keys(call) if rngs is None else rngs
-        options = {"rngs": rngs, "method": method, **kwargs}
         if self._pytree__state.initializing or (call is not None and call.is_init):
-            with _initializing(self):
-                return super().__call__(*args, mutable=mutable, **options)
+            return self._init(rngs, *args, method=method, **kwargs)
+        captured = self._captured()
         if mutable is None:
-            mutable = _mutable(call, self._captured())
-        variables = {**nnx_attrs_to_linen_vars(_held(self)), **self._captured()}
-        outputs = self.to_nnx__module.apply(variables, *args, mutable=mutable, **options)
+            mutable = _mutable(call, self._captures())
+        variables = nested({**captured, **dict(leaves(variables_of_attributes(_held(self))))})
+        outputs = self.to_nnx__module.apply(
+            variables, *args, rngs=rngs, method=method, mutable=mutable, **kwargs
+        )
         if mutable is False:
             return outputs
         self._store(outputs[1])
         return outputs[0]
+
+    def _init(self, rngs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Take the variables that Linen's ``init`` makes, without what is sown."""
+        with _sown(type(self.to_nnx__module)) as sown:
+            outputs, made = self.to_nnx__module.init_with_output(rngs, *args, **kwargs)
+        self.to_nnx__sown = frozenset(sown)
+        kept = {path: one for path, one in leaves(made) if path[1:] not in sown}
+        give_variables(self, nested(kept))
+        return outputs
 
     def _keys(self, call: Running | None) -> dict[str, Any]:
         """The keys of a call, by stream: in ``nnm.apply``, those of Linen at the module's path."""
@@ -65,33 +77,45 @@ class ToNNX(nnx.bridge.ToNNX):
             keys["params"] = keys.pop("default")
         return keys
 
-    def _captured(self) -> dict[str, Any]:
-        """What was sown so far, by collection, under ``nnx.capture``."""
-        return {collection_of(type(one)): one.get_value() for one in self._captures()}
+    def _captures(self) -> dict[str, nnx.Variable[Any]]:
+        """Where ``nnx.capture`` keeps what is sown, by collection."""
+        return {collection_of(type(one)): one for one in getattr(self, CAPTURES, ())}
 
-    def _captures(self) -> tuple[nnx.Variable[Any], ...]:
-        return tuple(getattr(self, CAPTURES, ()))
+    def _captured(self) -> dict[Path, Any]:
+        """What was sown so far, by path."""
+        return {
+            (collection, *path): value
+            for collection, one in self._captures().items()
+            for path, value in leaves(one.get_value())
+        }
 
     def _store(self, updates: Mapping[str, Any]) -> None:
-        for one in self._captures():
+        """Put what changed where it is held; what is new is captured, or becomes state."""
+        held, captures = dict(leaves(_held(self))), self._captures()
+        sown: dict[str, dict[Path, Any]] = {name: {} for name in captures}
+        new: dict[Path, Any] = {}
+        for path, one in leaves(attributes_of(updates)):
             collection = collection_of(type(one))
-            if collection in updates:
-                one.set_value(dict(updates[collection]))
-        captured = self._captured()
-        state = {name: tree for name, tree in updates.items() if name not in captured}
-        held = dict(_leaves(_held(self)))
-        for path, new in _leaves(linen_vars_to_nnx_attrs(state)):
-            old = held.get(path)
-            if old is None:
-                held[path] = new
-                _place(self, path, new)
-            elif not _is_same(old.get_value(), new.get_value()):
-                old.set_value(new.get_value())
+            if path in held:
+                if not _is_same(held[path].get_value(), one.get_value()):
+                    held[path].set_value(one.get_value())
+            elif collection in captures:
+                sown[collection][path] = one.get_value()
+            elif path not in self.to_nnx__sown and not isinstance(one.get_value(), tuple):
+                new[path] = one
+        for collection, values in sown.items():
+            captures[collection].set_value(nested(values))
+        if new:
+            _set(self, nested({**held, **new}))
 
 
 def give_variables(bridge: nnx.bridge.ToNNX, values: Mapping[str, Any]) -> None:
     """Store Linen's variables of the module, by collection, in a bridge that has none yet."""
-    for name, one in linen_vars_to_nnx_attrs(dict(values)).items():
+    _set(bridge, attributes_of(values))
+
+
+def _set(bridge: nnx.Module, attributes: Mapping[str, Any]) -> None:
+    for name, one in attributes.items():
         setattr(bridge, name, nnx.data(one))
 
 
@@ -100,56 +124,38 @@ def has_variables(bridge: nnx.bridge.ToNNX) -> bool:
     return bool(_held(bridge))
 
 
-def _mutable(call: Running | None, captured: Mapping[str, Any]) -> Any:
+def _mutable(call: Running | None, captured: Collection[str]) -> Any:
     """The ``mutable=`` of a call that names none."""
     if call is not None:
         return call.mutable
     return DenyList(tuple(name for name in _NOT_STATE if name not in captured))
 
 
-class _initializing:  # noqa: N801 - read as a statement
-    """While Linen's ``init`` runs for a module."""
+@contextmanager
+def _sown(kind: type[Any]) -> Iterator[set[Path]]:
+    """The paths that Linen modules sow into meanwhile; ``kind`` is a class of one."""
+    base = next(one for one in reversed(kind.__mro__) if "sow" in vars(one))
+    sow = base.sow
+    found: set[Path] = set()
 
-    def __init__(self, module: nnx.Module) -> None:
-        self.state = module._pytree__state
-        self.before = self.state.initializing
+    def noted(self: Any, col: str, name: str, *args: Any, **kwargs: Any) -> Any:
+        found.add((*self.path, name))
+        return sow(self, col, name, *args, **kwargs)
 
-    def __enter__(self) -> None:
-        self.state._initializing = True
+    base.sow = noted
+    try:
+        yield found
+    finally:
+        base.sow = sow
 
-    def __exit__(self, *_: object) -> None:
-        self.state._initializing = self.before
 
-
-def _held(module: nnx.Module) -> Attributes:
+def _held(module: nnx.Module) -> dict[str, Any]:
     """The attributes of a bridge that hold variables."""
     return {
         name: one
         for name, one in vars(module).items()
         if not name.startswith(("to_nnx__", "_pytree__")) and name != CAPTURES
     }
-
-
-def _leaves(tree: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
-    for name, one in tree.items():
-        if isinstance(one, Mapping):
-            yield from _leaves(one, (*prefix, name))
-        else:
-            yield (*prefix, name), one
-
-
-def _place(module: nnx.Module, path: Path, variable: Any) -> None:
-    """Store a variable that is new at a path of nested dicts below a bridge."""
-    if len(path) == 1:
-        setattr(module, path[0], nnx.data(variable))
-        return
-    nested = dict(getattr(module, path[0], {}))
-    inner = nested
-    for name in path[1:-1]:
-        inner[name] = dict(inner.get(name, {}))
-        inner = inner[name]
-    inner[path[-1]] = variable
-    setattr(module, path[0], nnx.data(nested))
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from nnx_migrate.rewrite.links import Links
 from nnx_migrate.source.project import Project, Scope
 
+_BRIDGES = ("flax.nnx.bridge.ToNNX", "nnx_migrate.nn.ToNNX")
+
 
 @dataclass(frozen=True)
 class Cut:

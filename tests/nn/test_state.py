@@ -97,10 +97,11 @@ def test_perturbations_are_nnxs_own_under_capture() -> None:
     model = Perturbed()
     _, start = nnx.capture(model, nnx.Perturbation)(X)
 
-    def loss(start: Any) -> jax.Array:
+    def loss(model: Perturbed, start: Any) -> jax.Array:
         return jnp.sum(nnx.capture(model, init=start)(X))
 
-    np.testing.assert_array_equal(jax.grad(loss)(start)["x"][...], jnp.full_like(X, 3))
+    grads = nnx.grad(loss, argnums=1)(model, start)
+    np.testing.assert_array_equal(grads["x"][...], jnp.full_like(X, 3))
 
 
 def test_put_makes_and_replaces() -> None:
@@ -122,11 +123,13 @@ def test_get_gives_the_default_for_what_is_not_there() -> None:
     assert nnm.get_variable(model, "state", "other", 3) == 3
 
 
-def test_a_variable_with_axis_names_is_no_array_to_linen() -> None:
+def test_a_variable_with_axis_names_comes_in_a_box() -> None:
     model = Asking()
     model.kernel = nnx.Param(jnp.ones(3), logical_axes=("a",))
-    with pytest.raises(ValueError, match="logical axis names"):
-        nnm.get_variable(model, "params", "kernel")
+    box = nnm.get_variable(model, "params", "kernel")
+    assert box.names == ("a",)
+    nnm.put_variable(model, "params", "kernel", box.replace_boxed(jnp.zeros(3)))
+    np.testing.assert_array_equal(model.kernel[...], jnp.zeros(3))
 
 
 def test_a_stream_that_is_not_handed_on_is_an_error() -> None:
