@@ -71,7 +71,7 @@ class ToNNX(nnx.bridge.ToNNX):
         if call is not None and id(self) in call.bridges:
             path = call.bridges[id(self)]
             return {name: LazyRng.create(key, *path) for name, key in call.rngs.items()}
-        streams = self.to_nnx__rngs
+        streams: Any = self.to_nnx__rngs
         keys = {} if streams is None else {name: stream() for name, stream in streams.items()}
         if "params" not in keys and "default" in keys:
             keys["params"] = keys.pop("default")
@@ -134,7 +134,7 @@ def _mutable(call: Running | None, captured: Collection[str]) -> Any:
 @contextmanager
 def _sown(kind: type[Any]) -> Iterator[set[Path]]:
     """The paths that Linen modules sow into meanwhile; ``kind`` is a class of one."""
-    base = next(one for one in reversed(kind.__mro__) if "sow" in vars(one))
+    base: Any = next(one for one in reversed(kind.__mro__) if "sow" in vars(one))
     sow = base.sow
     found: set[Path] = set()
 

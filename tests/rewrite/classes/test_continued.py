@@ -109,8 +109,8 @@ def test_other_ways_to_go_on_are_refused(base: str, own: str, reason: str) -> No
     "own", ["return 2 * {}(x)", "x = {}(x)\n    return nn.Dense(self.features)(x)"]
 )
 def test_a_base_that_is_named_is_called_as_super(own: str) -> None:
-    named = child(own=own.format("Base.__call__").replace("__(x)", "__(self, x)"))
-    through_super = child(own=own.format("super().__call__"))
+    named = child("x = nn.Dense(4)(x)", own.format("Base.__call__").replace("__(x)", "__(self, x)"))
+    through_super = child("x = nn.Dense(4)(x)", own.format("super().__call__"))
     text = converted(named).replace("Base.__call__(self, x)", "super().__call__(x)")
     assert text == converted(through_super)
 
@@ -126,4 +126,4 @@ def test_a_base_that_another_method_calls_is_built() -> None:
 
 def test_a_base_called_by_a_helper_of_a_compact_method_is_refused() -> None:
     own = "return nn.Dense(3)(self.base(x))\n\n  def base(self, x):\n    return Base.__call__(self, x)"
-    assert "both number" in refusal(child(own=own)).reason
+    assert "both number" in refusal(child("x = nn.Dense(4)(x)", own)).reason
