@@ -203,7 +203,7 @@ def test_a_submodule_is_asked_for_its_variables() -> None:
         ("self.has_rng('dropout')", "self.has_rng has no NNX counterpart"),
         ("self.name", "self.name has no NNX counterpart"),
         ("self.path", "self.path has no NNX counterpart"),
-        ("self.unbind()", "self.unbind has no NNX counterpart"),
+        ("self.unbind()", "self.unbind() gives a module that is used for more than apply"),
         ("jnp.sum(self.param)", "self.param is handed on"),
         ("jax.tree.map(self.make_rng, x)", "which streams are drawn from is not written out"),
         ("self.is_mutable_collection(str(x.dtype))", "neither a string nor a field"),
