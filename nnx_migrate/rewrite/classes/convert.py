@@ -199,7 +199,7 @@ class _Conversion:
         reader.found.handled |= functional.handled
         reader.found.call |= functional.edits
         submodules = {one.name for one in attributes if one.kind is Kind.SUBMODULE}
-        unbound = unbound_calls(self.cls, submodules, self.remarks)
+        unbound = unbound_calls(self.cls, submodules, functional.handled, self.remarks)
         reader.found.handled |= unbound.handled
         reader.found.call |= unbound.edits
         self.stale = tuple(functional.stale)

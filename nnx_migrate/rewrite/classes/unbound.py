@@ -28,11 +28,14 @@ class Unbound:
     handled: set[int] = field(default_factory=set)
 
 
-def unbound_calls(cls: ClassInfo, submodules: Collection[str], remarks: Remarks) -> Unbound:
+def unbound_calls(
+    cls: ClassInfo, submodules: Collection[str], spoken_for: Collection[int], remarks: Remarks
+) -> Unbound:
     """The calls in all methods of ``cls``.
 
     Args:
       submodules: attributes that hold one submodule each.
+      spoken_for: ids of the ``self.<method>`` expressions that stay as they are.
 
     Raises:
       Refused: the module that ``unbind`` gives is used for anything but ``apply``.
@@ -48,16 +51,16 @@ def unbound_calls(cls: ClassInfo, submodules: Collection[str], remarks: Remarks)
             found.handled.add(id(call.func))
             found.edits[id(call)] = _unbind(call.func.value)
             found.edits |= {id(use): _apply(use, name) for use in uses}
-        _refuse_others(method, found)
+        _refuse_others(method, {*found.handled, *spoken_for})
     return found
 
 
-def _refuse_others(method: ast.FunctionDef, found: Unbound) -> None:
+def _refuse_others(method: ast.FunctionDef, handled: Collection[int]) -> None:
     for node in own_nodes(method):
         match node:
             case ast.Call(func=ast.Attribute(attr="unbind", value=owner)) if id(
                 node.func
-            ) not in found.handled and _root(owner) == receiver_of(method):
+            ) not in handled and _root(owner) == receiver_of(method):
                 raise Refused(
                     node,
                     f"{ast.unparse(node)} gives a module that is used for more than apply",
