@@ -17,9 +17,13 @@ from tests.sizes.inference import compact, sizes_of
             ["Dense_1", "Dense_2"],
         ),
         ("if self.a:\n    nn.Dense(2)(g(x))\n    nn.Dense(3)(g(x))", ["Dense_0", "Dense_1"]),
+        ("nn.Dense(2, name=None)(x)\nnn.Dense(3, name=None)(g(x))", ["Dense_1"]),
+        ("nn.Dense(2, name=f'{x.ndim}')(x)\nnn.Dense(3)(g(x))", ["Dense_0"]),
+        ("nn.Dense(2, name=self.b)(x)\nnn.Dense(3)(g(x))", []),
+        ("nn.Dense(2, name='Dense_7')(x)\nnn.Dense(3)(g(x))", ["Dense_0"]),
     ],
 )
-def test_only_one_side_of_an_if_is_counted(body: str, places: list[str]) -> None:
+def test_a_place_has_the_name_that_linen_gives_or_counts(body: str, places: list[str]) -> None:
     found = sizes_of(compact(body, fields="a: bool = True", before="from other import g"))
     assert [one.submodule for one in found.new_arguments if one.submodule] == places
 

@@ -8,6 +8,7 @@ import re
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.given import bound_arguments
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.study.nesting import given_name
 from nnx_migrate.sizes.study.order import method_with, number_of
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Static, Submodule, class_name
@@ -46,7 +47,7 @@ def numbered_by(sizes: ClassSizes) -> frozenset[str]:
     for site in sizes.sites.values():
         if site.kind is SiteKind.FUNCTION:
             found |= site.numbers
-        elif _explicit(site.call) is None:
+        elif given_name(site.call) is None:
             found.add(site.class_name or "")
     return frozenset(found)
 
@@ -68,7 +69,7 @@ def shown_at(study: Study, module: Instance, argument: SizeArgument) -> str | No
     sites = [one for one in sizes.sites.values() if _shows(one, argument, sizes)]
     if not sites:
         return None
-    if _explicit(sites[0].call) is not None:
+    if given_name(sites[0].call) is not None:
         return _given_name(module, sites[0].call)
     kind = sites[0].class_name or ""
     method = method_with(study.root.info.mro, module.call)
@@ -115,7 +116,7 @@ def _counts(study: Study, kind: str) -> dict[int, int | None]:
             numbers = numbered_at(study, one)
             found[key] = None if {kind, ""} & numbers else 0
         else:
-            counted = class_name(one) in (kind, "") and _explicit(one.call) is None
+            counted = class_name(one) in (kind, "") and given_name(one.call) is None
             found[key] = int(counted) if class_name(one) else None
     return found
 
@@ -126,14 +127,8 @@ def _counts_of(sizes: ClassSizes, kind: str) -> dict[int, int | None]:
     for key, site in sizes.sites.items():
         if site.kind is SiteKind.FUNCTION:
             found[key] = None if {kind, ""} & site.numbers else 0
-        elif _explicit(site.call) is not None:
+        elif given_name(site.call) is not None:
             found[key] = 0
         else:
             found[key] = int(site.class_name == kind) if site.class_name else None
     return found
-
-
-def _explicit(call: ast.Call) -> ast.expr | None:
-    """What ``name=`` gives, unless that is None."""
-    values = [one.value for one in call.keywords if one.arg == "name"]
-    return next((v for v in values if not (isinstance(v, ast.Constant) and v.value is None)), None)

@@ -75,8 +75,14 @@ def nested(study: Study, call: ast.Call, parents: Parents) -> Nested | None:
 
 
 def has_name(node: ast.expr) -> bool:
-    """Whether a constructor call carries ``name=``."""
-    return isinstance(node, ast.Call) and any(one.arg == "name" for one in node.keywords)
+    """Whether a constructor call names what it builds: Linen counts what gets None for a name."""
+    return isinstance(node, ast.Call) and given_name(node) is not None
+
+
+def given_name(call: ast.Call) -> ast.expr | None:
+    """What ``name=`` gives, unless that is None."""
+    values = [one.value for one in call.keywords if one.arg == "name"]
+    return next((v for v in values if not (isinstance(v, ast.Constant) and v.value is None)), None)
 
 
 def _is_unpacked(node: ast.expr, parents: Parents) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.study.in_scope import is_in_scope, numbered_at
-from nnx_migrate.sizes.study.nesting import has_name, nested
+from nnx_migrate.sizes.study.nesting import given_name, has_name, nested
 from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.sizes.values import Instance, Submodule, class_name
 
@@ -122,14 +122,13 @@ def _target_name(statement: ast.AST, held: ast.expr) -> str | None:
 
 
 def _named(call: ast.Call) -> str | None:
-    for keyword in call.keywords:
-        if keyword.arg == "name":
-            value = keyword.value
-            parts = value.values if isinstance(value, ast.JoinedStr) else [value]
-            texts = [str(one.value) for one in parts if isinstance(one, ast.Constant)]
-            text = "".join(texts)
-            return text if len(texts) == len(parts) and text.isidentifier() else None
-    return None
+    value = given_name(call)
+    if value is None:
+        return None
+    parts = value.values if isinstance(value, ast.JoinedStr) else [value]
+    texts = [str(one.value) for one in parts if isinstance(one, ast.Constant)]
+    text = "".join(texts)
+    return text if len(texts) == len(parts) and text.isidentifier() else None
 
 
 def _auto_name(study: Study, call: ast.Call) -> str | None:
@@ -141,6 +140,8 @@ def _auto_name(study: Study, call: ast.Call) -> str | None:
     number = calls.index(call)
     if any(is_in_scope(study.interpreter.built[id(one)]) for one in calls[:number]):
         return None  # how many a function has numbered before is not counted here
+    if any(has_name(one) for one in calls[:number]):
+        return None  # a name of a field or local may be None
     return f"{kind}_{number}"
 
 
@@ -173,6 +174,8 @@ def _is_counted(study: Study, module: Submodule | Instance, kind: str) -> bool:
     assert module.call is not None
     if is_in_scope(module):
         return bool({kind, ""} & numbered_at(study, module))
+    if isinstance(given_name(module.call), ast.JoinedStr):
+        return False
     return class_name(module) == kind and _named(module.call) is None
 
 
@@ -212,9 +215,9 @@ def entered_at(
 
 def _first_name(study: Study, call: ast.Call) -> str | None:
     """Scope name of what ``call`` builds first; its loop counts from 0."""
-    for keyword in call.keywords:
-        if keyword.arg == "name":
-            return _named(call) or _counted_name(study, call, keyword.value)
+    name = given_name(call)
+    if name is not None:
+        return _named(call) or _counted_name(study, call, name)
     shifted = any(_is_shifted(study, call, _parents(node)) for node in study.nodes)
     return None if shifted else _auto_name(study, call)
 
