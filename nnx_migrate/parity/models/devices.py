@@ -12,13 +12,17 @@ from nnx_migrate.parity.words import BadWord
 
 
 def set_up(options: ModelOptions) -> None:
-    """Simulate the devices, unless JAX_PLATFORMS names others; types as the config wants them."""
+    """Simulate the devices, unless JAX_PLATFORMS names others.
+
+    Types of arrays have no mesh axes of size 1, unless the model's config wants them: a stack whose
+    layers such an axis shards could not be scanned over Explicit axes.
+    """
     os.environ["XLA_FLAGS"] = device_flags(os.environ.get("XLA_FLAGS", ""), options.devices)
     if "JAX_PLATFORMS" not in os.environ:
         jax.config.update("jax_platforms", "cpu")
     jax.config.update(
         "jax_remove_size_one_mesh_axis_from_type",
-        getattr(options.config, "remove_size_one_mesh_axis_from_type", False),
+        getattr(options.config, "remove_size_one_mesh_axis_from_type", True),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from nnx_migrate.parity.case_file import nearest
 from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.optimizers import OPTIMIZERS
-from nnx_migrate.parity.models.registry import ALIASES, LATER, MODELS, NAMES, BuiltInModel
+from nnx_migrate.parity.models.registry import ALIASES, MODELS, NAMES, BuiltInModel
 from nnx_migrate.parity.words import BadWord, choice, mesh_sizes, number, require_known
 from nnx_migrate.sharding import AxisRules, AxisRulesError, load_axis_rules
 
@@ -110,8 +110,6 @@ def model_options(given: Mapping[str, str]) -> ModelOptions:
 
 
 def _model(name: str) -> BuiltInModel:
-    if name in LATER:
-        raise BadWord(f"model={name}: not available yet; available: {', '.join(MODELS)}")
     if name not in NAMES:
         raise BadWord(f"model={name}: unknown model{nearest(name, NAMES)}")
     return MODELS[ALIASES.get(name, name)]

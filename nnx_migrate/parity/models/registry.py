@@ -41,12 +41,11 @@ MODELS: Mapping[str, BuiltInModel] = {
             rules="deepseek3-671b-batchsplit",
             shard_mode="explicit",
         ),
+        *(
+            BuiltInModel(name, "gqa", {"tiny": f"{name}-tiny", "full": name})
+            for name in ("gemma3-12b", "llama2-7b", "qwen3-0.6b")
+        ),
     )
 }
 ALIASES = {"deepseek": "deepseek2-16b"}
-LATER = (
-    "gemma3-12b",
-    "llama2-7b",
-    "qwen3-0.6b",
-)
-NAMES = (*ALIASES, *MODELS, *LATER)
+NAMES = (*ALIASES, *MODELS)

@@ -65,9 +65,11 @@ def test_every_word_is_read() -> None:
     ("words", "line"),
     [
         (["model=deepsek"], "model=deepsek: unknown model; did you mean deepseek?"),
-        (["model=llama2-7b"],
-         ("model=llama2-7b: not available yet; available: deepseek2-16b, deepseek3-671b, "
-          "deepseek3-671b-batchsplit")),
+        (["model=llama-7b"], "model=llama-7b: unknown model; did you mean llama2-7b?"),
+        (["model=gemma3-12b", "num_decoder_layers=5"],
+         "num_decoder_layers: expected a multiple of global_every = 3, found 5"),
+        (["model=llama2-7b", "num_kv_heads=3"],
+         "num_kv_heads: expected a divisor of num_query_heads = 4, found 3"),
         (["model=deepseek", "mseh=fsdp:8"], "unknown key 'mseh'; did you mean mesh?"),
         (["model=deepseek", "num_expert=8"], "unknown key 'num_expert'; did you mean num_experts?"),
         (["model=deepseek", "case=a.py"], "unknown key 'case'"),

@@ -75,6 +75,9 @@ def test_deepseek_is_the_same_model_on_eight_devices(
         ("model=deepseek", "shard_mode=explicit", "mtp_num_layers=1"),
         ("model=deepseek", "rules=shard-exp-on-fsdp", "sparse_matmul=true"),
         ("model=deepseek", "optimizer=muon", "zero1=true", "steps=2"),
+        ("model=llama2-7b", "shard_mode=explicit"),
+        ("model=gemma3-12b", "num_decoder_layers=3"),
+        ("model=qwen3-0.6b",),
         ("model=deepseek3-671b-batchsplit",),
         (
             "model=deepseek3-671b-batchsplit",
@@ -84,7 +87,7 @@ def test_deepseek_is_the_same_model_on_eight_devices(
     ],
 )
 def test_deepseek_is_the_same_model_in_all_its_ways(words: tuple[str, ...]) -> None:
-    done = parity(*words, "num_decoder_layers=2")
+    done = parity(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.split()[:2] for line in done.stdout.splitlines()[1:-1]]
     assert {name for name, status in lines if status == "pass"} >= REQUIRED

@@ -1,0 +1,1 @@
+"""What it costs to compare built-in models at full size."""
