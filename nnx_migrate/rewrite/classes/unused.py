@@ -8,7 +8,11 @@ from collections.abc import Collection
 from nnx_migrate.source.project import Project, Scope
 
 _LIFTS = frozenset(
-    f"flax.linen.{name}" for name in ("scan", "vmap", "remat", "checkpoint", "partitioning.remat")
+    f"flax.linen.{name}"
+    for name in (
+        *("scan", "vmap", "remat", "checkpoint", "partitioning.remat"),
+        *("partitioning.scan_with_axes", "partitioning.vmap_with_axes"),
+    )
 )
 
 

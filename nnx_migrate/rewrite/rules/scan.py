@@ -56,10 +56,11 @@ _BROADCAST = "flax.linen.broadcast"
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.scan(Class, variable_axes=..., ...)``."""
-    return convert_lift("scan", call, _FIELDS, _KEPT, _unsupported)
+    return convert_lift("scan", call, _FIELDS, _KEPT, unsupported)
 
 
-def _unsupported(given: Given) -> Refusal | None:
+def unsupported(given: Given) -> Refusal | None:
+    """Why the given options cannot be carried over."""
     for name in ("methods", "data_transform"):
         if name in given and not is_literal(given[name], None):
             return Refusal(f"scan with {name}=", _BY_HAND, given[name])

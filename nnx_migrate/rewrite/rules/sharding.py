@@ -92,14 +92,6 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
         "a variable with axis names in a collection of their own",
         "an nnx.Variable of the collection's type with sharding_names=axes",
     ),
-    "partitioning.scan_with_axes": (
-        "a lifted scan that records axis names",
-        "nnx.scan with transform_metadata={nnx.PARTITION_NAME: name}",
-    ),
-    "partitioning.vmap_with_axes": (
-        "a lifted vmap that records axis names",
-        "nnx.vmap with transform_metadata={nnx.PARTITION_NAME: name}",
-    ),
     "partitioning.ScanOut": (
         "a marker of collections that a scan only makes",
         "let the body return the values",

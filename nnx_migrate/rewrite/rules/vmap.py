@@ -47,10 +47,11 @@ _BY_HAND = "nnx.vmap the constructor over split rngs, then a function of the mod
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.vmap(Class, variable_axes=..., ...)``."""
-    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, _unsupported)
+    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, unsupported)
 
 
-def _unsupported(given: Given) -> Refusal | None:
+def unsupported(given: Given) -> Refusal | None:
+    """Why the given options cannot be carried over."""
     if "methods" in given and not is_literal(given["methods"], None):
         return Refusal("vmap with methods=", _BY_HAND, given["methods"])
     is_function = isinstance(given["target"], ast.Lambda)

@@ -53,6 +53,15 @@ def _vmap(call: LibraryCall) -> Value:
     return _with_axes(call, "Vmap", 3, carries=False)
 
 
+def _named_axis(call: LibraryCall, prefix: str, position: int, *, carries: bool) -> Value:
+    """Lifts of ``flax.linen.partitioning``, which lift a class once more for the axis's name."""
+    if not _is_plain(_target(call)):
+        return _with_axes(call, f"Map_variables{prefix}", position, carries=carries)
+    name = call.symbol.rpartition(".")[2]
+    call.interpreter.problems.append((call.node, f"{name} of something else than a module class"))
+    return Unknown("a lifted value")
+
+
 def _with_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) -> Value:
     in_axes = call.get(position, "in_axes") or constant(0)
     out_axes = call.get(position + 1, "out_axes") or constant(0)
@@ -245,4 +254,10 @@ SYMBOLS: Summaries = {
     "flax.linen.partitioning.remat": _static_remat,
     "flax.linen.scan": _scan,
     "flax.linen.vmap": _vmap,
+    "flax.linen.partitioning.scan_with_axes": lambda call: _named_axis(
+        call, "Scan", 5, carries=True
+    ),
+    "flax.linen.partitioning.vmap_with_axes": lambda call: _named_axis(
+        call, "Vmap", 3, carries=False
+    ),
 }

@@ -1,0 +1,134 @@
+"""``scan_with_axes`` and ``vmap_with_axes`` of flax.linen.partitioning: lifts that name their axis.
+
+They become ``nnm.scan`` and ``nnm.vmap`` with ``metadata_params={nnx.PARTITION_NAME: name}``, so that
+the names of every stacked parameter get the axis's. Linen puts it into the collection ``params_axes``
+by a second lift, which automatic names of submodules count: ``Map_variablesScanBlock_0``.
+
+Refused: names of axes for other collections than the parameters, which are rarely annotated.
+
+flax 0.12.8 and 0.12.12: linen/partitioning.py.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from nnx_migrate.rewrite.rules import scan, vmap
+from nnx_migrate.rewrite.rules.base import (
+    CallRule,
+    Code,
+    Example,
+    LayerCall,
+    Refusal,
+    is_literal,
+)
+from nnx_migrate.rewrite.rules.lifts import Given, convert_lift, reference
+
+_HOME = "flax.linen.partitioning"
+_SCAN_KEPT = (
+    *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes"),
+    *("length", "reverse", "unroll"),
+)
+_SCAN_FIELDS = (
+    *("target", *_SCAN_KEPT, "axis_name", "axes_collections", "data_transform", "methods"),
+)
+_VMAP_KEPT = (
+    *("variable_axes", "split_rngs", "in_axes", "out_axes", "axis_size", "axis_name"),
+    "spmd_axis_name",
+)
+_VMAP_FIELDS = (
+    *("target", *_VMAP_KEPT[:-1], "partitioning_axis_names", "spmd_axis_name", "methods"),
+)
+_PLAIN = "stack the parameters alone by a dict that says so, or use nn.scan with metadata_params="
+
+
+def _convert_scan(call: LayerCall) -> Code | Refusal:
+    name = ast.Constant("layers")
+    return _converted("scan", call, _SCAN_FIELDS, _SCAN_KEPT, _scan_refusal, "axis_name", name)
+
+
+def _convert_vmap(call: LayerCall) -> Code | Refusal:
+    return _converted(
+        "vmap", call, _VMAP_FIELDS, _VMAP_KEPT, _vmap_refusal, "partitioning_axis_names", None
+    )
+
+
+def _converted(
+    function: str,
+    call: LayerCall,
+    fields: tuple[str, ...],
+    kept: tuple[str, ...],
+    unsupported: Callable[[Given], Refusal | None],
+    option: str,
+    default: ast.expr | None,
+) -> Code | Refusal:
+    """The lift with the name of its axis, which is what ``option`` says."""
+    given: dict[str, ast.expr] = {}
+
+    def checked(arguments: Given) -> Refusal | None:
+        given.update(arguments)
+        return unsupported(arguments)
+
+    code = convert_lift(function, call, fields, kept, checked)
+    if isinstance(code, Refusal):
+        return code
+    name = given.get(option) or default
+    name = name.values[0] if isinstance(name, ast.Dict) else name
+    assert name is not None
+    text = '"layers"' if name is default else call.render(name)
+    named = f"{code.text[:-1]}, metadata_params={{nnx.PARTITION_NAME: {text}}})"
+    return replace(code, text=named, imports=code.imports | {"nnx"})
+
+
+def _scan_refusal(given: Given) -> Refusal | None:
+    collections = given.get("axes_collections")
+    if collections is not None and ast.unparse(collections) != "('params',)":
+        return Refusal("scan_with_axes of other collections", _PLAIN, collections)
+    return _stacks_params("scan_with_axes", given) or scan.unsupported(given)
+
+
+def _vmap_refusal(given: Given) -> Refusal | None:
+    names = given.get("partitioning_axis_names")
+    match names:
+        case ast.Dict(keys=[ast.Constant(value="params")]):
+            return _stacks_params("vmap_with_axes", given) or vmap.unsupported(given)
+    return Refusal("vmap_with_axes of other names than those of the parameters", _PLAIN, names)
+
+
+def _stacks_params(name: str, given: Given) -> Refusal | None:
+    """Without parameters among the stacked collections Linen lifts only once."""
+    axes = given.get("variable_axes")
+    if isinstance(axes, ast.Dict):
+        for key, axis in zip(axes.keys, axes.values, strict=True):
+            if is_literal(key, "params") and not is_literal(axis, None):
+                return None
+    return Refusal(f"{name} that does not plainly stack the parameters", _PLAIN, axes)
+
+
+RULES = (
+    CallRule(
+        name="scan_with_axes",
+        symbols=frozenset({f"{_HOME}.scan_with_axes"}),
+        example=Example(
+            "partitioning.scan_with_axes(Layer, variable_axes={'params': 0}, length=4)(8)",
+            "nnm.scan(Layer, variable_axes={'params': 0}, length=4, "
+            "metadata_params={nnx.PARTITION_NAME: 'layers'})(8, in_features=..., rngs=rngs)",
+        ),
+        convert=_convert_scan,
+        reference=reference,
+    ),
+    CallRule(
+        name="vmap_with_axes",
+        symbols=frozenset({f"{_HOME}.vmap_with_axes"}),
+        example=Example(
+            "partitioning.vmap_with_axes(Layer, variable_axes={'params': 0}, axis_size=4, "
+            "partitioning_axis_names={'params': 'heads'})(8)",
+            "nnm.vmap(Layer, variable_axes={'params': 0}, axis_size=4, "
+            "metadata_params={nnx.PARTITION_NAME: 'heads'})(8, in_features=..., rngs=rngs)",
+        ),
+        convert=_convert_vmap,
+        reference=reference,
+    ),
+)
