@@ -56,6 +56,29 @@ def test_18_an_ensemble_is_applied_to_some_of_its_members() -> None:
         assert theirs.shape == (2, 2, 1)
 
 
+BY_NAME = """\
+import flax.linen as nn
+
+
+class Base(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x)
+
+
+class Doubled(Base):
+    def __call__(self, x):
+        return 2 * Base.__call__(self, x)
+"""
+
+
+def test_22_a_base_is_called_by_its_name() -> None:
+    report = compare(BY_NAME, "Doubled(4)", {"in_features": 6}, (X,))
+    assert report.verdict in SAME, report
+
+
 CONFIGURED = """\
 import flax.linen as nn
 

@@ -155,6 +155,42 @@ def test_13_the_gradient_of_a_collection_is_its_next_value() -> None:
     np.testing.assert_array_equal(ours["_overwrite_with_gradient"]["amax"], np.abs(X).max())
 
 
+CALLBACKS = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+def perturbed(x, draw, note):
+    y = x + 0.1 * jax.random.normal(draw("noise"), x.shape)
+    note("intermediates", "mean", y.mean())
+    return y
+
+
+class Noisy(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        h = perturbed(x, self.make_rng, self.sow)
+        return nn.Dense(self.width)(h)
+"""
+
+
+def test_14_bound_methods_of_the_module_are_handed_to_a_function() -> None:
+    with (
+        module_of("linen_side", CALLBACKS) as old,
+        module_of("nnx_side", migrated(CALLBACKS)) as new,
+    ):
+        model = nnm.build(new.Noisy, 4, Dense_0_in_features=6, rngs=jax.random.key(0))
+        values = nnm.variables_of(model)
+        options = {"rngs": {"noise": jax.random.key(3)}, "mutable": ["intermediates"]}
+        ours = nnm.apply(model, values, X, **options)
+        theirs = old.Noisy(4).apply(values, X, **options)
+    jax.tree.map(np.testing.assert_array_equal, ours, theirs)
+    assert theirs[1]["intermediates"]["mean"][0] != 0
+
+
 HELPER = """\
 import flax.linen as nn
 
@@ -202,3 +238,37 @@ def test_20_a_parameter_starts_from_another_one_just_made() -> None:
         model = nnm.build(new.Whitened, 4, in_features=6, rngs=jax.random.key(0))
     norms = jnp.linalg.norm(model.kernel[...], axis=0)
     np.testing.assert_allclose(model.scale[...], norms, rtol=1e-6)
+
+
+WATCHED = """\
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+class Watched(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        h = nn.Dense(self.width)(x)
+        if self.is_mutable_collection("grads"):
+            h = h + self.variable("grads", "hidden", jnp.zeros_like, h).value
+        return nn.Dense(2)(nn.relu(h))
+"""
+
+
+def test_23_a_zero_variable_that_exists_only_to_catch_a_gradient() -> None:
+    with module_of("linen_side", WATCHED) as old, module_of("nnx_side", migrated(WATCHED)) as new:
+        model = nnm.build(new.Watched, 4, in_features=6, rngs=jax.random.key(0))
+        values = {"params": nnm.variables_of(model)["params"]}
+        caught = {**values, "grads": {"hidden": np.zeros((2, 4), np.float32)}}
+
+        def losses(apply):
+            plain = apply(values)
+            slope = jax.grad(lambda v: (apply(v, mutable=["grads"])[0] ** 2).sum())(caught)
+            return plain, slope["grads"]["hidden"]
+
+        theirs = losses(lambda v, **options: old.Watched(4).apply(v, X, **options))
+        ours = losses(lambda v, **options: nnm.apply(model, v, X, **options))
+    jax.tree.map(np.testing.assert_array_equal, ours, theirs)
+    assert (ours[1] != 0).any()
