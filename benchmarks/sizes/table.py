@@ -13,7 +13,7 @@ _TITLES = {
     "transformers": "transformers 4.57.6",
     "rest": "17 more packages",
 }
-_COLUMNS = {
+COLUMNS = {
     "needed": "needed",
     "fields": "fields",
     "inputs": "fields and inputs",
@@ -29,13 +29,13 @@ _COLUMNS = {
 
 def summary(results: Iterable[Mapping[str, Any]]) -> str:
     """One line per set."""
-    lines = _head("code", "cases", *_COLUMNS.values(), "expressions", "expressions or arguments",
-                  "told with evidence")  # fmt: skip
+    shares = ("expressions, %", "expressions or arguments, %", "told with evidence, %")
+    lines = _head("code", "cases", *COLUMNS.values(), *shares)
     for content in results:
         total = _total(content)
         expressions = total["fields"] + total["inputs"]
-        shares = (expressions, expressions + total["argument"], total["told"])
-        told = [_share(part, total["needed"]) for part in shares]
+        parts = (expressions, expressions + total["argument"], total["told"])
+        told = [_share(part, total["needed"]) for part in parts]
         cells = (_TITLES[content["set"]], len(content["cases"]), *total.values(), *told)
         lines.append(_line(cells))
     return "\n".join(lines)
@@ -43,9 +43,9 @@ def summary(results: Iterable[Mapping[str, Any]]) -> str:
 
 def of_set(content: Mapping[str, Any]) -> str:
     """One line per case, and how many of the set's cases need no size at all."""
-    lines = _head("case", *_COLUMNS.values())
+    lines = _head("case", *COLUMNS.values())
     for row in content["cases"]:
-        lines.append(_line((row["case"], *(row[name] for name in _COLUMNS))))
+        lines.append(_line((row["case"], *(row[name] for name in COLUMNS))))
     lines.append(_line(("all", *_total(content).values())))
     return "\n".join(lines)
 
@@ -67,12 +67,12 @@ def write_readme(readme: Path, results: list[Mapping[str, Any]]) -> bool:
 
 
 def _total(content: Mapping[str, Any]) -> dict[str, int]:
-    return {name: sum(row[name] for row in content["cases"]) for name in _COLUMNS}
+    return {name: sum(row[name] for row in content["cases"]) for name in COLUMNS}
 
 
 def _share(part: int, whole: int) -> str:
     """A share in percent, cut and not rounded: 100 % is all of them."""
-    return f"{1000 * part // whole / 10:g} %" if whole else "-"
+    return f"{1000 * part // whole / 10:g}" if whole else "-"
 
 
 def _head(*names: str) -> list[str]:
