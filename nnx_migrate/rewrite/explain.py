@@ -85,7 +85,8 @@ CONCERNS: Mapping[str, str] = {
     ),
     "module-api": (
         "What methods ask of their module (self.param, self.variable, self.sow, self.make_rng,"
-        " self.is_initializing, ...). Those without a counterpart in NNX are refused with a recipe."
+        " self.is_initializing, ...). Those without a counterpart in NNX are refused with a recipe;"
+        " `nnx-migrate explain module-methods` lists what becomes of each."
     ),
     "names": (
         "Parameters, submodules, fields and methods share one namespace in NNX, and paths of"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from nnx_migrate import nn as nnm
 from nnx_migrate.parity import BadCase, ParityCase, ParityFailure, check
 from nnx_migrate.parity.linen_side import evaluate_linen
 from nnx_migrate.parity.nnx_side import evaluate_nnx
@@ -276,6 +277,37 @@ def test_a_bridge_is_listed_and_a_whole_bridge_fails():
     assert "still Linen, behind ToNNX: Dense_0 (Dense)" in report.not_checked
     whole = dataclasses.replace(SMALL, nnx=lambda rngs: nnx.bridge.ToNNX(Small(), rngs=rngs))
     assert failed(check(whole)) == {"stacks"}
+
+
+def test_a_layer_that_a_bridged_module_applies_is_its_own() -> None:
+    class Tied(nn.Module):
+        """Applies a layer to parameters of its own, as transformers' wav2vec2 does."""
+
+        def setup(self) -> None:
+            self.layer = nn.Dense(2)
+            self.weight = self.param("weight", nn.initializers.normal(), (2, 4))
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            params = {"kernel": self.weight.T, "bias": jnp.zeros(2)}
+            return self.layer.apply({"params": params}, x)
+
+    class Linen(nn.Module):
+        @nn.compact
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return Tied()(nn.Dense(4)(x))
+
+    class Migrated(nnx.Module):
+        def __init__(self, *, rngs: nnx.Rngs) -> None:
+            self.Dense_0 = nnx.Linear(6, 4, rngs=rngs)
+            self.Tied_0 = nnm.ToNNX(Tied(), rngs=rngs)
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return self.Tied_0(self.Dense_0(x))
+
+    case = ParityCase(linen=Linen(), nnx=lambda rngs: Migrated(rngs=rngs), inputs=(X,))
+    report = check(case)
+    assert report.verdict == "identical", report.to_json()
+    assert any("behind ToNNX: Tied_0" in one for one in report.not_checked)
 
 
 def test_the_same_stack_twice_fails():

@@ -72,7 +72,7 @@ def refusal(name: str) -> Refusal:
 
 RULES = (
     RefusalRule(
-        name="module-api",
+        name="module-methods",
         refusals={
             f"flax.linen.Module.{name}": Refusal(f"nn.Module.{name} has no NNX counterpart", recipe)
             for name, recipe in RECIPES.items()
