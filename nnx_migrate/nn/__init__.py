@@ -152,6 +152,7 @@ from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNor
 from .partitioning import with_logical_partitioning, with_named_axes, with_partitioning
 from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
 from .remat import remat
+from .remat_scan import remat_scan
 from .reparametrize import SpectralNorm, WeightNorm
 from .scan import broadcast, scan
 from .seeding import build
@@ -264,6 +265,7 @@ __all__ = [
     "put_variable",
     "read",
     "remat",
+    "remat_scan",
     "scan",
     "set_submodules",
     "sized",

@@ -13,6 +13,7 @@ from typing import Any
 
 from flax import nnx
 
+from .methods import PASSES_ON
 from .stacking import Stacking
 
 Path = tuple[Any, ...]
@@ -68,8 +69,8 @@ def _lifts(module: Any) -> Iterator[Any]:
         own = vars(kind)
         if isinstance(own.get("_stacking"), Stacking):
             yield own["_stacking"]
-        elif own.get(MARK):
-            yield MARK
+        elif own.get(PASSES_ON):
+            yield from [MARK] * bool(own.get(MARK))
         elif "__call__" in own:
             yield from [MARK] * getattr(own["__call__"], MARK, 0)
             return

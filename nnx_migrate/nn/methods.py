@@ -11,6 +11,7 @@ from flax import nnx
 
 from .factory import Factory
 
+PASSES_ON = "_passes_on"  # of a class whose calls go on to those of its base
 T = TypeVar("T")
 Wrap = Callable[[Callable[..., Any], Mapping[str, Any]], Callable[..., Any]]
 
@@ -51,7 +52,7 @@ def lift_calls(
     if not (isinstance(target, type) and issubclass(target, nnx.Module)):
         raise TypeError(f"expected a transformation to get an nnx.Module class, found {target!r}")
     body: dict[str, Any] = {"__module__": target.__module__, "__doc__": target.__doc__}
-    body |= marks or {}
+    body |= {PASSES_ON: True, **(marks or {})}
     for method, own in _options_of(methods, options).items():
         # Only ``target``'s own method is wrapped, so the wrapped function never calls itself.
         body[method] = wrap(getattr(target, method), own)

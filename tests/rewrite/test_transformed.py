@@ -344,6 +344,26 @@ class Model(nn.Module):
         {"in_features": 6},
         {"rngs": {"dropout": 1}},
     ),
+    "remat_scan": (
+        """\
+class Residual(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return x + nn.tanh(nn.Dense(6)(x))
+
+
+class Model(nn.Module):
+    lengths: tuple
+
+    @nn.compact
+    def __call__(self, x):
+        x = nn.remat_scan(Residual, lengths=self.lengths)()(x)
+        return nn.remat_scan(nn.Dense, (2,))(6, name="last")(x)
+""",
+        "Model((2, 2))",
+        {"in_features": 6},
+        {},
+    ),
     "the same in setup": (
         """\
 class Model(nn.Module):

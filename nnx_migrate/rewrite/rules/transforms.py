@@ -14,10 +14,6 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.rules.base import Example, Refusal, RefusalRule
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
-    "remat_scan": (
-        "remat_scan",
-        "write the loop as nnx.scan over a function decorated with nnx.remat",
-    ),
     "map_variables": (
         "map_variables",
         "keep the stored parameters in the module and apply trans_in_fn where they are read",

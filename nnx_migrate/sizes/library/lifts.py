@@ -164,6 +164,11 @@ def _jit(call: LibraryCall) -> Value:
     return _remat(call, "Jit")
 
 
+def _remat_scan(call: LibraryCall) -> Value:
+    """A class whose call gives the next carry, of the same shape."""
+    return _remat(call, "Remat_scan") if _renamed(_target(call), "") else Unknown("a lifted value")
+
+
 def _branches(call: LibraryCall) -> Value:
     """``nn.cond`` and ``nn.switch``: what one of the functions returns."""
     first = 1 if call.symbol.endswith("switch") else 2
@@ -241,6 +246,7 @@ def _run(call: LibraryCall, target: Value, args: tuple[Value, ...]) -> Value:
 
 SYMBOLS: Summaries = {
     "flax.linen.jit": _jit,
+    "flax.linen.remat_scan": _remat_scan,
     "flax.linen.cond": _branches,
     "flax.linen.switch": _branches,
     "flax.linen.while_loop": _while_loop,
