@@ -122,6 +122,11 @@ CONCERNS: Mapping[str, str] = {
         " as constructor arguments. A size that cannot be handed in that way is a refusal:"
         " `nnx-migrate record` on a program that builds the class, or a field with the size, help."
     ),
+    "stacked": (
+        "Submodules whose variables a lifted function stacks are built for all layers at once, in"
+        " __init__, with the options of the lift. An option that reads what only the call knows is"
+        " refused: make it a field."
+    ),
     "stale": (
         "A reference or call site outside of the converted classes that stays as it is and nobody"
         " else has spoken of; it may need a change by hand."

@@ -8,7 +8,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.project import Scope
 
-RULE = "scan"
+RULE = "stacked"
 _OPTIONS = (
     *("variable_axes", "split_rngs", "length", "axis_size", "metadata_params"),
     "check_constancy_invariants",
