@@ -83,6 +83,15 @@ class ConditionalResult:
 
 
 @dataclass(frozen=True)
+class ArgumentResult:
+    """A constructor argument that NNX needs: what to pass, and what evidence would remove it."""
+
+    name: str
+    meaning: str
+    remedy: str
+
+
+@dataclass(frozen=True)
 class ClassResult:
     """What became of one Linen module class."""
 
@@ -93,6 +102,7 @@ class ClassResult:
     confidence: Confidence = Confidence.EXACT
     reason: str | None = None
     new_arguments: tuple[str, ...] = ()
+    arguments: tuple[ArgumentResult, ...] = ()  # the same ones, in words
     cut_by: str | None = None  # the class that kept this one Linen
     sizes: tuple[SizeResult, ...] = ()  # with an evidence file
     conditional: tuple[ConditionalResult, ...] = ()  # with an evidence file

@@ -10,6 +10,7 @@ from pathlib import Path
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import Finding, Outcome, RewriteResult
+from nnx_migrate.rewrite.argument_results import argument_results
 from nnx_migrate.rewrite.conditional_results import conditional_findings, conditional_results
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -58,10 +59,14 @@ def with_evidence(
 ) -> RewriteResult:
     """The result with the source of every size, and the evidence that could not be used."""
     project = loaded.project
+    asked = {one.linen: one.size_arguments for one in result.migration_map.classes}
     classes = tuple(
         replace(
             one,
             sizes=size_results(project, project.linen[one.name], sizes),
+            arguments=argument_results(
+                project.linen[one.name], asked.get(one.name, ()), sizes[one.name], evidence
+            ),
             conditional=tuple(conditional_results(project.linen[one.name], sizes[one.name])),
         )
         if one.name in sizes

@@ -53,6 +53,8 @@ def _class(one: ClassResult) -> dict[str, Any]:
         "confidence": one.confidence.value,
         "new_arguments": list(one.new_arguments),
     }
+    if one.arguments:
+        content["arguments"] = [asdict(argument) for argument in one.arguments]
     if one.sizes:
         content["sizes"] = [asdict(size) for size in one.sizes]
     if one.conditional:

@@ -110,6 +110,22 @@ def test_without_evidence_the_report_tells_sizes_of_the_code_from_arguments(
     ]
 
 
+def remedies(report: dict[str, Any], name: str) -> dict[str, str]:
+    (cls,) = [one for one in report["classes"] if one["name"] == f"models.{name}"]
+    return {one["name"]: one["remedy"] for one in cls["arguments"]}
+
+
+def test_an_argument_that_evidence_would_remove_says_what_to_record(project: Path) -> None:
+    _, report = rewrite(project, "--check")
+    asked = report["classes"][0]
+    assert [one["name"] for one in asked.get("arguments", ())] == asked["new_arguments"]
+    (project / "models.py").write_text(MODELS.replace("range(self.depth)", "range(1)"))
+    _, report = rewrite(project, "--check")
+    assert remedies(report, "Model")["Dense_0_in_features"] == (
+        "run `nnx-migrate record` on code that builds Model with calls that reach Dense_0"
+    )
+
+
 def test_evidence_of_a_file_that_was_edited_since_is_rejected(project: Path) -> None:
     models = project / "models.py"
     models.write_text(MODELS.replace("nn.Dense(3)", "nn.Dense(4)"))
@@ -282,3 +298,21 @@ def test_a_submodule_that_was_not_called_where_the_code_builds_it_is_named(
     place = told(report, "Flag")
     assert (place["outcome"], place["source"]) == ("rewritten", "open")
     assert place["note"] == "a recorded call without it has self.norm"
+
+
+def test_an_argument_that_no_evidence_removes_says_so(
+    built: tuple[Path, dict[str, Any]],
+) -> None:
+    assert remedies(built[1], "Flag") == {
+        "in_features": "none: NNX builds before the first call, and only callers know what they pass"
+    }
+
+
+def test_an_argument_that_recorded_calls_did_not_remove_says_why(
+    built: tuple[Path, dict[str, Any]],
+) -> None:
+    found = remedies(built[1], "Other")
+    assert found["Dense_0_in_features"].startswith(
+        "record Other with other numbers, one at a time: "
+    )
+    assert found["Dense_0_in_features"].endswith(" (2 instances)")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact import CompactPart, global_reads
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.document import class_docstring, init_docstring
 from nnx_migrate.rewrite.classes.fields import Parameter, signature
 from nnx_migrate.rewrite.classes.inheritance import Inherited
 from nnx_migrate.rewrite.classes.layout import WIDTH, Layout, docstring_of
@@ -58,6 +59,8 @@ class Constructor:
         head = signature(
             self.parameters, self.new_arguments(), layout.indent, layout.unit, layout.newline, WIDTH
         )
+        if class_docstring(self.cls, self.new_arguments(), layout.indent) is None:
+            lines[:0] = init_docstring(self.new_arguments(), layout)
         text = layout.newline.join([head, *(lines or [f"{layout.body}pass"])])
         return (text + self._properties()).removeprefix(layout.indent)
 

@@ -34,6 +34,7 @@ from nnx_migrate.rewrite.classes.data import (
     ConvertedClass,
     Refused,
 )
+from nnx_migrate.rewrite.classes.document import class_docstring
 from nnx_migrate.rewrite.classes.fields import Parameter, parameters_of
 from nnx_migrate.rewrite.classes.followed import attributes_of
 from nnx_migrate.rewrite.classes.functional import functional_calls
@@ -328,7 +329,8 @@ class _Conversion:
         if compact is not None and compact.header and method is not None:
             insert_header(edits, method, compact.header, self.layout)
         place(edits, self.cls, self.layout, init, needed=self.inherited.needs_init)
-        return edits
+        docstring = class_docstring(self.cls, constructor.new_arguments(), self.layout.indent)
+        return edits if docstring is None else {**edits, id(docstring[0]): docstring[1]}
 
     def _finish(
         self,

@@ -1,0 +1,1 @@
+"""What ``nnx-migrate record`` costs the program that it records."""

@@ -1,0 +1,151 @@
+"""Docstrings say what to pass for the arguments that the conversion adds."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes.document import described, documented, init_docstring
+from nnx_migrate.rewrite.classes.layout import Layout
+from tests.rewrite.projects import only, rewrite
+
+HEADER = "import flax.linen as nn\nfrom helpers import strange\n\n\n"
+BODY = """\
+    features: int = 3
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.features)({value})
+"""
+
+
+def rewritten(docstring: str, value: str = "x") -> str:
+    source = f"class M(nn.Module):\n{docstring}{BODY.format(value=value)}"
+    return (only(rewrite({"m.py": HEADER + source})) or "").partition("\n\n\n")[2]
+
+
+@pytest.mark.parametrize(
+    ("argument", "text"),
+    [
+        (SizeArgument("in_features", argument="x"), "the last axis of x."),
+        (SizeArgument("x_axis_1", argument="x", axis=1), "axis 1 of x."),
+        (SizeArgument("x_shape", argument="x", axis=None), "the shape of x."),
+        (SizeArgument("n", "encode", "x"), "the last axis of x of encode."),
+        (
+            SizeArgument("c_features", argument="c", optional=True),
+            "the last axis of c, where a call needs it.",
+        ),
+        (
+            SizeArgument("out_in_features", submodule="block/out"),
+            "the last axis of the input of block/out.",
+        ),
+        (
+            SizeArgument("in_features_of", each="in_features"),
+            "for each submodule, by its name: the last axis of its input.",
+        ),
+        (
+            SizeArgument("a_of", each="in_features", within="out"),
+            "for each submodule, at out below it, by its name: the last axis of its input.",
+        ),
+        (
+            SizeArgument("a_of", each="in_features", submodule="enc"),
+            "for each submodule of enc, by its name: the last axis of its input.",
+        ),
+        (
+            SizeArgument("with_c", argument="c", fact="given", default=False),
+            "whether c is given in the first call.",
+        ),
+        (
+            SizeArgument("init_train", argument="train", fact="truth", default=True),
+            "whether train is true in the first call.",
+        ),
+    ],
+)
+def test_an_argument_in_words(argument: SizeArgument, text: str) -> None:
+    assert described(argument) == text
+
+
+WIDTH_OF_X = [SizeArgument("in_features", argument="x")]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '"""A layer."""',
+            (
+                '"""A layer.\n\n    What NNX is told and Linen inferred:\n'
+                '      in_features: the last axis of x.\n    """'
+            ),
+        ),
+        (
+            "r'''A layer.\n\n    More.\n    '''",
+            (
+                "r'''A layer.\n\n    More.\n\n    What NNX is told and Linen inferred:\n"
+                "      in_features: the last axis of x.\n    '''"
+            ),
+        ),
+        (
+            '"""A.\r\n\r\n    B."""',
+            (
+                '"""A.\r\n\r\n    B.\r\n\r\n    What NNX is told and Linen inferred:\r\n'
+                '      in_features: the last axis of x.\r\n    """'
+            ),
+        ),
+    ],
+)
+def test_a_docstring_gets_a_paragraph(before: str, after: str) -> None:
+    assert documented(before, WIDTH_OF_X, "    ") == after
+
+
+@pytest.mark.parametrize("literal", ["'A layer.'", '"A " "layer."', '"""A""" "B"', '("""A""")'])
+def test_a_docstring_that_is_not_one_literal_in_triple_quotes_stays(literal: str) -> None:
+    assert documented(literal, WIDTH_OF_X, "    ") is None
+
+
+def test_a_class_with_a_docstring_documents_every_argument() -> None:
+    text = rewritten('    """A layer."""\n\n')
+    assert text.startswith(
+        'class M(nnx.Module):\n    """A layer.\n\n'
+        "    What NNX is told and Linen inferred:\n"
+        '      in_features: the last axis of x.\n    """\n'
+    )
+    assert "rngs: nnx.Rngs):\n        self.features" in text
+
+
+def test_a_class_without_one_documents_what_a_name_does_not_say() -> None:
+    text = rewritten("", "strange(x)")
+    assert '        """Dense_0_in_features: the last axis of the input of Dense_0."""\n' in text
+
+
+def test_a_class_without_one_stays_without_where_names_say_it() -> None:
+    assert '"""' not in rewritten("")
+
+
+def test_a_docstring_that_must_stay_is_made_up_for_in_init() -> None:
+    text = rewritten("    'A layer.'\n\n", "strange(x)")
+    assert "    'A layer.'\n" in text
+    assert '"""Dense_0_in_features: the last axis of the input of Dense_0."""' in text
+
+
+def test_sizes_by_name_are_documented_where_a_loop_builds() -> None:
+    loop = (
+        "class M(nn.Module):\n    n: int = 2\n\n    @nn.compact\n    def __call__(self, x):\n"
+        "        for i in range(self.n):\n            x = nn.Dense(3)(strange(x))\n        return x\n"
+    )
+    text = only(rewrite({"m.py": HEADER + loop})) or ""
+    assert "in_features_of: for each submodule, by its name: the last axis of its input." in text
+
+
+def test_several_arguments_stand_on_lines_of_their_own() -> None:
+    two = [
+        SizeArgument("a_in_features", submodule="a"),
+        SizeArgument("b_in_features", submodule="b"),
+    ]
+    assert init_docstring(two, Layout("\n", "    ", "    ")) == [
+        '        """What NNX is told and Linen inferred:',
+        "",
+        "          a_in_features: the last axis of the input of a.",
+        "          b_in_features: the last axis of the input of b.",
+        '        """',
+    ]
