@@ -38,7 +38,7 @@ def described(one: SizeArgument) -> str:
 def _in_words(one: SizeArgument) -> str:
     if one.axis is None:
         return "the shape of"
-    return "the last axis of" if one.axis == -1 else f"axis {one.axis} of"
+    return "size of the last axis of" if one.axis == -1 else f"size of axis {one.axis} of"
 
 
 def _unless(one: SizeArgument) -> str:

@@ -27,29 +27,29 @@ def rewritten(docstring: str, value: str = "x") -> str:
 @pytest.mark.parametrize(
     ("argument", "text"),
     [
-        (SizeArgument("in_features", argument="x"), "the last axis of x."),
-        (SizeArgument("x_axis_1", argument="x", axis=1), "axis 1 of x."),
+        (SizeArgument("in_features", argument="x"), "size of the last axis of x."),
+        (SizeArgument("x_axis_1", argument="x", axis=1), "size of axis 1 of x."),
         (SizeArgument("x_shape", argument="x", axis=None), "the shape of x."),
-        (SizeArgument("n", "encode", "x"), "the last axis of x of encode."),
+        (SizeArgument("n", "encode", "x"), "size of the last axis of x of encode."),
         (
             SizeArgument("c_features", argument="c", optional=True),
-            "the last axis of c, where a call needs it.",
+            "size of the last axis of c, where a call needs it.",
         ),
         (
             SizeArgument("out_in_features", submodule="block/out"),
-            "the last axis of the input of block/out.",
+            "size of the last axis of the input of block/out.",
         ),
         (
             SizeArgument("in_features_of", each="in_features"),
-            "for each submodule, by its name: the last axis of its input.",
+            "for each submodule, by its name: size of the last axis of its input.",
         ),
         (
             SizeArgument("a_of", each="in_features", within="out"),
-            "for each submodule, at out below it, by its name: the last axis of its input.",
+            "for each submodule, at out below it, by its name: size of the last axis of its input.",
         ),
         (
             SizeArgument("a_of", each="in_features", submodule="enc"),
-            "for each submodule of enc, by its name: the last axis of its input.",
+            "for each submodule of enc, by its name: size of the last axis of its input.",
         ),
         (
             SizeArgument("with_c", argument="c", fact="given", default=False),
@@ -75,21 +75,21 @@ WIDTH_OF_X = [SizeArgument("in_features", argument="x")]
             '"""A layer."""',
             (
                 '"""A layer.\n\n    What NNX is told and Linen inferred:\n'
-                '      in_features: the last axis of x.\n    """'
+                '      in_features: size of the last axis of x.\n    """'
             ),
         ),
         (
             "r'''A layer.\n\n    More.\n    '''",
             (
                 "r'''A layer.\n\n    More.\n\n    What NNX is told and Linen inferred:\n"
-                "      in_features: the last axis of x.\n    '''"
+                "      in_features: size of the last axis of x.\n    '''"
             ),
         ),
         (
             '"""A.\r\n\r\n    B."""',
             (
                 '"""A.\r\n\r\n    B.\r\n\r\n    What NNX is told and Linen inferred:\r\n'
-                '      in_features: the last axis of x.\r\n    """'
+                '      in_features: size of the last axis of x.\r\n    """'
             ),
         ),
     ],
@@ -108,14 +108,17 @@ def test_a_class_with_a_docstring_documents_every_argument() -> None:
     assert text.startswith(
         'class M(nnx.Module):\n    """A layer.\n\n'
         "    What NNX is told and Linen inferred:\n"
-        '      in_features: the last axis of x.\n    """\n'
+        '      in_features: size of the last axis of x.\n    """\n'
     )
     assert "rngs: nnx.Rngs):\n        self.features" in text
 
 
 def test_a_class_without_one_documents_what_a_name_does_not_say() -> None:
     text = rewritten("", "strange(x)")
-    assert '        """Dense_0_in_features: the last axis of the input of Dense_0."""\n' in text
+    assert (
+        '        """Dense_0_in_features: size of the last axis of the input of Dense_0."""\n'
+        in text
+    )
 
 
 def test_a_class_without_one_stays_without_where_names_say_it() -> None:
@@ -125,7 +128,7 @@ def test_a_class_without_one_stays_without_where_names_say_it() -> None:
 def test_a_docstring_that_must_stay_is_made_up_for_in_init() -> None:
     text = rewritten("    'A layer.'\n\n", "strange(x)")
     assert "    'A layer.'\n" in text
-    assert '"""Dense_0_in_features: the last axis of the input of Dense_0."""' in text
+    assert '"""Dense_0_in_features: size of the last axis of the input of Dense_0."""' in text
 
 
 def test_sizes_by_name_are_documented_where_a_loop_builds() -> None:
@@ -134,7 +137,10 @@ def test_sizes_by_name_are_documented_where_a_loop_builds() -> None:
         "        for i in range(self.n):\n            x = nn.Dense(3)(strange(x))\n        return x\n"
     )
     text = only(rewrite({"m.py": HEADER + loop})) or ""
-    assert "in_features_of: for each submodule, by its name: the last axis of its input." in text
+    assert (
+        "in_features_of: for each submodule, by its name: size of the last axis of its input."
+        in text
+    )
 
 
 def test_several_arguments_stand_on_lines_of_their_own() -> None:
@@ -145,7 +151,7 @@ def test_several_arguments_stand_on_lines_of_their_own() -> None:
     assert init_docstring(two, Layout("\n", "    ", "    ")) == [
         '        """What NNX is told and Linen inferred:',
         "",
-        "          a_in_features: the last axis of the input of a.",
-        "          b_in_features: the last axis of the input of b.",
+        "          a_in_features: size of the last axis of the input of a.",
+        "          b_in_features: size of the last axis of the input of b.",
         '        """',
     ]
