@@ -33,7 +33,11 @@ def test_statements_and_comments_move_as_they_are() -> None:
         ''',
         '''\
         class M(nnx.Module):
-            """Doc."""
+            """Doc.
+
+            What NNX is told and Linen inferred:
+              in_features: size of the last axis of x.
+            """
 
             def __init__(self, features: int = 3, *, in_features: int, rngs: nnx.Rngs):
                 self.features = features
