@@ -1,0 +1,47 @@
+"""Every caller in the project passes the new arguments on, and positional arguments stay in place."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.model import Outcome
+from tests.rewrite.projects import LINEN, rewrite
+
+BLOCK = (
+    "class Block(nn.Module):\n    features: int\n    scale: float = 1.0\n\n"
+    "    @nn.compact\n    def __call__(self, x):\n"
+    "        return nn.Dense(self.features)(x) * self.scale\n"
+)
+CALLERS = (
+    "import flax.linen as nn\nimport jax\nfrom block import Block\n\n\n"
+    "class Outer(nn.Module):\n    width: int\n\n"
+    "    @nn.compact\n    def __call__(self, x):\n"
+    "        x = Block(self.width, 0.5)(x)\n"
+    "        return Block(3, scale=2.0)(x)\n\n\n"
+    "def start(x):\n    model = Block(4, 0.25)\n"
+    "    variables = model.init(jax.random.key(0), x)\n"
+    "    return model.apply(variables, x)\n"
+)
+
+
+def files() -> dict[str, str]:
+    result = rewrite({"block.py": LINEN + BLOCK, "callers.py": CALLERS})
+    assert {one.outcome for one in result.classes} == {Outcome.REWRITTEN}
+    return {one.path: one.code or "" for one in result.files}
+
+
+def test_fields_keep_their_places_and_new_arguments_come_by_name() -> None:
+    tree = ast.parse(files()["block.py"])
+    (init,) = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)][:1]
+    assert [one.arg for one in init.args.args] == ["self", "features", "scale"]
+    assert [one.arg for one in init.args.kwonlyargs] == ["in_features", "rngs"]
+
+
+def test_a_class_that_builds_another_by_position_passes_the_size_on() -> None:
+    text = files()["callers.py"]
+    assert "Block(self.width, 0.5, in_features=in_features, rngs=rngs)" in text
+    assert "Block(3, scale=2.0, in_features=self.width, rngs=rngs)" in text
+
+
+def test_code_outside_of_classes_passes_it_on() -> None:
+    assert "nnm.build(Block, 4, 0.25, in_features=x.shape[-1], " in files()["callers.py"]
