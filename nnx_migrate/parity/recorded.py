@@ -93,7 +93,7 @@ def run_recorded(path: Path, given: RecordedOptions) -> list[Row]:
     try:
         rows: dict[int, Row] = {}
         cases: dict[int, Path] = {}
-        reasons = [_left_out(one, rewritten) or failure for one, failure in chosen]
+        reasons = [_left_out(one, failure, rewritten) for one, failure in chosen]
         beyond = _beyond([one for one, _ in chosen], reasons, given.instances)
         for number, (one, _) in enumerate(chosen):
             reason = reasons[number]
@@ -135,11 +135,13 @@ def _rewritten(file: str | None) -> set[str] | None:
     return {entry.linen for entry in content.classes}
 
 
-def _left_out(one: Instance, rewritten: set[str] | None) -> str | None:
+def _left_out(one: Instance, failure: str | None, rewritten: set[str] | None) -> str | None:
     """Why an instance is not run at all."""
     name = f"{one.cls.module}.{one.cls.qualname}"
     if rewritten is not None and name not in rewritten:
         return "the class stays Linen"
+    if failure is not None:
+        return failure
     if not one.collections:
         return "it has no variables"
     parts = [*unreadable(one.fields), *(w for v in one.inputs.values() for w in unreadable(v))]
