@@ -65,6 +65,11 @@ CONCERNS: Mapping[str, str] = {
         "The new text of a file would not parse, or would not be what was planned; its classes are"
         " left as they are. Please report it with the file."
     ),
+    "helper": (
+        "A helper method that builds submodules is converted where the compact method plainly calls"
+        " it. Its class stays Linen where who calls it, or how often, is not known from the text:"
+        " build the submodules in the compact method or in setup."
+    ),
     "inheritance": (
         "A class takes over what the Linen classes that it inherits from build. It is refused where"
         " a part of it is overridden and the rest kept, or where Linen's numbering of submodules"
