@@ -149,7 +149,10 @@ def explain(name: str) -> str:
     Raises:
         KeyError: there is no such rule.
     """
-    return CONCERNS[name] if name in CONCERNS else rules.explain(name)
+    if name not in CONCERNS:
+        return rules.explain(name)
+    is_rule = any(name == rule.name for rule in rules.all_rules())
+    return f"{CONCERNS[name]}\n\n{rules.explain(name)}" if is_rule else CONCERNS[name]
 
 
 def names() -> list[str]:
