@@ -15,6 +15,7 @@ from nnx_migrate.sizes.candidates import Candidates
 from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import factory_functions
+from nnx_migrate.sizes.families import family_of
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
 from nnx_migrate.sizes.layers import is_layer
 from nnx_migrate.sizes.ranks import Ranks
@@ -133,6 +134,7 @@ class Analysis:
             root,
             factories=self.factories,
             told=self.told.get(info.name, frozenset()),
+            varying=family_of(self.project, info).varying,
             scope_functions=self.scope_functions,
             names_entries=names_entries,
             ranks=ranks,

@@ -145,13 +145,27 @@ def instance_attribute(
         function = Function(node, cls.scope, {}, instance, cls)
         decorators = interpreter.project.decorators(cls, node)
         if any(one.endswith("property") for one in decorators):
-            return call_function(interpreter, function, (), {})
+            value = call_function(interpreter, function, (), {})
+            return as_read(interpreter, instance, name, value)
         return function
     for cls in instance.info.mro:
         for statement in cls.node.body:
             if isinstance(statement, ast.Assign) and _names(statement) == [name]:
-                return interpreter.evaluate(statement.value, Frame(cls.scope, {}))
+                value = interpreter.evaluate(statement.value, Frame(cls.scope, {}))
+                return as_read(interpreter, instance, name, value)
     return Unknown(f"{instance.info.name} has no attribute {name}")
+
+
+def as_read(
+    interpreter: Interpreter, instance: Instance, name: str, value: Value, *, called: bool = False
+) -> Value:
+    """What ``self.name`` is where other classes, which share ``__init__``, have it otherwise."""
+    if instance is not interpreter.root or name not in interpreter.varying:
+        return value
+    if not isinstance(value, Static):
+        return value
+    read: ast.expr = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
+    return Static(Expr(ast.Call(read, [], []) if called else read))
 
 
 def _names(statement: ast.Assign) -> list[str]:

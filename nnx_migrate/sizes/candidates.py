@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from nnx_migrate.sizes.families import family_of
 from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Import, dotted
@@ -126,10 +127,12 @@ class Candidates:
         return self._factories(cls, field, _DEPTH, self._given)
 
     def _factories(self, cls: ClassInfo, field: str, depth: int, table: Table) -> tuple[str, ...]:
-        sources = list(table.get((cls.name, field), ()))
-        default = self._default(cls, field)
-        if default is not None:
-            sources.append(default)
+        sources: list[Given] = []
+        for one in family_of(self.project, cls).members:
+            sources += table.get((one.name, field), ())
+            default = self._default(one, field)
+            if default is not None:
+                sources.append(default)
         symbols: list[str] = []
         for source in sources:
             found = self._symbols(source, source.value, depth, table)

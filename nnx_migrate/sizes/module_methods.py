@@ -41,7 +41,7 @@ def call_instance_method(
     frame: Frame,
 ) -> Value:
     """A method of a Linen instance of the project."""
-    from nnx_migrate.sizes.attributes import instance_attribute
+    from nnx_migrate.sizes.attributes import as_read, instance_attribute
 
     if name in instance.attributes or name in instance.fields:
         target = instance_attribute(interpreter, instance, name, frame)
@@ -51,7 +51,9 @@ def call_instance_method(
     if helper is not None:
         return call_in_scope(interpreter, helper, instance, args, kwargs, node, frame)
     if found is not None and not _is_property(interpreter, *found):
-        return interpreter.call_instance(instance, name, args, kwargs)
+        value = interpreter.call_instance(instance, name, args, kwargs)
+        plain = not args and not kwargs
+        return as_read(interpreter, instance, name, value, called=True) if plain else value
     if name in ("param", "variable") and _is_outside(interpreter, instance, frame):
         reason = f"a function outside the class calls self.{name} for it"
         interpreter.problems.append((instance.info.node, reason))

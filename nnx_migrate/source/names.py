@@ -91,6 +91,12 @@ def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]
     return table, tuple(stars)
 
 
+def rebound(tree: ast.Module) -> frozenset[str]:
+    """Names of a module that functions declare ``global``: whoever calls those, binds them anew."""
+    declared = (node for node in ast.walk(tree) if isinstance(node, ast.Global))
+    return frozenset(name for node in declared for name in node.names)
+
+
 def _agree(first: Binding, second: Binding) -> bool:
     if isinstance(first, Assignment) and isinstance(second, Assignment):
         return ast.dump(first.value) == ast.dump(second.value)

@@ -25,10 +25,12 @@ from nnx_migrate.source.names import (
     Definition,
     FunctionNode,
     Import,
+    Opaque,
     Table,
     canonical,
     dotted,
     function_table,
+    rebound,
     table_of,
 )
 from nnx_migrate.source.spans import Lines
@@ -58,7 +60,9 @@ class Module:
 
     @cached_property
     def _tables(self) -> tuple[Table, tuple[str, ...]]:
-        return table_of(self.tree.body, self.package)
+        table, stars = table_of(self.tree.body, self.package)
+        unsure = table.keys() & rebound(self.tree)
+        return {**table, **{name: Opaque() for name in unsure}}, stars
 
     @property
     def table(self) -> Table:

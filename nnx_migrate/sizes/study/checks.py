@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.partials import partial_lambdas
-from nnx_migrate.sizes.result import Site
+from nnx_migrate.sizes.result import ClassSizes, Site
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Submodule
 from nnx_migrate.source.project import Scope
@@ -65,9 +65,15 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def check_inherited(
-    study: Study, sites: dict[int, Site], arguments: dict[str, SizeArgument]
+    study: Study,
+    sites: Mapping[int, Site],
+    dims: Mapping[int, str],
+    arguments: Mapping[str, SizeArgument],
 ) -> None:
-    """A class that inherits constructors must use what they build as the base class does."""
+    """A class that inherits constructors must use what they build as the base class does.
+
+    The base's ``__init__`` builds it for both: with the same sizes, from the same arguments.
+    """
     own = {id(node) for node in ast.walk(study.root.info.node)}
     inherited = {key: site for key, site in sites.items() if id(site.call) not in own}
     for parent in study.root.info.parents:
@@ -84,13 +90,30 @@ def check_inherited(
             if (one := study.opaque.get(text.partition("[")[0])) is not None
             and one != shared.get(one.name)
         ]
-        if missing or extra:
+        other = _other_size(base, inherited, {k: v for k, v in dims.items() if k not in own})
+        if missing or extra or other:
+            told = f": {other}" if other else ""
             study.problems.append(
                 (
                     study.root.info.node,
-                    f"it inherits submodules of {parent.name} and calls them otherwise",
+                    f"it inherits submodules of {parent.name} and calls them otherwise{told}",
                 )
             )
+
+
+def _other_size(base: ClassSizes, sites: Mapping[int, Site], dims: Mapping[int, str]) -> str | None:
+    """What of the base's own text would have to say something else for the class that inherits."""
+    for key in sites.keys() & base.sites.keys():
+        mine, theirs = sites[key], base.sites[key]
+        for name in sorted(mine.sizes.keys() | theirs.sizes.keys()):
+            one, two = mine.sizes.get(name), theirs.sizes.get(name)
+            if one != two:
+                built = ast.unparse(mine.call.func)
+                return f"{name} of {built} is {one or 'not known'}, and {two or 'not known'} there"
+    for key in dims.keys() & base.dims.keys():
+        if dims[key] != base.dims[key]:
+            return f"a size is {dims[key]}, and {base.dims[key]} there"
+    return None
 
 
 _UNREACHED = (

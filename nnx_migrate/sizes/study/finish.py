@@ -54,12 +54,13 @@ def finish(study: Study) -> ClassSizes:
     }
     used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
     used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
-    check_inherited(study, sites, arguments)
+    final = {key: renamed_site(site, rename, used) for key, site in sites.items()}
+    check_inherited(study, final, dims, arguments)
     return ClassSizes(
         new_arguments=tuple(
             {a.name: a for a in (*arguments.values(), *study.opaque.values())}.values()
         ),
-        sites={key: renamed_site(site, rename, used) for key, site in sites.items()},
+        sites=final,
         dims=dims,
         carried={
             key: tuple(Carried(n, rename(one), rename(two)) for n, one, two in entries)
