@@ -10,9 +10,9 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import MUTATING, hold, list_method
+from nnx_migrate.sizes.records import record_method
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
-    NONE,
     Argument,
     Array,
     Choice,
@@ -206,7 +206,7 @@ def call_method(
                 result = join(None, result, other)
             return result
         case Record():
-            return _record_method(interpreter, base, name, args, kwargs, node)
+            return record_method(interpreter, base, name, args, kwargs, node, frame)
         case Sequence() | Repeated() | Extended():
             return list_method(base, name, args, node, frame)
         case Static(expr=expr):
@@ -277,31 +277,6 @@ def _updated(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
                 return interpreter.evaluate(ast.copy_location(read, node), frame)
             return as_array(interpreter.evaluate(array, frame)) or Unknown("an indexed update")
     return Unknown("an indexed update")
-
-
-def _record_method(
-    interpreter: Interpreter,
-    base: Record,
-    name: str,
-    args: tuple[Value, ...],
-    kwargs: dict[str, Value],
-    node: ast.Call,
-) -> Value:
-    if name in ("_replace", "replace"):
-        return Record({**base.entries, **kwargs}, base.default)
-    if name in ("get", "pop") and args and isinstance(args[0], Static):
-        key = str(args[0].expr.constant) if args[0].expr.is_constant else None
-        if key in base.entries:
-            return base.entries[key]
-        return args[1] if len(args) > 1 else NONE if name == "get" else Unknown()
-    if name == "items":
-        pairs = base.entries.items()
-        return Sequence(tuple(Sequence((Static(ex.literal(k)), v)) for k, v in pairs))
-    if name == "values":
-        return Sequence(tuple(base.entries.values()))
-    if name in base.entries:
-        return interpreter.call_value(base.entries[name], args, kwargs, node)
-    return Unknown(f"dict method {name}")
 
 
 def _static_method(

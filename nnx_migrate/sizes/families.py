@@ -32,7 +32,7 @@ class Family:
 def family_of(project: Project, cls: ClassInfo) -> Family:
     """The family of one Linen class."""
     by_method = _by_method(project)
-    together = {one.name: one for key in _builders(project, cls) for one in by_method[key]}
+    together = {one.name: one for key in _builders(project, cls) for one in by_method.get(key, ())}
     members = tuple(together.values()) or (cls,)
     return Family(members, _varying(members))
 

@@ -7,7 +7,15 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.values import Instance, Value
+from nnx_migrate.sizes.values import (
+    Instance,
+    Record,
+    Repeated,
+    Sequence,
+    Static,
+    Unknown,
+    Value,
+)
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Scope
 
@@ -25,6 +33,39 @@ class Frame:
     depth: int = 0  # conditions that were already open when the function started
     jumps: list[dict[str, Value]] = field(default_factory=list)  # locals at break and continue
     tests: dict[str, ast.expr] = field(default_factory=dict)  # local name -> the test it holds
+    changed: list[Value] = field(default_factory=list)  # values as they were before a change
+
+    def change(self, name: str, value: Value) -> None:
+        """Bind a local to what its value has become, in place: its other names know no more of it."""
+        old = self.env.get(name)
+        self.env[name] = value
+        if old is not None:
+            self.forget(old)
+
+    def forget(self, old: Value) -> None:
+        """Take what still holds ``old``, which has changed, for unknown."""
+        self.changed.append(old)
+        held_by = [self.env]
+        if self.instance is not None:
+            held_by += [self.instance.attributes, self.instance.fields]
+        for names in held_by:
+            for name, held in names.items():
+                if _holds(held, old):
+                    names[name] = Unknown("what it holds is changed under another name")
+
+
+def _holds(value: Value, old: Value) -> bool:
+    """Whether a value is, or contains, an object. What only a text names is it by its text."""
+    if value is old or (isinstance(old, Static) and value == old):
+        return True
+    match value:
+        case Sequence(items=items):
+            return any(_holds(one, old) for one in items)
+        case Record(entries=entries):
+            return any(_holds(one, old) for one in entries.values())
+        case Repeated(item=item):
+            return _holds(item, old)
+    return False
 
 
 @dataclass

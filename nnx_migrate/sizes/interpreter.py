@@ -86,6 +86,8 @@ class Interpreter:
     stacking: dict[int, ast.Call] = field(
         default_factory=dict
     )  # lifts around modules, by their call
+    apart: set[int] = field(default_factory=set)  # modules that stand for several, told by index
+    frames: list[Frame] = field(default_factory=list)  # of the running functions, innermost last
     depth: int = 0
     steps: int = 0
 
@@ -153,7 +155,9 @@ class Interpreter:
         if module.owner is not None:
             conditions = tuple(self.conditions)
             lift = self.stacking.get(id(module.call))
-            use = Use(module, sizes, conditions, self.primary, method, arguments or {}, lift)
+            apart = id(module) in self.apart
+            given = arguments or {}
+            use = Use(module, sizes, conditions, self.primary, method, given, lift, apart)
             uses = module.owner.records.setdefault(id(module.call), [])
             uses.append(use)
             self.journal.append(uses)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Iterator
 
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.values import (
     NONE,
+    Choice,
     Extended,
+    Record,
     Repeated,
     Sequence,
     Static,
@@ -16,6 +19,7 @@ from nnx_migrate.sizes.values import (
     join,
 )
 
+_MUTABLE = (Sequence, Repeated, Extended, Record, Choice)
 MUTATING = frozenset({"append", "extend", "pop", "insert", "remove", "reverse", "clear", "sort"})
 
 
@@ -46,9 +50,38 @@ def hold(value: Value, node: ast.Call, frame: Frame) -> None:
     """Bind what holds the list of a method call to its new value."""
     holder = node.func.value if isinstance(node.func, ast.Attribute) else None
     if isinstance(holder, ast.Name):
-        frame.env[holder.id] = value
+        frame.change(holder.id, value)
     elif isinstance(holder, ast.Attribute) and frame.instance is not None:
         frame.instance.attributes[holder.attr] = value
+    elif holder is not None:
+        lose(holder, frame)
+
+
+def lose(place: ast.expr, frame: Frame) -> None:
+    """Something inside what a local holds is changed: nothing is known of the whole any more."""
+    while isinstance(place, ast.Attribute | ast.Subscript):
+        place = place.value
+    held = frame.env.get(place.id) if isinstance(place, ast.Name) else None
+    if isinstance(place, ast.Name) and isinstance(held, _MUTABLE):
+        frame.change(place.id, Unknown("something inside it is changed"))
+        for part in _inside(held):
+            frame.forget(part)
+
+
+def _inside(value: Value) -> Iterator[Value]:
+    """Everything that a value holds and that can be changed in place."""
+    parts: Iterable[Value] = ()
+    match value:
+        case Sequence(items=parts) | Choice(options=parts):
+            pass
+        case Record(entries=entries):
+            parts = entries.values()
+        case Repeated(item=item):
+            parts = (item,)
+    for part in parts:
+        if isinstance(part, _MUTABLE):
+            yield part
+            yield from _inside(part)
 
 
 def _longer(base: Sequence | Repeated | Extended, added: tuple[Value, ...]) -> Value:

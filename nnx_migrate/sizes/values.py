@@ -12,6 +12,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 
 if TYPE_CHECKING:
+    from nnx_migrate.sizes.frames import Frame
     from nnx_migrate.source.classes import ClassInfo
     from nnx_migrate.source.names import FunctionNode
     from nnx_migrate.source.project import Scope
@@ -224,6 +225,7 @@ class Function(Value):
     env: dict[str, Value] = field(default_factory=dict, compare=False)
     owner: Value | None = None
     defined_in: ClassInfo | None = None
+    home: Frame | None = field(default=None, compare=False)  # of the function it stands in
 
 
 @dataclass(frozen=True)
@@ -295,6 +297,7 @@ class Use:
     method: str = "__call__"
     arguments: dict[str, Value] = field(default_factory=dict)  # of a project class' method
     stacked_by: ast.Call | None = None  # the lift around the call, where it stacks the variables
+    apart: bool = False  # the module stands for several that one constructor call builds
 
     @property
     def certain(self) -> bool:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.rewrite.classes.aliases import changed_by_functions, with_aliases
 from nnx_migrate.rewrite.classes.compact_method import CompactMethod
 from nnx_migrate.rewrite.classes.construct import is_inline, operands_of
 from nnx_migrate.rewrite.classes.evaluation import free_names
@@ -63,6 +64,9 @@ class Survey:
             fixed=known,
             told=Told(self.taint, self.replaced) if self.told else None,
             askable=self.method.askable,
+            changed=changed_by_functions(
+                self.method.project, self.method.scope, self.method.method
+            ),
         )
 
 
@@ -78,7 +82,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     items = {key: item for key, item in method.items.items() if not is_inline(item)}
     lazy = made_by_the_call(method.method, items, replaced)
     items = {key: item for key, item in items.items() if key not in lazy}
-    steps = flow_of(method.method.body, items)
+    steps = with_aliases(flow_of(method.method.body, items), method.method)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
     moves = moves_of(
         method.project,

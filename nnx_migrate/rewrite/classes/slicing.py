@@ -53,6 +53,8 @@ class Slicer:
     told: Told | None = None  # conditions that the constructor is told about
     askable: frozenset[str] = frozenset()  # parameters that it may be told about
     updates: frozenset[int] = frozenset()  # statements that are kept for what they do, by id
+    changed: Mapping[str, ast.AST] = field(default_factory=dict)  # locals, by what changes them
+    read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
 
     @property
     def static(self) -> Replaced:
@@ -69,6 +71,13 @@ class Slicer:
         kept = self._block(steps, live, later=False)
         if self.shapes is not None:
             self.entered = set(self.shapes.parameters & live.keys())
+        for name in sorted(self.read & self.changed.keys()):
+            raise Refused(
+                self.changed[name],
+                f"this changes {name!r}, which decides what is built",
+                f"change {name!r} in the method itself, or build from fields only",
+                RULE,
+            )
         for name in sorted((self.parameters - self.entered) & live.keys()):
             raise _depends(live[name], name)
         return kept
@@ -105,7 +114,9 @@ class Slicer:
     def _need(
         self, node: ast.AST, why: ast.AST, live: Live, without: frozenset[str] = frozenset()
     ) -> None:
-        for name in free_names(node, self.replaced) - without:
+        names = free_names(node, self.replaced) - without
+        self.read |= names
+        for name in names:
             live.setdefault(name, why)
         self.values |= {id(one) for one in ast.walk(node)} & self.operands.keys()
 

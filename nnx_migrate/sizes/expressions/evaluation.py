@@ -87,7 +87,7 @@ def _lambda(interpreter: Interpreter, node: ast.Lambda, frame: Frame) -> Value:
     env = dict(frame.env)
     if frame.instance is not None:
         env["__instance__"] = frame.instance
-    return Function(node, frame.scope, env, None, frame.defined_in)
+    return Function(node, frame.scope, env, None, frame.defined_in, frame)
 
 
 def _sequence(

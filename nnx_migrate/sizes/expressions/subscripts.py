@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
@@ -44,6 +45,8 @@ def read_subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) 
         key = Unknown()
     if isinstance(base, Repeated) and isinstance(base.item, Submodule | Instance) and frame.own:
         _check_part(interpreter, node)
+    if isinstance(base, Repeated) and not _slices(index):
+        interpreter.apart.add(id(base.item))
     return item_of(interpreter, base, key, index, frame)
 
 
@@ -82,7 +85,7 @@ def item_of(
         case Repeated(item=item):
             if interpreter.loops and base.origin is not None:
                 interpreter.loops[-1].origins.append(base.origin)
-            return base if isinstance(index, ast.Slice) else item
+            return replace(base) if isinstance(index, ast.Slice) else item
         case Record(entries=entries, default=default):
             if isinstance(number, int):
                 present = [one for one in entries.values() if is_none(one) is not True]

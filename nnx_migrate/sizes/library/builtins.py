@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.iteration import Enumerated, Range, Zipped
@@ -45,7 +46,9 @@ def _same_first(call: LibraryCall) -> Value:
     value = call.args[0] if call.args else Sequence((), is_list=True)
     if isinstance(value, Sequence):
         return Sequence(value.items, is_list=call.symbol.endswith("list"))
-    return value if isinstance(value, Repeated | Array | Record) else static_call(call)
+    if isinstance(value, Repeated | Record):
+        return replace(value)  # a copy: what is done to one is not done to the other
+    return value if isinstance(value, Array) else static_call(call)
 
 
 def _reversed(call: LibraryCall) -> Value:

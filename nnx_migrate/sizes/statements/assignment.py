@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.lists import lose
 from nnx_migrate.sizes.values import (
     Argument,
     Array,
+    Choice,
+    Extended,
     Record,
     Repeated,
     Sequence,
@@ -33,11 +37,53 @@ def assign(interpreter: Interpreter, target: ast.expr, value: Value, frame: Fram
             for one, item in zip(targets, _unpack(interpreter, value, targets), strict=True):
                 inner = one.value if isinstance(one, ast.Starred) else one
                 assign(interpreter, inner, item, frame)
-        case ast.Subscript(value=ast.Name(id=name), slice=index):
-            held, key = frame.env.get(name), interpreter.evaluate(index, frame)
-            if isinstance(held, Record) and isinstance(key, Static):
-                entries = {**held.entries, str(key.expr.text).strip("'\""): value}
-                frame.env[name] = Record(entries, held.default)
+        case ast.Starred(value=inner):
+            assign(interpreter, inner, value, frame)
+        case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in frame.env:
+            _set_attribute(name, attr, value, frame)
+        case ast.Subscript(value=ast.Name(id=name), slice=index) if name in frame.env:
+            _set_item(name, interpreter.evaluate(index, frame), value, frame)
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id="self"), attr=held), attr="value"):
+            _set_variable(held, value, frame)
+        case ast.Attribute() | ast.Subscript():
+            lose(target, frame)
+
+
+def _set_attribute(name: str, attribute: str, value: Value, frame: Frame) -> None:
+    """``name.attribute = value``."""
+    held = frame.env[name]
+    if isinstance(held, Record):
+        frame.change(name, replace(held, entries={**held.entries, attribute: value}))
+    elif isinstance(held, Static | Choice):
+        frame.change(name, Unknown(f"{name}.{attribute} is changed"))
+
+
+def _set_item(name: str, key: Value, value: Value, frame: Frame) -> None:
+    """``name[key] = value``; an array keeps its shape."""
+    held = frame.env[name]
+    constant = key.expr.constant if isinstance(key, Static) and key.expr.is_constant else None
+    match held:
+        case Record() if isinstance(key, Static):
+            entries = {**held.entries, str(key.expr.text).strip("'\""): value}
+            frame.change(name, replace(held, entries=entries))
+        case Sequence(items=items) if isinstance(constant, int) and -len(items) <= constant < len(
+            items
+        ):
+            changed = list(items)
+            changed[constant] = value
+            frame.change(name, Sequence(tuple(changed), is_list=True))
+        case Record() | Sequence() | Repeated() | Extended() | Choice():
+            frame.change(name, Unknown("an item that nobody knows is changed"))
+        case Static() | Argument() if isinstance(constant, str):
+            frame.change(name, Unknown("an entry is changed"))
+
+
+def _set_variable(attribute: str, value: Value, frame: Frame) -> None:
+    """``self.attribute.value = value``, of what ``self.variable`` made in ``setup``."""
+    held = frame.instance.attributes.get(attribute) if frame.instance is not None else None
+    if frame.instance is not None and isinstance(held, Record):
+        entries = {**held.entries, "value": value}
+        frame.instance.attributes[attribute] = replace(held, entries=entries)
 
 
 def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> list[Value]:

@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.lists import lose
 from nnx_migrate.sizes.statements.assignment import assign
 from nnx_migrate.sizes.statements.branches import run_branch
 from nnx_migrate.sizes.statements.flow import JUMP, RAISE, RETURN, Rest
 from nnx_migrate.sizes.statements.loops import run_loop, run_while
 from nnx_migrate.sizes.statements.matching import branches_of
 from nnx_migrate.sizes.statements.narrowing import assume, note_test
-from nnx_migrate.sizes.values import NONE, Function, Unknown, Value
+from nnx_migrate.sizes.values import (
+    NONE,
+    Extended,
+    Function,
+    Repeated,
+    Sequence,
+    Unknown,
+    Value,
+)
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -60,7 +69,7 @@ def _run_one(
             if load is None:  # kept, so that no later node gets its id
                 load = ast.copy_location(ast.BinOp(_loaded(target), op, value), statement)
                 interpreter.unfolded[id(statement)] = load
-            assign(interpreter, target, interpreter.evaluate(load, frame), frame)
+            _add_to(interpreter, target, interpreter.evaluate(load, frame), frame)
         case ast.Return(value=value):
             result = interpreter.evaluate(value, frame) if value else NONE
             own = interpreter.conditions[frame.depth :]
@@ -98,7 +107,18 @@ def _run_one(
         case ast.Delete() | ast.Global() | ast.Nonlocal() | ast.ClassDef() | ast.Match():
             for name in _bound_names(statement):
                 frame.env[name] = Unknown("bound by an unmodelled statement")
+            for target in getattr(statement, "targets", []):  # del xs[0]
+                lose(target, frame)
     return None, ()
+
+
+def _add_to(interpreter: Interpreter, target: ast.expr, result: Value, frame: Frame) -> None:
+    """``target += value``, which changes a list in place."""
+    held = frame.env.get(target.id) if isinstance(target, ast.Name) else None
+    if isinstance(target, ast.Name) and isinstance(held, Sequence | Repeated | Extended):
+        frame.change(target.id, result)
+    else:
+        assign(interpreter, target, result, frame)
 
 
 def _loaded(target: ast.expr) -> ast.expr:
@@ -122,5 +142,5 @@ def _closure(interpreter: Interpreter, node: ast.FunctionDef, frame: Frame) -> V
     env = dict(frame.env)
     if frame.instance is not None:
         env["__instance__"] = frame.instance
-    function = Function(node, frame.scope, env, None, frame.defined_in)
+    function = Function(node, frame.scope, env, None, frame.defined_in, frame)
     return decorated(interpreter, function, node.decorator_list, frame)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -48,18 +50,44 @@ def call_function(
     if owner is not None and not _is_static(node):
         args = (owner, *args)
     own = owner is interpreter.root or (owner is None and bool(function.env.get("__own__")))
-    frame = Frame(scope, dict(function.env), owner or _owner(function), function.defined_in, own)
+    around = function.home.env if function.home is not None else {}
+    env = {**function.env, **around}  # names around it as they are now, not as they were
+    frame = Frame(scope, env, owner or _owner(function), function.defined_in, own)
     frame.env["__own__"] = Static(ex.literal(own))
     if not own:
         frame.env.pop("__own__")
     frame.depth = len(interpreter.conditions)
     _bind(interpreter, function, frame, args, kwargs)
-    if isinstance(node, ast.Lambda):
-        return interpreter.evaluate(node.body, frame)
-    flow = interpreter.run(node.body, frame)
-    if flow is None:
-        frame.returns.append((None, NONE))
-    return _returned(frame)
+    with _entered(interpreter, function, frame):
+        if isinstance(node, ast.Lambda):
+            return interpreter.evaluate(node.body, frame)
+        flow = interpreter.run(node.body, frame)
+        if flow is None:
+            frame.returns.append((None, NONE))
+        return _returned(frame)
+
+
+@contextmanager
+def _entered(interpreter: Interpreter, function: Function, frame: Frame) -> Iterator[None]:
+    """Run a function; what it changes is changed for its callers and for what stands around it."""
+    interpreter.frames.append(frame)
+    try:
+        yield
+    finally:
+        interpreter.frames.pop()
+        for old in frame.changed:
+            for one in (*interpreter.frames[-1:], *([function.home] if function.home else [])):
+                one.forget(old)
+        if function.home is not None:
+            for name in _rebound(function.node):
+                function.home.env[name] = frame.env.get(name, Unknown("bound by a function"))
+
+
+@lru_cache(maxsize=1 << 13)
+def _rebound(node: ast.AST) -> frozenset[str]:
+    """Names of the function around it that a nested function binds."""
+    found = (one for one in ast.walk(node) if isinstance(one, ast.Nonlocal))
+    return frozenset(name for one in found for name in one.names)
 
 
 def _owner(function: Function) -> Instance | None:

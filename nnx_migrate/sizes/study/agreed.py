@@ -20,9 +20,11 @@ def agreed_size(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
     fields say which, may differ: the size then is a choice by those fields. Submodules that one
     constructor call builds round by round must agree.
     """
-    modules: dict[int, list[Use]] = {}
-    for use in uses:
-        modules.setdefault(id(use.module), []).append(use)
+    apart = {id(use.module) for use in uses if use.apart}
+    modules: dict[tuple[int, int], list[Use]] = {}
+    for number, use in enumerate(uses):
+        which = number if id(use.module) in apart else 0
+        modules.setdefault((id(use.module), which), []).append(use)
     found = [_size_of_one(one, key) for one in modules.values()]
     if not found or any(size != found[0][0] for size, _ in found):
         return None, False

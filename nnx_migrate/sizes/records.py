@@ -1,0 +1,72 @@
+"""Methods of dicts, named tuples and dataclasses with known entries."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.lists import hold
+from nnx_migrate.sizes.values import NONE, Record, Sequence, Static, Unknown, Value
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+_REPLACING = ("_replace", "replace")
+_CHANGING = frozenset({"setdefault", "popitem", "clear", "__setitem__"})
+
+
+def record_method(
+    interpreter: Interpreter,
+    base: Record,
+    name: str,
+    args: tuple[Value, ...],
+    kwargs: dict[str, Value],
+    node: ast.Call,
+    frame: Frame,
+) -> Value:
+    """``base.name(*args, **kwargs)``; what changes a dict binds its holder anew."""
+    if name in _REPLACING:
+        return Record({**base.entries, **kwargs}, base.default)
+    if name == "copy":
+        return replace(base, entries={**base.entries, **kwargs})
+    if name in ("get", "pop") and args and isinstance(args[0], Static):
+        return _entry(base, name, args, node, frame)
+    if name == "items":
+        pairs = base.entries.items()
+        return Sequence(tuple(Sequence((Static(ex.literal(k)), v)) for k, v in pairs))
+    if name == "values":
+        return Sequence(tuple(base.entries.values()))
+    if name == "update":
+        hold(_updated(base, args, kwargs), node, frame)
+        return NONE
+    if name in _CHANGING or name == "pop":
+        hold(Unknown(f"a dict after {name}"), node, frame)
+        return Unknown(f"dict method {name}")
+    if name in base.entries:
+        return interpreter.call_value(base.entries[name], args, kwargs, node)
+    return Unknown(f"dict method {name}")
+
+
+def _entry(base: Record, name: str, args: tuple[Value, ...], node: ast.Call, frame: Frame) -> Value:
+    """``base.get(key)`` or ``base.pop(key)``."""
+    key_expr = args[0].expr if isinstance(args[0], Static) else None
+    key = str(key_expr.constant) if key_expr is not None and key_expr.is_constant else None
+    if name == "pop":
+        rest = {one: value for one, value in base.entries.items() if one != key}
+        hold(replace(base, entries=rest) if key is not None else Unknown(), node, frame)
+    if key in base.entries:
+        return base.entries[key]
+    return args[1] if len(args) > 1 else NONE if name == "get" else Unknown()
+
+
+def _updated(base: Record, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
+    """``base`` after ``base.update(*args, **kwargs)``."""
+    if any(not isinstance(one, Record) for one in args):
+        return Unknown("a dict updated with what nobody knows")
+    given = {
+        key: value for one in args if isinstance(one, Record) for key, value in one.entries.items()
+    }
+    return replace(base, entries={**base.entries, **given, **kwargs})
