@@ -307,7 +307,6 @@ def test_line_ends_and_indentation_of_the_file_are_kept() -> None:
             "nn.Dense is built in a while loop",
         ),
         ("return (lambda y: nn.Dense(2)(y))(x)", "inside a lambda"),
-        ("return x if self.is_mutable_collection('stats') else -x", "mutable is not known"),
         ("return x if self.has_rng('noise') else -x", "self.has_rng has no NNX counterpart"),
         ("return self.scope", "self.scope has no NNX counterpart"),
         ("return self.clone()(x)", "self.clone has no NNX counterpart"),

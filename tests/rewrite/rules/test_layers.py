@@ -210,7 +210,6 @@ def test_a_layer_takes_the_sizes_it_needs(before: str, sizes: dict[str, str], af
         ("nn.Dense(8, features=3)", "given twice"),
         ("nn.Dense(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13)", "13 positional arguments"),
         ("nn.Dense(8, dot_general_cls=nn.Fp8DotGeneralOp)", "dot_general_cls"),
-        ("nn.Dense(8, kernel_init=nn.Partitioned(i, ('a',)))", "a box of partition names"),
         ("nn.DenseGeneral(8, dot_general_cls=c)", "dot_general_cls"),
         ("nn.DenseGeneral(8, batch_dims=(0,))", "batch_shape"),
         ("nn.Einsum()", "without 'shape'"),
