@@ -106,7 +106,7 @@ from .attention import (
     make_causal_mask,
 )
 from .branches import cond, switch
-from .bridging import lazy_init
+from .bridging import lazy_init, makes_state
 from .cells import (
     ConvLSTMCell,
     GRUCell,
@@ -252,6 +252,7 @@ __all__ = [
     "make_attention_mask",
     "make_causal_mask",
     "make_rng",
+    "makes_state",
     "max_pool",
     "merge_param",
     "min_pool",

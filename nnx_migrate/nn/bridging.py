@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,7 +11,25 @@ from flax import nnx
 from .state import initializing
 from .variables import is_moved_by_init
 
+_MAKING = frozenset({"perturb", "put_variable", "lazy_variable"})
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+def makes_state(module: nnx.Module) -> bool:
+    """Whether a call of the model may make variables that its constructor leaves to it.
+
+    So do methods that call ``nnm.perturb``, ``nnm.put_variable`` or ``nnm.lazy_variable``.
+    """
+    kinds = {type(node) for _, node in nnx.iter_graph(module) if isinstance(node, nnx.Module)}
+    owners = {base for kind in kinds for base in kind.__mro__ if not _is_library(base)}
+    methods = (one for owner in owners for one in vars(owner).values() if callable(one))
+    codes = (getattr(inspect.unwrap(one), "__code__", None) for one in methods)
+    return any(code is not None and _MAKING & {*code.co_names} for code in codes)
+
+
+def _is_library(kind: type[Any]) -> bool:
+    """Whether a class is one of flax's or ours: those know their variables."""
+    return kind.__module__.partition(".")[0] in ("builtins", "flax", "nnx_migrate")
 
 
 def lazy_init(fn: F, *args: Any, **kwargs: Any) -> F:

@@ -9,7 +9,7 @@ from typing import Any
 
 from flax import linen, nnx
 
-from nnx_migrate.nn import is_moved_by_init, lazy_init
+from nnx_migrate.nn import is_moved_by_init, lazy_init, makes_state
 from nnx_migrate.parity import bisect
 from nnx_migrate.parity.case import (
     Arguments,
@@ -178,9 +178,11 @@ def _builder(
         streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
         # Linen falls back to `params` for a stream that is missing, NNX to `default`.
         module = construct(nnx.Rngs(case.key_of("default"), **streams))
-        if isinstance(module, nnx.Module) and (_bridged(module) or _moved_by_init(module)):
-            args, kwargs = arguments.rebuild(arrays)
-            method = module if case.method is None else getattr(module, case.method)
+        if not isinstance(module, nnx.Module):
+            return module
+        args, kwargs = arguments.rebuild(arrays)
+        method = module if case.method is None else getattr(module, case.method)
+        if _bridged(module) or _moved_by_init(module) or makes_state(module):
             lazy_init(method, *args, **kwargs)
         return module
 

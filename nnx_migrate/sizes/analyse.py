@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.candidates import Candidates
 from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.sizes.expression import Expr
@@ -198,26 +199,14 @@ class Analysis:
                 for f in module.fields
             }
             return Instance(module, fields, None, None)
-        layer = _annotated_symbol(self.project, one)
+        layer = annotated_symbol(self.project, one)
         return _layer_field(layer, own) if is_layer(layer) else own
 
     def _only_classes(self, symbols: tuple[str, ...]) -> bool:
         return all(s in self.project.linen or is_layer(s) for s in symbols)
 
     def _annotated_module(self, one: Field) -> ClassInfo | None:
-        return self.project.linen.get(_annotated_symbol(self.project, one))
-
-
-def _annotated_symbol(project: Project, one: Field) -> str:
-    """What a field's annotation names, ``Optional`` or ``| None`` aside; "" when nothing plain."""
-    node = one.annotation
-    if isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("Optional"):
-        node = node.slice
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        node = node.left
-    if dotted(node) is None:
-        return ""
-    return project.resolve(node, one.owner.scope) or ""
+        return self.project.linen.get(annotated_symbol(self.project, one))
 
 
 def _layer_field(symbol: str, own: Static) -> Submodule:

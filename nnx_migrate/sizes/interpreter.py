@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.sizes import construction
 from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.callables import changes_size
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import FactoryFunction
@@ -281,6 +282,8 @@ class Interpreter:
         from nnx_migrate.sizes.values import as_array
 
         self._check_no_module(target, node, frame)
+        if isinstance(target, Static) and self._is_module_field(target):
+            return Unknown("what a module of any class returns")
         is_callable = isinstance(target, Static | Argument)
         if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
             if not changes_size(self, target, array, node, frame):
@@ -296,6 +299,14 @@ class Interpreter:
         is_ours = frame.instance is self.root or frame.instance is None
         if maker and is_ours:
             self.refuse(node, f"{maker} may build a submodule of a class that is not known")
+
+    def _is_module_field(self, target: Static) -> bool:
+        """Whether a value is a field that holds a module of any class."""
+        name = target.expr.text.removeprefix("self.")
+        found = next((one for one in self.root.info.fields if one.name == name), None)
+        if found is None:
+            return False
+        return annotated_symbol(self.project, found) == "flax.linen.Module"
 
     def _is_layer_value(self, value: Value) -> bool:
         is_plain = isinstance(value, Library) and is_layer(value.symbol)

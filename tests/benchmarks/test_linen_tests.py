@@ -75,3 +75,23 @@ def test_reasons_are_grouped_without_names() -> None:
 def test_a_class_has_its_worst_verdict(verdicts: list[str], worst: str) -> None:
     rows = [{"module": "a_test.T.f.<locals>.B(x[2])", "verdict": one} for one in verdicts]
     assert verdicts_of(rows) == {"a_test.py:T.f.<locals>.B": worst}
+
+
+@pytest.mark.parametrize(
+    ("details", "verdict"),
+    [
+        ([["Linen: every number is zero", "NNX: every number is zero"]], "nothing shown"),
+        ([["nothing was compared"], ["NNX: every number is zero"]], "nothing shown"),
+        ([["Linen: every number is zero", "params/a: only in Linen"]], "different"),
+        ([["NNX: ValueError: every number is zero here"]], "different"),
+        ([], "different"),
+    ],
+)
+def test_models_of_zeros_show_nothing_and_do_not_differ(
+    details: list[list[str]], verdict: str
+) -> None:
+    checks = [{"name": "x", "status": "fail", "details": one} for one in details]
+    checks.append({"name": "y", "status": "pass", "details": ["nothing was compared"]})
+    row = {"module": "a_test.A(x[2])", "verdict": "different", "report": {"checks": checks}}
+    assert verdicts_of([row]) == {"a_test.py:A": verdict}
+    assert counts(LISTS, REPORT, {"a_test.py:A": verdict}).at_parity == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -154,3 +155,36 @@ def test_with_params_computes_with_the_given_kernel() -> None:
 def test_with_params_wants_exactly_the_layers_parameters() -> None:
     with pytest.raises(ValueError, match=r"expected parameters \['bias', 'kernel'\]"):
         nnm.with_params(lambda rngs: nnx.Linear(2, 3, rngs=rngs), {"kernel": jnp.ones((2, 3))})
+
+
+class Perturbed(nnx.Module):
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return nnm.perturb(self, "p", x)
+
+
+class Putting(nnx.Module):
+    def __init__(self) -> None:
+        self.inner = Perturbed()
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.inner(x)
+
+
+class Plain(nnx.Module):
+    def __init__(self) -> None:
+        self.dense = nnx.Linear(2, 3, rngs=nnx.Rngs(0))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.dense(x)
+
+
+@pytest.mark.parametrize(("build", "makes"), [(Perturbed, True), (Putting, True), (Plain, False)])
+def test_a_model_whose_calls_make_variables_is_known(
+    build: Callable[[], nnx.Module], makes: bool
+) -> None:
+    model = build()
+    assert nnm.makes_state(model) is makes
+    if makes:
+        x = jnp.ones((1, 2))
+        nnm.lazy_init(model, x)
+        assert [leaf.shape for leaf in jax.tree.leaves(nnx.state(model))] == [(1, 2)]

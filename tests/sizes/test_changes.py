@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import compact, in_features, sizes_of
+from tests.sizes.inference import compact, in_features, problems, sizes_of
 
 ASKED = "Dense_0_in_features"
 CONCAT = "return nn.Dense(2)(jnp.concatenate(xs, -1))"
@@ -119,3 +119,35 @@ class Model(nn.Module):
 )
 def test_submodules_told_by_index_must_agree_to_share_a_size(second: str, size: str) -> None:
     assert in_features(sizes_of(BY_INDEX.format(second=second))) == [size]
+
+
+@pytest.mark.parametrize(
+    ("reads", "expected"),
+    [
+        (
+            "self.ls[0](x)",
+            ["only item 0 of a list of submodules is read: the others have no parameters in Linen"],
+        ),
+        ("self.ls[1](self.ls[0](x))", []),
+        ("self.ls[0](x) + sum(one(x) for one in self.ls)", []),
+    ],
+)
+def test_a_list_of_which_one_item_is_read_is_a_problem(reads: str, expected: list[str]) -> None:
+    source = f"""
+    class Model(nn.Module):
+        def setup(self):
+            self.ls = [nn.Dense(3) for _ in range(2)]
+
+        def __call__(self, x):
+            return {reads}
+    """
+    assert problems(sizes_of(source)) == expected
+
+
+@pytest.mark.parametrize(
+    ("annotation", "size"),
+    [("nn.Module", ASKED), ("nn.Module | None", ASKED), ("Callable", "in_features")],
+)
+def test_a_field_that_holds_any_module_may_change_the_size(annotation: str, size: str) -> None:
+    source = compact("return nn.Dense(2)(self.inner(x))", fields=f"inner: {annotation}")
+    assert in_features(sizes_of(source)) == [size]

@@ -11,9 +11,18 @@ from nnx_migrate.rewrite.classes.dependence import dependence_in
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import FunctionNode, parameter_names
+from nnx_migrate.source.project import Project
 
 RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
+_OF_MODULES = frozenset(
+    "param variable make_rng put_variable get_variable has_variable sow perturb is_initializing"  # noqa: SIM905
+    " is_mutable_collection".split()
+)
+_LIFTED = frozenset(
+    f"flax.linen.{name}" for name in ("jit", "remat", "checkpoint", "scan", "vmap", "remat_scan")
+)
 _SPECIAL = ("__init__", "__getattr__", "__setattr__")
 
 
@@ -70,6 +79,48 @@ def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                     f"inherit from {ast.unparse(other)}, or write out what it sets",
                     RULE,
                 )
+
+
+def check_functions(cls: ClassInfo) -> None:
+    """Refuse functions inside methods that use the module under a name of their own.
+
+    Raises:
+      Refused: one makes or reads its variables, as functions that ``nn.cond`` or ``nn.scan`` run may.
+    """
+    for method in cls.methods.values():
+        for function in ast.walk(method):
+            if function is method or not isinstance(function, FunctionNode):
+                continue
+            names = {*parameter_names(function)} - {"self"}
+            for node in ast.walk(function):
+                match node:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
+                        name in names and attr in _OF_MODULES
+                    ):
+                        raise Refused(
+                            node,
+                            f"a function inside {method.name} calls {name}.{attr}, of the module it is given",
+                            "make the variable in the method itself and read it from self",
+                            RULE,
+                        )
+
+
+def check_lazy(
+    project: Project, cls: ClassInfo, method: ast.FunctionDef, lazy: Mapping[int, Item]
+) -> None:
+    """Refuse variables that only the call can make where a transformation runs it.
+
+    Raises:
+      Refused: the method is decorated with one, and makes such a variable.
+    """
+    lifted = [one for one in project.decorators(cls, method) if one in _LIFTED]
+    for item in lazy.values() if lifted else ():
+        raise Refused(
+            item.call,
+            f"the shape of this variable is only known in the call, which {lifted[0]} transforms",
+            "read its shape from fields, or make it in a method that is not transformed",
+            RULE,
+        )
 
 
 def check_items(cls: ClassInfo, items: Mapping[int, Item], compact: ast.FunctionDef | None) -> None:

@@ -10,8 +10,10 @@ from nnx_migrate.rewrite.classes.alternates import alternate_constructors
 from nnx_migrate.rewrite.classes.api_calls import Draws
 from nnx_migrate.rewrite.classes.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.checks import (
+    check_functions,
     check_given,
     check_items,
+    check_lazy,
     check_methods,
     constructs_nothing,
 )
@@ -107,6 +109,7 @@ class _Conversion:
         check_methods(self.cls, self.items)
         check_items(self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
+        check_functions(self.cls)
         attributes = self._setup_attributes()
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)
@@ -279,7 +282,9 @@ class _Conversion:
             held=reads.held,
             streams=reads.streams.keys(),
         )
-        return convert_compact(compact)
+        part = convert_compact(compact)
+        check_lazy(self.project, self.cls, method, part.lazy)
+        return part
 
     def _lazy_edits(self, compact: CompactPart | None) -> Edits:
         """Variables that calls create: in helper methods, or because only the call sizes them."""

@@ -136,6 +136,12 @@ def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
             interpreter.refuse(
                 node, "a part of a list of submodules: the others may have no parameters in Linen"
             )
+        case ast.Constant(value=int(number)) if _is_only_read(interpreter, node):
+            interpreter.refuse(
+                node,
+                f"only item {number} of a list of submodules is read: the others have no parameters"
+                " in Linen",
+            )
         case ast.Constant(value=int(number)) if not _reads_rest(interpreter, node):
             interpreter.ask(
                 node,
@@ -153,6 +159,19 @@ def _reads_first(interpreter: Interpreter, node: ast.Subscript) -> bool:
 def _reads_rest(interpreter: Interpreter, node: ast.Subscript) -> bool:
     """Whether the class reads more of the same list than single items."""
     return any(not isinstance(one, ast.Constant) for one in _indices(interpreter, node))
+
+
+def _is_only_read(interpreter: Interpreter, node: ast.Subscript) -> bool:
+    """Whether nothing else in the class reads the list, in brackets or whole."""
+    text = ast.dump(node.value)
+    reads = [
+        one
+        for cls in interpreter.root.info.mro
+        for one in ast.walk(cls.node)
+        if ast.dump(one) == text
+    ]
+    numbers = {ast.dump(one) for one in _indices(interpreter, node)}
+    return len(numbers) == 1 and len(reads) == len(_indices(interpreter, node))
 
 
 def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
