@@ -85,8 +85,7 @@ class SpectralNorm(Reparametrized):
     """``linen.SpectralNorm``: divide each matrix of a layer by its estimated largest singular value.
 
     ``u`` (1, columns) and ``sigma`` () of each matrix are variables of ``collection_name``. They
-    start as after Linen's ``init(..., update_stats=False)``; ``nnm.lazy_init`` with the arguments
-    of Linen's init moves them as one with ``update_stats=True`` does.
+    start as after Linen's ``init(..., update_stats=False)``.
 
     Raises:
       ValueError: ``error_on_non_matrix`` and a parameter of more than two axes.
@@ -116,10 +115,8 @@ class SpectralNorm(Reparametrized):
                 continue
             name = self._variable_name(path)
             u = jax.random.normal(param_key(rngs), (1, value.shape[-1]), param_dtype)
-            sigma = jnp.ones((), param_dtype)
-            for part, start in (("u", u), ("sigma", sigma)):
-                made = variable(collection_name, start, moved_by_init=True)
-                setattr(self, f"{name}/{part}", made)
+            setattr(self, name + "/u", variable(collection_name, u))
+            setattr(self, name + "/sigma", variable(collection_name, jnp.ones((), param_dtype)))
         self._normalize_initial(layer_instance, functools.partial(self._normalize, False))
 
     def _applies(self, value: Any) -> bool:

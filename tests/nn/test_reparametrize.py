@@ -119,15 +119,3 @@ def test_a_named_layer_keeps_the_paths_that_it_has_in_the_enclosing_module():
     assert "Dense_1/kernel" in paths
     assert "WeightNorm_0/Dense_1/kernel/scale" in paths
     assert not any("layer_instance" in path for path in paths)
-
-
-@pytest.mark.parametrize("update", [True, False])
-def test_lazy_init_moves_the_statistics_as_linens_init_with_the_same_arguments(update):
-    model = Inline("SpectralNorm", {}, rngs=nnx.Rngs(0))
-    held = model.SpectralNorm_0
-    names = [name for name in vars(held) if name.endswith(("/u", "/sigma"))]
-    start = {name: held.__dict__[name].get_value() for name in names}
-    nn.lazy_init(model, jnp.ones((2, 5)), update_stats=update)
-    moved = [name for name in names if jnp.any(getattr(held, name).get_value() != start[name])]
-    assert len(names) == 2
-    assert moved == (names if update else [])

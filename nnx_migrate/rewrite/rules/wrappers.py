@@ -20,7 +20,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from dataclasses import replace
 
+from nnx_migrate.model import Confidence
 from nnx_migrate.rewrite.rules.base import (
     Code,
     Example,
@@ -32,6 +34,11 @@ from nnx_migrate.rewrite.rules.base import (
 )
 from nnx_migrate.rewrite.rules.layers import Layer, own, own_rule, read, reference
 from nnx_migrate.rewrite.rules.references import renamed
+
+_MOVED = (
+    "its statistics start as after Linen's init(..., update_stats=False); after one with True Linen's"
+    " are one step on"
+)
 
 
 def _wrapper(name: str, *fields: str, required: int = 1, takes_rngs: bool = False) -> Layer:
@@ -74,10 +81,10 @@ def _reparametrized(layer: Layer) -> Callable[[LayerCall], Code | Refusal]:
         if isinstance(wrapped, ast.Call):
             text = call.render(wrapped)
             if not text.startswith(("self.", "getattr(")):
-                return own(layer, call)
+                return _reviewed(layer, own(layer, call))
             name = text.removeprefix("self.")
             if name.isidentifier() and name < _own_name(layer, call):
-                return own(layer, call, {"layer_name": f'"{name}"'})
+                return _reviewed(layer, own(layer, call, {"layer_name": f'"{name}"'}))
         return Refusal(
             f"{layer.name} around a layer of the enclosing module",
             f"write `self.{layer.name}_0 = nnm.{layer.name}(self.Dense_0, "
@@ -86,6 +93,13 @@ def _reparametrized(layer: Layer) -> Callable[[LayerCall], Code | Refusal]:
         )
 
     return convert
+
+
+def _reviewed(layer: Layer, code: Code | Refusal) -> Code | Refusal:
+    """Statistics that Linen's init moves when its call has ``update_stats=True`` stay here."""
+    if isinstance(code, Refusal) or layer is not _SPECTRAL:
+        return code
+    return replace(code, findings=(*code.findings, _MOVED), confidence=Confidence.REVIEW)
 
 
 def _own_name(layer: Layer, call: LayerCall) -> str:

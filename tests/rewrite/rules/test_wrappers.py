@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from nnx_migrate import rewrite_source
-from nnx_migrate.model import Outcome
+from nnx_migrate.model import Confidence, Outcome
+from nnx_migrate.rewrite.rules.base import Code
 from tests.rewrite.projects import LINEN, caller, rewrite
+from tests.rewrite.rules.convert import converted
 
 
 def outcome(body: str) -> Outcome:
@@ -47,3 +49,16 @@ def test_a_layer_whose_name_comes_first_is_rewritten(body: str) -> None:
 )
 def test_a_layer_whose_name_may_come_last_is_refused(body: str) -> None:
     assert outcome(body) is Outcome.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "confidence"),
+    [("SpectralNorm", Confidence.REVIEW), ("WeightNorm", Confidence.EXACT)],
+)
+def test_statistics_that_linens_init_may_move_ask_for_a_look(
+    wrapper: str, confidence: Confidence
+) -> None:
+    found = converted(f"nn.{wrapper}(nn.Dense(4))")
+    assert isinstance(found, Code)
+    assert found.confidence is confidence
+    assert any("update_stats=False" in one for one in found.findings) is (wrapper == "SpectralNorm")
