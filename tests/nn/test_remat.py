@@ -12,7 +12,6 @@ import pytest
 from flax import linen, nnx
 from flax.linen import partitioning
 
-from nnx_migrate.nn import factory
 from nnx_migrate.nn.remat import remat
 
 
@@ -155,7 +154,7 @@ def test_a_function_of_the_module_is_wrapped_itself() -> None:
     assert bool((remat(body, static_argnums=(2,))(block, x, True) == block(x, True)).all())
 
 
-@pytest.mark.parametrize("target", [len, factory.Dense, Block(rngs=nnx.Rngs(0)), int])
+@pytest.mark.parametrize("target", [len, Block(rngs=nnx.Rngs(0)), int])
 def test_what_is_no_module_class_is_refused(target: Any) -> None:
     with pytest.raises(TypeError, match="expected a transformation to get"):
         remat(target)
