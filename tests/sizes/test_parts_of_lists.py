@@ -47,6 +47,16 @@ def test_a_list_that_is_read_whole_is_not(body: str) -> None:
     assert not [text for _, text in found.review if "of a list of submodules" in text]
 
 
-def test_a_single_item_asks_for_a_look() -> None:
-    (note,) = study("x = self.ls[0](x)").review
-    assert note[1] == "item 0 of a list of submodules: what no call reaches is built as well"
+def test_a_single_item_that_alone_is_read_is_refused() -> None:
+    (problem,) = study("x = self.ls[0](x)").problems
+    assert problem[1] == (
+        "only item 0 of a list of submodules is read: the others have no parameters in Linen"
+    )
+
+
+def test_items_that_may_not_be_all_ask_for_a_look() -> None:
+    notes = study("x = self.ls[1](self.ls[0](x))").review
+    assert [text for _, text in notes] == [
+        f"item {number} of a list of submodules: what no call reaches is built as well"
+        for number in (1, 0)
+    ]
