@@ -14,10 +14,11 @@ from functools import cached_property
 
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
 from nnx_migrate.evidence.read import Evidence, RecordedClass, RecordedSize, Sighting
-from nnx_migrate.evidence.seen import Place
+from nnx_migrate.evidence.seen import Instance, Place
 from nnx_migrate.evidence.values import kind_of, replaced
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
@@ -137,6 +138,12 @@ class ClassEvidence:
                 done.add(key)
                 yield one
 
+    def always_given(self, call: ast.Call, want: Wanted) -> bool:
+        """Whether every recorded first call of what is built there has the argument."""
+        place = self.place_of(call)
+        seen = list(self._sightings(place, want)) if place is not None else []
+        return bool(seen) and all(want.argument in dict(one.shapes) for one in seen)
+
     def compare(self, call: ast.Call, want: Wanted, size: Expr) -> tuple[int, str | None]:
         """How many recorded sizes an expression gives, and the first one that it does not."""
         place = self.place_of(call)
@@ -161,7 +168,8 @@ class ClassEvidence:
         return compared, None
 
     def _surroundings(self, one: Sighting) -> Surroundings:
-        return self.surroundings(one.instance, one.changes)
+        left_out = _left_out(self.info, self.recorded.instances[one.instance])
+        return self.surroundings(one.instance, one.changes, left_out)
 
     def surroundings(
         self,
@@ -176,6 +184,17 @@ class ClassEvidence:
         given = {n: _GIVEN for n in inputs if n not in plain}
         fields = replaced(one.fields, "self", changes)
         return Surroundings(fields, inputs, {**(names or {}), **plain, **given})
+
+
+def _left_out(info: ClassInfo, instance: Instance) -> dict[str, None]:
+    """Arguments that a recorded call leaves out, and that are None then."""
+    found = info.find(instance.method)
+    defaults = defaults_of(found[1].args) if found else {}
+    return {
+        name: None
+        for name, node in defaults.items()
+        if isinstance(node, ast.Constant) and node.value is None
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,6 +64,7 @@ class Interpreter:
     factories: Mapping[int, FactoryFunction] = field(default_factory=dict)
     scope_functions: Mapping[int, ScopeFunction] = field(default_factory=dict)
     conditions: list[Expr | None] = field(default_factory=list)
+    presence: dict[str, bool] = field(default_factory=dict)  # of call parameters, here
     facts: dict[str, Expr] = field(default_factory=dict)
     loops: list[Loop] = field(default_factory=list)
     carrying: list[ast.AST] = field(
@@ -117,6 +118,16 @@ class Interpreter:
         finally:
             self.conditions.pop()
 
+    @contextmanager
+    def knowing(self, presence: Mapping[str, bool]) -> Iterator[None]:
+        """Run a block in which these parameters of the call are given, or are None."""
+        before = self.presence
+        self.presence = {**before, **presence}
+        try:
+            yield
+        finally:
+            self.presence = before
+
     def prove(self, array: Array | None, *, least: int = 0, exact: int | None = None) -> None:
         """Note how many axes an array has, where every call shows it."""
         if array is not None and not self.conditions:
@@ -156,9 +167,17 @@ class Interpreter:
         if module.owner is not None:
             conditions = tuple(self.conditions)
             lift = self.stacking.get(id(module.call))
-            apart = id(module) in self.apart
-            given = arguments or {}
-            use = Use(module, sizes, conditions, self.primary, method, given, lift, apart)
+            use = Use(
+                module,
+                sizes,
+                conditions,
+                self.primary,
+                method,
+                arguments or {},
+                lift,
+                id(module) in self.apart,
+                self.presence,
+            )
             uses = module.owner.records.setdefault(id(module.call), [])
             uses.append(use)
             self.journal.append(uses)

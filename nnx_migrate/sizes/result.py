@@ -50,6 +50,8 @@ class Site:
     # under which Linen counts what it builds without a name.
     given: Mapping[str, ast.expr] = field(default_factory=dict)
     numbers: frozenset[str] = frozenset()
+    # Size arguments that are None when Linen's initial call never reaches the submodule.
+    only_with: frozenset[str] = frozenset()
     # Whether the callable is one of several that do not all take every one of ``sizes``.
     takes_some: bool = False
     # The lift (``nn.scan(f, variable_axes=..., ...)``) of a function that it is called in, where that
@@ -121,6 +123,8 @@ class ClassSizes:
     # every other expression whose value is static, also names of locals (``config`` ->
     # ``self.config``): what __init__ may write instead of copying the statements it comes from
     statics: Mapping[int, str] = field(default_factory=dict)
+    # names of size arguments that are None exactly when Linen's initial call lacks what they measure
+    decisive: frozenset[str] = frozenset()
     # the last axis of the first output of __call__, as text valid in __init__, when known
     out_features: str | None = None
     # the class is a value of some class-valued field: it must have an ``out_features`` attribute

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -298,6 +298,8 @@ class Use:
     arguments: dict[str, Value] = field(default_factory=dict)  # of a project class' method
     stacked_by: ast.Call | None = None  # the lift around the call, where it stacks the variables
     apart: bool = False  # the module stands for several that one constructor call builds
+    # parameters of the root's call that are given, or None, wherever it happens
+    presence: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def certain(self) -> bool:

@@ -147,6 +147,25 @@ def test_an_inferred_size_that_a_recorded_call_contradicts_refuses_the_class(
 
 
 @pytest.mark.parametrize(
+    ("size", "expected"),
+    [(lambda v, i: v["x.shape[-1]"], [SizeSource.BOTH]), (lambda v, i: 7, "disagree")],
+    ids=["as recorded", "not as recorded"],
+)
+def test_a_choice_by_an_input_that_the_recorded_calls_leave_out_is_compared(
+    tmp_path: Path, size: Any, expected: Any
+) -> None:
+    body = "layer = nn.Dense(3)\nreturn layer(x) if memory is None else layer(memory)"
+    source = compact(body, arguments="x, memory=None")
+    result, _ = recorded(tmp_path, source, {"nn.Dense(3)": size})
+    choice = "memory_features if memory_features is not None else x_features"
+    assert sites(result) == {"nn.Dense(3)": {"in_features": choice}}
+    if expected == "disagree":
+        assert "else x.shape[-1] is 5, the recorded call has 7" in problems(result)[0]
+    else:
+        assert (sources(result), problems(result)) == (expected, [])
+
+
+@pytest.mark.parametrize(
     ("last", "expected"),
     [
         (lambda v: (v["self.h"], v["x.shape[-1]"] // v["self.h"]), SizeSource.BOTH),

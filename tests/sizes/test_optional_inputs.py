@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nnx_migrate.sizes import ClassSizes
-from tests.sizes.inference import sizes_of
+from tests.sizes.inference import in_features, sizes_of
 
 ATTENTION = """
 class Attention(nn.Module):
@@ -29,51 +31,141 @@ def passed(sizes: ClassSizes, cls: str = "main.Attention") -> list[dict[str, str
     return [dict(site.sizes) for site in sizes.sites.values() if site.symbol == cls]
 
 
+def only_with(sizes: ClassSizes) -> list[frozenset[str]]:
+    return [site.only_with for site in sizes.sites.values() if site.symbol == "main.Attention"]
+
+
 def optional(sizes: ClassSizes) -> dict[str, bool]:
     return {one.name: one.optional for one in sizes.new_arguments}
 
 
-def test_a_size_that_two_inputs_may_give_is_named_after_the_attribute() -> None:
+CHOICE = "memory_features if memory_features is not None else x_features"
+
+
+def test_a_size_that_two_inputs_may_give_is_a_choice_by_whether_the_optional_one_is_given() -> None:
     found = sizes_of(ATTENTION.format(test="if True:"), "Attention")
-    assert [(one.name, one.submodule) for one in found.new_arguments] == [
-        ("x_features", None),
-        ("k_in_features", "k"),
-    ]
+    assert in_features(found) == ["x_features", CHOICE]
+    assert optional(found) == {"memory_features": True, "x_features": False}
+    assert found.decisive == {"memory_features"}
+
+
+@pytest.mark.parametrize(
+    ("test", "first", "second", "size"),
+    [
+        ("memory is not None", "memory", "x", CHOICE),
+        ("not (memory is not None)", "x", "memory", CHOICE),
+        ("memory is None or x is None", "x", "memory", "k_in_features"),
+        ("x.ndim == 3", "x", "memory", "k_in_features"),
+    ],
+    ids=["the test itself", "negated", "memory may still be given", "of something else"],
+)
+def test_only_a_test_that_tells_both_sides_apart_makes_a_choice(
+    test: str, first: str, second: str, size: str
+) -> None:
+    branches = (
+        f"if {test}:\n            keys = self.k({first})\n"
+        f"        else:\n            keys = self.k({second})"
+    )
+    text = ATTENTION.replace("keys = self.k(x) if memory is None else self.k(memory)", branches)
+    found = sizes_of(text.format(test="if True:"), "Attention")
+    assert in_features(found) == ["x_features", size]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "self.k(x) if memory is None else self.k(memory[:, None] @ memory)",
+        "self.k(x) if memory is None else self.k(other)",
+        "self.k(memory) if x is None else self.k(x)",
+    ],
+    ids=["another array's size", "another input", "another input is tested"],
+)
+def test_the_choice_is_only_between_the_tested_input_and_another(keys: str) -> None:
+    text = ATTENTION.replace("self.k(x) if memory is None else self.k(memory)", keys)
+    text = text.replace(
+        "def __call__(self, x, memory=None):", "def __call__(self, x, memory=None, other=None):"
+    )
+    found = sizes_of(text.format(test="if True:"), "Attention")
+    assert CHOICE not in (in_features(found)[1] or "")
 
 
 def test_an_input_is_known_to_be_there_where_it_was_compared_with_none() -> None:
     found = sizes_of(ATTENTION.format(test="if memory is not None:"))
     assert passed(found) == [
-        {"x_features": "x_features", "k_in_features": "x_features"},
-        {"x_features": "8", "k_in_features": "memory_features"},
+        {"x_features": "x_features"},
+        {"x_features": "8", "memory_features": "memory_features"},
     ]
     assert optional(found) == {"x_features": False, "memory_features": True}
+    assert only_with(found) == [frozenset(), {"memory_features"}]
+
+
+@pytest.mark.parametrize(
+    "test",
+    [
+        "if memory is None:\n            return x\n        if True:",
+        "if memory is not None and memory.ndim == 3:",
+        "if x.shape[0] > 1 and memory is not None:",
+    ],
+    ids=["left before", "of a known rank", "with another condition"],
+)
+def test_a_submodule_is_only_built_with_the_input_that_every_call_of_it_needs(test: str) -> None:
+    found = sizes_of(ATTENTION.format(test=test))
+    assert passed(found)[1]["memory_features"] == "memory_features"
+    assert only_with(found)[1] == {"memory_features"}
+
+
+def test_one_of_two_arrays_is_given() -> None:
+    test = "memory = jnp.ones((2, 5)) if self.causal else jnp.ones((3, 5))\n        if True:"
+    assert passed(sizes_of(ATTENTION.format(test=test)))[1]["memory_features"] == "5"
 
 
 def test_a_local_that_holds_the_comparison_counts_too() -> None:
     test = "known = self.causal and memory is not None\n        if known:"
     found = sizes_of(ATTENTION.format(test=test))
-    assert passed(found)[1] == {"x_features": "8", "k_in_features": "memory_features"}
+    assert passed(found)[1] == {"x_features": "8", "memory_features": "memory_features"}
+    assert only_with(found)[1] == {"memory_features"}
 
 
-def test_the_comparison_is_forgotten_when_the_input_changes() -> None:
-    test = "known = memory is not None\n        memory = other\n        if known:"
+@pytest.mark.parametrize(
+    ("test", "handed"),
+    [
+        ("if self.causal:", "memory_features"),
+        ("known = memory is not None\n        memory = other\n        if known:", "other_features"),
+        (
+            "known = self.causal\n        if known: known = memory is not None\n        if known:",
+            "memory_features",
+        ),
+    ],
+    ids=["not compared", "compared before it changed", "compared in one branch"],
+)
+def test_an_input_that_may_be_none_is_handed_on_with_a_size_that_may_be(
+    test: str, handed: str
+) -> None:
     found = sizes_of(ATTENTION.format(test=test))
-    assert passed(found)[1]["k_in_features"] == "cross_k_in_features"
+    assert passed(found)[1] == {"x_features": "8", "memory_features": handed}
+    assert only_with(found)[1] == frozenset()
 
 
-def test_the_comparison_of_one_branch_says_nothing_after_it() -> None:
-    test = (
-        "known = True\n        if self.causal:\n            known = memory is not None\n"
-        "        if known:"
+def test_a_computed_input_that_may_be_none_is_asked_for() -> None:
+    test = "memory = self.own(memory) if memory is not None else None\n        if True:"
+    found = sizes_of(ATTENTION.format(test=test))
+    assert passed(found)[1] == {"x_features": "8", "memory_features": "cross_memory_features"}
+    asked = next(one for one in found.new_arguments if one.name == "cross_memory_features")
+    assert (asked.submodule, asked.argument, asked.optional) == ("cross", "memory", True)
+    assert "cross_memory_features" in found.decisive
+
+
+def test_what_is_asked_for_is_asked_of_the_callers_too() -> None:
+    test = "memory = self.own(memory) if memory is not None else None\n        if True:"
+    outer = ATTENTION.format(test=test) + (
+        "class Outer(nn.Module):\n"
+        "    def setup(self):\n"
+        "        self.model = Model(True)\n"
+        "    def __call__(self, x, memory=None):\n"
+        "        return self.model(x, memory)\n"
     )
-    found = sizes_of(ATTENTION.format(test=test))
-    assert passed(found)[1]["k_in_features"] == "cross_k_in_features"
-
-
-def test_nothing_is_known_where_the_input_may_be_none() -> None:
-    found = sizes_of(ATTENTION.format(test="if self.causal:"))
-    assert passed(found)[1]["k_in_features"] == "cross_k_in_features"
+    (sizes,) = passed(sizes_of(outer, "Outer"), "main.Model")
+    assert sizes["cross_memory_features"] == "model_cross_memory_features"
 
 
 def test_what_an_optional_size_is_passed_to_stays_optional() -> None:

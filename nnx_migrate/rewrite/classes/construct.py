@@ -54,9 +54,10 @@ class Builder:
         site = item.site
         if site is not None and site.symbol in self.context.new_arguments:
             child = self.context.new_arguments.get(site.symbol or "", ())
-            passed = {site.sizes.get(one.name) for one in child if one.optional}
+            may_be_none = [one.name for one in child if one.optional]
+            passed = {site.sizes.get(one) for one in may_be_none if one not in site.only_with}
             passed |= {text.partition(" or {}).get(")[0][1:] for text in site.sizes.values()}
-        needed = sorted((_names(text) & self.optional) - passed)
+        needed = sorted((_names(text) & self.optional) - passed - _tested(text))
         return " and ".join(f"{name} is not None" for name in needed) or None
 
     def __call__(self, item: Item, renderer: Renderer, scope_name: str | None = None) -> str:
@@ -300,6 +301,17 @@ def _is_optional(one: SizeArgument, always: set[str], sometimes: set[str], never
 def _names(text: str) -> set[str]:
     tree = ast.parse(text, mode="eval")
     return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
+
+
+def _tested(text: str) -> set[str]:
+    """Names that the text itself asks whether they are None."""
+    return {
+        node.left.id
+        for node in ast.walk(ast.parse(text, mode="eval"))
+        if isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and isinstance(node.ops[0], ast.Is | ast.IsNot)
+    }
 
 
 def optional_sizes(sizes: ClassSizes) -> frozenset[str]:

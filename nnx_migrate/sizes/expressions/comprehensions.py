@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes.frames import Frame, Loop
-from nnx_migrate.sizes.values import Repeated, Sequence, Unknown, Value
+from nnx_migrate.sizes.values import Extended, Repeated, Sequence, Unknown, Value, join
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -40,10 +41,8 @@ def read_comprehension(
             items = []
             for item in iteration:
                 assign(interpreter, generator.target, item, frame)
-                items.append(interpreter.evaluate(node.elt, frame))
-            if not generator.ifs:
-                return Sequence(tuple(items), is_list=True)
-            return Repeated(items[0], None, node) if items else Sequence((), is_list=True)
+                items.append(_item(interpreter, node, generator.ifs, frame))
+            return _kept(items, node)
         value, loop = iteration
         interpreter.loops.append(loop)
         try:
@@ -54,3 +53,32 @@ def read_comprehension(
         return Repeated(item, None, node, dict(loop.last))
     finally:
         frame.env = saved
+
+
+def _item(
+    interpreter: Interpreter,
+    node: ast.ListComp | ast.GeneratorExp | ast.SetComp,
+    tests: list[ast.expr],
+    frame: Frame,
+) -> tuple[bool | None, Value]:
+    """Whether the bound item passes the filters (None: nobody knows), and its value if it does."""
+    from nnx_migrate.sizes.expressions.conditions import truth
+    from nnx_migrate.sizes.statements.narrowing import assume
+
+    answers = {truth(interpreter, test, frame) for test in tests}
+    for test in tests:
+        assume(interpreter.project, frame, test, holds=True)
+    kept = False if False in answers else True if answers <= {True} else None
+    return kept, interpreter.evaluate(node.elt, frame)
+
+
+def _kept(items: list[tuple[bool | None, Value]], node: ast.expr) -> Value:
+    """The items that are certainly there, then what may follow from the first doubtful one on."""
+    possible = [(kept, value) for kept, value in items if kept is not False]
+    doubtful = next((i for i, (kept, _) in enumerate(possible) if kept is None), None)
+    values = tuple(value for _, value in possible)
+    if doubtful is None:
+        return Sequence(values, is_list=True)
+    rest = functools.reduce(functools.partial(join, None), values[doubtful:])
+    repeated = Repeated(rest, None, node)
+    return Extended(values[:doubtful], repeated) if doubtful else repeated

@@ -15,6 +15,7 @@ from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read
 from nnx_migrate.sizes.expressions.subscripts import read_subscript
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.partials import partial_lambdas
+from nnx_migrate.sizes.statements.presence import presence
 from nnx_migrate.sizes.values import (
     Function,
     Partial,
@@ -124,10 +125,11 @@ def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Val
     test = truth(interpreter, node.test, frame)
     if isinstance(test, bool):
         return evaluate(interpreter, node.body if test else node.orelse, frame)
-    with interpreter.under(test):
+    given, left_out = (presence(node.test, frame, holds=one) for one in (True, False))
+    with interpreter.under(test), interpreter.knowing(given):
         yes = evaluate(interpreter, node.body, frame)
     negated = ex.negation(test) if test else None
-    with interpreter.under(negated):
+    with interpreter.under(negated), interpreter.knowing(left_out):
         no = evaluate(interpreter, node.orelse, frame)
     return join(test, yes, no)
 

@@ -15,6 +15,7 @@ from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     Array,
     Choice,
+    Extended,
     Library,
     Repeated,
     Sequence,
@@ -47,6 +48,12 @@ def combine(left: Value, op: ast.operator, right: Value) -> Value:
         return Static(ex.binary(left.expr, op, right.expr))
     if isinstance(left, Sequence) and isinstance(right, Sequence) and isinstance(op, ast.Add):
         return Sequence((*left.items, *right.items), left.is_list)
+    if isinstance(left, Sequence) and left.items and isinstance(op, ast.Add):
+        match right:
+            case Repeated():
+                return Extended(left.items, right)
+            case Extended(first=known, rest=rest):
+                return Extended((*left.items, *known), rest)
     if isinstance(left, ShapeOf) and isinstance(right, Sequence):
         left = OpenShape(left.shape_of.known(1), left.shape_of, 0)
     if isinstance(left, OpenShape) and isinstance(right, Sequence):

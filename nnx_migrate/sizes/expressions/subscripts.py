@@ -81,6 +81,10 @@ def item_of(
         case Extended(first=first, rest=rest):
             if isinstance(number, int) and 0 <= number < len(first):
                 return first[number]
+            if isinstance(number, int) and number < 0 and _is_filter(rest):  # nothing may follow
+                return join(None, first[-1], rest.item) if number == -1 else Unknown("from the end")
+            if isinstance(index, ast.Slice):
+                return _rest_of(first, rest, index)
             return item_of(interpreter, rest, key, index, frame)
         case Repeated(item=item):
             if interpreter.loops and base.origin is not None:
@@ -250,3 +254,16 @@ def _slice(interpreter: Interpreter, base: Sequence, index: ast.Slice, frame: Fr
             return Unknown("slice of unknown bounds")
         bounds.append(number)
     return Sequence(base.items[slice(*bounds)], base.is_list)
+
+
+def _is_filter(rest: Repeated) -> bool:
+    """Whether the items were picked from known ones, so that there may be none."""
+    return isinstance(rest.origin, ast.ListComp | ast.GeneratorExp | ast.SetComp)
+
+
+def _rest_of(first: tuple[Value, ...], rest: Repeated, index: ast.Slice) -> Value:
+    """``items[n:]`` of a few known items and what follows."""
+    match index:
+        case ast.Slice(lower=ast.Constant(value=int(start)), upper=None, step=None):
+            return Extended(first[start:], rest) if start < len(first) else rest
+    return Unknown("a part of a list that is known in part") if _is_filter(rest) else rest

@@ -11,6 +11,7 @@ from nnx_migrate.sizes.library.call import LibraryCall, Summaries
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
 from nnx_migrate.sizes.values import (
     Array,
+    Extended,
     Instance,
     Library,
     Record,
@@ -46,7 +47,7 @@ def _same_first(call: LibraryCall) -> Value:
     value = call.args[0] if call.args else Sequence((), is_list=True)
     if isinstance(value, Sequence):
         return Sequence(value.items, is_list=call.symbol.endswith("list"))
-    if isinstance(value, Repeated | Record):
+    if isinstance(value, Extended | Repeated | Record):
         return replace(value)  # a copy: what is done to one is not done to the other
     return value if isinstance(value, Array) else static_call(call)
 

@@ -37,7 +37,7 @@ def run_block(
     interpreter: Interpreter, body: list[ast.stmt], frame: Frame
 ) -> tuple[str | None, Rest]:
     """Run a block; what ended it early, or None and the conditions under which its end is met."""
-    before = len(interpreter.conditions)
+    before, presence = len(interpreter.conditions), interpreter.presence
     try:
         for statement in body:
             interpreter.step()
@@ -48,6 +48,7 @@ def run_block(
         return None, tuple(interpreter.conditions[before:])
     finally:
         del interpreter.conditions[before:]
+        interpreter.presence = presence
 
 
 def _run_one(

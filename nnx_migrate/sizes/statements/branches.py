@@ -11,6 +11,7 @@ from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statements.flow import RAISE, Rest
 from nnx_migrate.sizes.statements.narrowing import assume, narrowed
+from nnx_migrate.sizes.statements.presence import presence
 from nnx_migrate.sizes.values import Value, join
 
 if TYPE_CHECKING:
@@ -29,7 +30,12 @@ def run_branch(
     start = dict(frame.env)
     attributes = dict(frame.instance.attributes) if frame.instance else {}
     negated = ex.negation(test) if test else None
-    with interpreter.under(test), narrowed(interpreter.project, frame, statement.test, holds=True):
+    given, left_out = (presence(statement.test, frame, holds=one) for one in (True, False))
+    with (
+        interpreter.under(test),
+        interpreter.knowing(given),
+        narrowed(interpreter.project, frame, statement.test, holds=True),
+    ):
         first, after_first = run_block(interpreter, statement.body, frame)
     yes, yes_attributes = frame.env, dict(frame.instance.attributes) if frame.instance else {}
     frame.env = dict(start)
@@ -38,6 +44,7 @@ def run_branch(
         frame.instance.attributes.update(attributes)
     with (
         interpreter.under(negated),
+        interpreter.knowing(left_out),
         narrowed(interpreter.project, frame, statement.test, holds=False),
     ):
         second, after_second = run_block(interpreter, statement.orelse, frame)
@@ -46,11 +53,13 @@ def run_branch(
         return first, ()
     if first is not None:  # the rest runs only when the test is false
         assume(interpreter.project, frame, statement.test, holds=False)
+        interpreter.presence = {**interpreter.presence, **left_out}
         return None, _beyond(first, negated, after_second)
     if second is not None:
         frame.env = yes
         _restore(frame, yes_attributes)
         assume(interpreter.project, frame, statement.test, holds=True)
+        interpreter.presence = {**interpreter.presence, **given}
         return None, _beyond(second, test, after_first)
     frame.env = _merged(test, yes, frame.env)
     _restore(frame, _merged(test, yes_attributes, no_attributes))

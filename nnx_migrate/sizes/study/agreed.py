@@ -69,9 +69,38 @@ def _shown(uses: list[Use], key: str) -> Expr | None:
         size = use.sizes.get(key) if use.certain else None
         if size is not None and spellable(size):
             return size
-    sizes = [use.sizes.get(key) for use in uses if not use.certain]
-    first = sizes[0] if sizes and all(size == sizes[0] for size in sizes) else None
-    return first if first is not None and spellable(first) else None
+    unsure = [use for use in uses if not use.certain]
+    size = _same(unsure, key) or _by_presence(unsure, key)
+    return size if size is not None and spellable(size) else None
+
+
+def _same(uses: Sequence[Use], key: str) -> Expr | None:
+    """The size that all uses show."""
+    sizes = [use.sizes.get(key) for use in uses]
+    return sizes[0] if sizes and all(size == sizes[0] for size in sizes) else None
+
+
+def _by_presence(uses: Sequence[Use], key: str) -> Expr | None:
+    """A choice by whether an optional argument is given: its own size if it is.
+
+    Every use then stands where it is given or where it is None, and Linen's initial call has it or
+    not. The constructor sees that in the size of the argument, which is None without it.
+    """
+    paths = [path for path in (uses[0].presence if uses else ()) if _decides(path, uses)]
+    if len(paths) != 1:
+        return None
+    path = paths[0]
+    yes = _same([use for use in uses if use.presence[path]], key)
+    no = _same([use for use in uses if not use.presence[path]], key)
+    own = ex.input_size(path, -1)
+    if yes is None or no is None or yes != own or own.names & no.names:
+        return None
+    return ex.choose(ex.call_fact(path, ex.GIVEN), yes, no)
+
+
+def _decides(path: str, uses: Sequence[Use]) -> bool:
+    """Whether it is known for every use, with both answers."""
+    return {use.presence.get(path) if use.primary else None for use in uses} == {True, False}
 
 
 def _is_covered(arm: _Arm, arms: Iterable[_Arm]) -> bool:

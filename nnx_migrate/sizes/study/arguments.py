@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from nnx_migrate.model import SizeArgument
@@ -31,8 +31,9 @@ def name_arguments(
     study: Study, needed: set[str], entered: dict[str, str | None]
 ) -> dict[str, SizeArgument]:
     """Constructor argument of every input size in use."""
-    facts = [name for name in sorted(needed) if ex.fact_of(name)]
-    inputs = {name: ex.input_of(name) for name in sorted(needed.difference(facts))}
+    facts = [name for name in sorted(needed) if ex.fact_of(name) and not _shows(study, name)]
+    sizes = sorted(name for name in needed if not ex.fact_of(name))
+    inputs = {name: ex.input_of(name) for name in sizes}
     whole = {path for path, axis in inputs.values() if axis != -1}
     paths = list(dict.fromkeys(path for path, _ in inputs.values()))
     first = _first_argument(study)
@@ -50,9 +51,9 @@ def name_arguments(
         text = _argument_name(
             path, is_whole, paths == [path] and path == first and not study.opaque
         )
-        sizes = [one for one, (other, _) in inputs.items() if other == path]
+        alike = [one for one, (other, _) in inputs.items() if other == path]
         others = taken | {t for p, t in named.items() if p != path}
-        while text in others or is_taken(study, text, path, sizes):
+        while text in others or is_taken(study, text, path, alike):
             text = f"input_{text}"
         named[path] = text
         open_sizes = study.optional - study.required
@@ -69,6 +70,19 @@ def name_arguments(
         arguments[name] = fact_argument(name, found[1] if found else None, taken)
         taken.add(arguments[name].name)
     return arguments
+
+
+def _shows(study: Study, name: str) -> bool:
+    """Whether a fact is one that a size shows: an argument that is not given has none."""
+    return ex.fact_of(name) == ex.GIVEN and ex.input_of(name)[0] not in study.interpreter.told
+
+
+def shown_by(name: str, arguments: Mapping[str, SizeArgument]) -> str | None:
+    """The constructor argument whose being None says that a call argument is not given."""
+    if ex.fact_of(name) != ex.GIVEN or name in arguments:
+        return None
+    path, _ = ex.input_of(name)
+    return next((one.name for one in arguments.values() if one.argument == path), None)
 
 
 def _local_sizes(study: Study) -> set[str]:
@@ -105,6 +119,9 @@ def renamer(study: Study, arguments: dict[str, SizeArgument]) -> Callable[[str],
 
     def spelled(match: re.Match[str]) -> str:
         argument = arguments.get(match.group())
+        shown = shown_by(match.group(), arguments)
+        if shown is not None:
+            return f"{shown} is not None"
         if argument is None:
             return match.group()
         _, axis = ex.input_of(match.group())

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
+from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.interpreter import spellable
-from nnx_migrate.sizes.result import Carried, ClassSizes
+from nnx_migrate.sizes.result import Carried, ClassSizes, Site
 from nnx_migrate.sizes.study.ambiguous import drop_ambiguous, used_carries
-from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, renamer
+from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, renamer, shown_by
 from nnx_migrate.sizes.study.checks import check_inherited, misplaced, only_elsewhere
 from nnx_migrate.sizes.study.conditional import conditional_sites
 from nnx_migrate.sizes.study.needed import needed_inputs
@@ -69,6 +71,7 @@ def finish(study: Study) -> ClassSizes:
         facts=frozenset(
             key for key in dims if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
         ),
+        decisive=_decisive(study, sites, arguments),
         full_shapes={path: arguments[name].name for path, name in whole.items()},
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
         out_features=rename(last.text) if last and _exportable(last, needed) else None,
@@ -78,6 +81,21 @@ def finish(study: Study) -> ClassSizes:
         origins=study.origins,
         conditional=conditional,
     )
+
+
+def _decisive(
+    study: Study, sites: Mapping[int, Site], arguments: Mapping[str, SizeArgument]
+) -> frozenset[str]:
+    """Arguments whose being None decides a size here, or in a class that gets them."""
+    texts = [text for site in sites.values() for text in site.sizes.values()]
+    names = {shown_by(name, arguments) for text in texts for name in INPUT.findall(text)}
+    known = {**arguments, **study.opaque}
+    for site in sites.values():
+        if site.symbol in study.interpreter.project.linen:
+            child = study.sizes_of(site.symbol)
+            passed = [site.sizes.get(name, "") for name in child.decisive]
+            names |= {known[text].name for text in passed if text in known}
+    return frozenset(name for name in names if name is not None)
 
 
 def _spared(study: Study) -> frozenset[str]:

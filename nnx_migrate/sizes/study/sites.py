@@ -8,6 +8,7 @@ from dataclasses import replace
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
+from nnx_migrate.sizes.evidence import wanted
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import out_variable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
@@ -26,7 +27,7 @@ from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
 from nnx_migrate.sizes.study.stacks import stacked_by
 from nnx_migrate.sizes.study.study import Study
-from nnx_migrate.sizes.study.witnesses import is_passed, witness_of
+from nnx_migrate.sizes.study.witnesses import is_passed, only_given, witness_of
 from nnx_migrate.sizes.told import Unsure, passed_fact
 from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
 
@@ -51,6 +52,7 @@ def _plain_site(study: Study, module: Submodule | Instance) -> Site:
             reached=reached(uses),
             class_name=class_name(module) or None,
             holds=tuple(name for name, one in module.fields.items() if holds_state(study, one)),
+            only_with=_only_with(study, module, uses),
         )
     kind = _kind(study, module)
     options = module.options
@@ -68,6 +70,16 @@ def _plain_site(study: Study, module: Submodule | Instance) -> Site:
         reached(uses),
         name,
         takes_some=takes_different_sizes(study, options) and bool(sizes),
+    )
+
+
+def _only_with(study: Study, module: Instance, uses: list[Use]) -> frozenset[str]:
+    """Decisive sizes of the class that are handed on only where what they measure is given."""
+    child = study.sizes_of(module.info.name)
+    return frozenset(
+        one.name
+        for one in child.new_arguments
+        if one.name in child.decisive and only_given(one, uses)
     )
 
 
@@ -180,11 +192,27 @@ def _instance_sizes(
             sizes[argument.name] = text or (repr(argument.default) if spelled else "")
             continue
         size, conditional = witness_of(study, child, argument, uses)
-        if size is None and argument.optional and not any(is_passed(argument, use) for use in uses):
+        below = argument.name in child.decisive and argument.submodule is not None
+        passed = below or any(is_passed(argument, use) for use in uses)
+        if size is None and argument.optional and not passed:
             continue
         conditional = conditional or unsure or argument.optional
+        if (
+            size is None
+            and argument.name in child.decisive
+            and not _is_recorded(study, module, argument)
+        ):
+            sizes[argument.name] = _asked(study, module, argument.name, conditional, argument)
+            continue
         sizes[argument.name] = _text(study, module, argument.name, size, conditional, argument)
     return {key: text for key, text in sizes.items() if text}
+
+
+def _is_recorded(study: Study, module: Instance, argument: SizeArgument) -> bool:
+    """Whether a size that is None without what it measures has one in every recorded call."""
+    assert module.call is not None
+    want = wanted(argument.name, argument)
+    return study.evidence is not None and study.evidence.always_given(module.call, want)
 
 
 def _fact_text(study: Study, module: Instance, argument: SizeArgument, uses: list[Use]) -> str:
@@ -213,6 +241,18 @@ def _text(
         inputs = {name for name in size.names if ex.is_input(name)}
         (study.optional if conditional else study.required).update(inputs)
         return size.text
+    return _asked(study, module, key, conditional, argument)
+
+
+def _asked(
+    study: Study,
+    module: Submodule | Instance,
+    key: str,
+    conditional: bool,
+    argument: SizeArgument | None = None,
+) -> str:
+    """A constructor argument of the class under study for a size that nothing tells."""
+    assert module.call is not None
     if study.root.info.function is not None:
         study.problems.append((module.call, UNKNOWN))
         return ""

@@ -14,6 +14,8 @@ from nnx_migrate.sizes.study.agreed import agreed_size
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import (
     Argument,
+    Array,
+    Choice,
     Instance,
     Record,
     Sequence,
@@ -35,6 +37,8 @@ def witness_of(
         for use in uses
         if is_passed(argument, use)
     ]
+    if argument.name in child.decisive and not all(_tells(argument, use) for use in seen):
+        return None, False
     known = {id(use.module) for use in seen if use.sizes[""] is not None}
     if seen and known == {id(use.module) for use in uses}:
         return agreed_size(seen, "")
@@ -68,6 +72,31 @@ def is_passed(argument: SizeArgument, use: Use) -> bool:
     head = (argument.argument or "").partition(".")[0].partition("[")[0]
     given = use.arguments.get(head) if use.method == argument.method else None
     return bool(head) and given is not None and not is_none(given)
+
+
+def _tells(argument: SizeArgument, use: Use) -> bool:
+    """Whether a size is passed exactly when the call has what it measures.
+
+    It does always, or the caller's own argument is handed on: its size is None without it.
+    """
+    value = use.arguments.get(argument.argument or "")
+    options = value.options if isinstance(value, Choice) else (value,)
+    if all(one is None or is_none(one) is False for one in options):
+        return True
+    return isinstance(value, Argument) and value.path.isidentifier() and use.primary
+
+
+def only_given(argument: SizeArgument, uses: list[Use]) -> bool:
+    """Whether every call hands on a parameter of the caller, and where that is known to be given."""
+    calls = [use for use in uses if use.method == argument.method]
+    return bool(calls) and all(_is_given(use, argument.argument or "") for use in calls)
+
+
+def _is_given(use: Use, name: str) -> bool:
+    value = use.arguments.get(name)
+    if not isinstance(value, Argument | Array) or value.path is None:
+        return False
+    return use.presence.get(value.path) is True or (isinstance(value, Argument) and value.present)
 
 
 def _axes_read(child: ClassSizes, name: str) -> frozenset[int] | None:

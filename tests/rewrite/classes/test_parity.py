@@ -14,6 +14,30 @@ from tests.rewrite.classes.support import converted, loaded
 X = np.random.default_rng(0).normal(size=(3, 5, 6)).astype(np.float32)
 IDS = np.random.default_rng(1).integers(0, 11, (2, 7)).astype(np.int32)
 
+ATTENTION = """\
+class Attention(nn.Module):
+  def setup(self):
+    self.q, self.k = nn.Dense(8), nn.Dense(8)
+
+  def __call__(self, x, memory=None):
+    keys = self.k(x) if memory is None else self.k(memory)
+    return self.q(x) + keys.sum(1, keepdims=True)
+
+
+class M(nn.Module):
+  def setup(self):
+    self.own = Attention()
+    self.cross = Attention()
+    self.either = Attention()
+
+  def __call__(self, x, memory=None):
+    x = self.own(x)
+    if memory is not None:
+      x = self.cross(x, memory)
+    return self.either(x, memory)
+"""
+MEMORY = np.random.default_rng(2).normal(size=(3, 2, 4)).astype(np.float32)
+
 CASES: dict[str, tuple[str, str, dict[str, Any], tuple[Any, ...], dict[str, Any]]] = {
     "carried width": (
         """\
@@ -135,6 +159,14 @@ CASES: dict[str, tuple[str, str, dict[str, Any], tuple[Any, ...], dict[str, Any]
         (IDS,),
         {},
     ),
+    "an input that may be None, given": (
+        ATTENTION,
+        "M()",
+        {"x_features": 6, "memory_features": 4},
+        (X, MEMORY),
+        {},
+    ),
+    "an input that may be None, left out": (ATTENTION, "M()", {"x_features": 6}, (X,), {}),
 }
 
 
@@ -147,7 +179,9 @@ def test_same_model(name: str) -> None:
             ParityCase(
                 linen=eval(make, vars(before)),
                 nnx=lambda rngs: eval(
-                    f"{make[:-1]}, **sizes, rngs=rngs)", vars(after), {"sizes": sizes, "rngs": rngs}
+                    f"{make[:-1]}{'' if make.endswith('()') else ', '}**sizes, rngs=rngs)",
+                    vars(after),
+                    {"sizes": sizes, "rngs": rngs},
                 ),
                 inputs=inputs,
                 **options,
