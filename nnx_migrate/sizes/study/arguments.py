@@ -31,7 +31,9 @@ def name_arguments(
     study: Study, needed: set[str], entered: dict[str, str | None]
 ) -> dict[str, SizeArgument]:
     """Constructor argument of every input size in use."""
-    facts = [name for name in sorted(needed) if ex.fact_of(name) and not _shows(study, name)]
+    facts = [
+        name for name in sorted(needed) if ex.fact_of(name) and not _shows(study, name, needed)
+    ]
     sizes = sorted(name for name in needed if not ex.fact_of(name))
     inputs = {name: ex.input_of(name) for name in sizes}
     whole = {path for path, axis in inputs.values() if axis != -1}
@@ -72,9 +74,12 @@ def name_arguments(
     return arguments
 
 
-def _shows(study: Study, name: str) -> bool:
+def _shows(study: Study, name: str, needed: set[str]) -> bool:
     """Whether a fact is one that a size shows: an argument that is not given has none."""
-    return ex.fact_of(name) == ex.GIVEN and ex.input_of(name)[0] not in study.interpreter.told
+    path = ex.input_of(name)[0]
+    if ex.fact_of(name) != ex.GIVEN or path in study.interpreter.told:
+        return False
+    return any(not ex.fact_of(one) and ex.input_of(one)[0] == path for one in needed)
 
 
 def shown_by(name: str, arguments: Mapping[str, SizeArgument]) -> str | None:
