@@ -6,10 +6,8 @@ import ast
 from dataclasses import dataclass, field
 
 from nnx_migrate.model import ClassMap, Confidence
-from nnx_migrate.rewrite.classes.alternates import alternate_constructors
-from nnx_migrate.rewrite.classes.api_calls import Draws
-from nnx_migrate.rewrite.classes.attributes import Attribute, Kind
-from nnx_migrate.rewrite.classes.checks import (
+from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
+from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_functions,
     check_given,
     check_items,
@@ -17,50 +15,52 @@ from nnx_migrate.rewrite.classes.checks import (
     check_methods,
     constructs_nothing,
 )
-from nnx_migrate.rewrite.classes.children import children_of
-from nnx_migrate.rewrite.classes.class_decorators import adapted_decorators
-from nnx_migrate.rewrite.classes.compact import CompactPart, convert_compact
-from nnx_migrate.rewrite.classes.compact_method import CompactMethod
-from nnx_migrate.rewrite.classes.conflicts import check_stored
-from nnx_migrate.rewrite.classes.construct import (
-    Builder,
-    optional_sizes,
-    relaxed,
-    without_applied_only,
-)
-from nnx_migrate.rewrite.classes.constructor import Constructor, insert_header, place
-from nnx_migrate.rewrite.classes.continued import counts_before
+from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
+from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
+from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
+from nnx_migrate.rewrite.classes.compact.continued import counts_before
+from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
+from nnx_migrate.rewrite.classes.compact.in_scope import builders_of
+from nnx_migrate.rewrite.classes.compact.method import CompactMethod
+from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
     ConversionContext,
     ConvertedClass,
     Refused,
 )
-from nnx_migrate.rewrite.classes.document import class_docstring
-from nnx_migrate.rewrite.classes.fields import Parameter, parameters_of
-from nnx_migrate.rewrite.classes.followed import attributes_of
-from nnx_migrate.rewrite.classes.functional import functional_calls
-from nnx_migrate.rewrite.classes.helpers import helpers_of
-from nnx_migrate.rewrite.classes.in_scope import builders_of
+from nnx_migrate.rewrite.classes.fields.class_decorators import adapted_decorators
+from nnx_migrate.rewrite.classes.fields.late import late_fields
+from nnx_migrate.rewrite.classes.fields.parameters import Parameter, parameters_of
+from nnx_migrate.rewrite.classes.fields.partials import partial_edits
+from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
+from nnx_migrate.rewrite.classes.fields.removed import removals, removed_decorators
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
-from nnx_migrate.rewrite.classes.init_updates import with_init_updates
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
-from nnx_migrate.rewrite.classes.late import late_fields
-from nnx_migrate.rewrite.classes.layout import Layout, layout_of
-from nnx_migrate.rewrite.classes.optional import optional_attributes
-from nnx_migrate.rewrite.classes.partials import partial_edits
-from nnx_migrate.rewrite.classes.post_init import post_init_edits
-from nnx_migrate.rewrite.classes.reads import Reader, Reads
-from nnx_migrate.rewrite.classes.references import Edits, Remarks, name_edits
+from nnx_migrate.rewrite.classes.reading.children import children_of
 from nnx_migrate.rewrite.classes.refusing import or_refusal
-from nnx_migrate.rewrite.classes.removed import removals, removed_decorators
-from nnx_migrate.rewrite.classes.reviews import handed_on, lazy_note, updates_at_init
-from nnx_migrate.rewrite.classes.setup import SetupConverter, SetupPart
-from nnx_migrate.rewrite.classes.sharing import local_names, shared_paths
-from nnx_migrate.rewrite.classes.text import GONE, lazy_text, without_gone
-from nnx_migrate.rewrite.classes.tied import tied_layer
-from nnx_migrate.rewrite.classes.unbound import unbound_calls
-from nnx_migrate.rewrite.classes.written import check_class, check_init
+from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.setup.body import SetupConverter, SetupPart
+from nnx_migrate.rewrite.classes.setup.followed import attributes_of
+from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
+from nnx_migrate.rewrite.classes.setup.tied import tied_layer
+from nnx_migrate.rewrite.classes.uses.alternates import alternate_constructors
+from nnx_migrate.rewrite.classes.uses.api_calls import Draws
+from nnx_migrate.rewrite.classes.uses.functional import functional_calls
+from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
+from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
+from nnx_migrate.rewrite.classes.uses.unbound import unbound_calls
+from nnx_migrate.rewrite.classes.variables.init_updates import with_init_updates
+from nnx_migrate.rewrite.classes.writing.construct import (
+    Builder,
+    optional_sizes,
+    relaxed,
+    without_applied_only,
+)
+from nnx_migrate.rewrite.classes.writing.constructor import Constructor, insert_header, place
+from nnx_migrate.rewrite.classes.writing.document import class_docstring
+from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of
+from nnx_migrate.rewrite.classes.writing.text import GONE, lazy_text, without_gone
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo

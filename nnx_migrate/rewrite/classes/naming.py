@@ -11,10 +11,10 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from nnx_migrate.rewrite.classes.compact.in_scope import numbered
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.flow import Bind, Branch, Build, Exit, Loop, Step, builds
-from nnx_migrate.rewrite.classes.in_scope import numbered
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,7 @@ def test_a_size_that_a_later_loop_carries_is_refused() -> None:
 def test_reading_before_binding_is_found() -> None:
     import ast
 
-    from nnx_migrate.rewrite.classes.conflicts import read_too_early
+    from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
 
     def early(body: str) -> str | None:
         tree = ast.parse("def f(a):\n" + textwrap.indent(textwrap.dedent(body), "  "))

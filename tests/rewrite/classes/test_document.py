@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.document import described, documented, init_docstring
-from nnx_migrate.rewrite.classes.layout import Layout
+from nnx_migrate.rewrite.classes.writing.document import described, documented, init_docstring
+from nnx_migrate.rewrite.classes.writing.layout import Layout
 from tests.rewrite.projects import only, rewrite
 
 HEADER = "import flax.linen as nn\nfrom helpers import strange\n\n\n"

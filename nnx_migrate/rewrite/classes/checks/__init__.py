@@ -1,0 +1,1 @@
+"""What a class must not have, and what a person should look at."""

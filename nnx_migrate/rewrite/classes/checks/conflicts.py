@@ -1,0 +1,150 @@
+"""What Linen keeps apart and one NNX object cannot, found before anything is written.
+
+Linen stores variables by collection and name, beside Python's attributes; an NNX module has one
+attribute of a name. Two things under one name would replace each other without an error.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.reading.evaluation import bound_names
+from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
+
+
+def check_collections(items: Mapping[int, Item]) -> None:
+    """Refuse one literal name for variables of several collections.
+
+    Raises:
+      Refused: at the second of the two.
+    """
+    seen: dict[str, tuple[ItemKind, str | None]] = {}
+    for item in items.values():
+        if item.kind is ItemKind.STREAM or not isinstance(item.name, ast.Constant):
+            continue
+        name = str(item.name.value)
+        held = (item.kind, item.collection_text(ast.unparse))
+        if seen.setdefault(name, held) != held:
+            raise Refused(
+                item.call,
+                f"two collections have {name!r}, and an NNX module has one attribute of a name",
+                "rename one of them",
+                "names",
+            )
+
+
+def check_automatic(
+    items: Mapping[int, Item], taken: Iterable[str], compact: ast.FunctionDef | None
+) -> None:
+    """Refuse an automatic name (``Dense_0``) that a field or method has.
+
+    Raises:
+      Refused: at the submodule of that class.
+    """
+    if compact is None:
+        return
+    stems = {stem: name for name in taken if (stem := _automatic_stem(name))}
+    for node in ast.walk(compact):
+        item = items.get(id(node))
+        if item is None or item.site is None or item.name is not None:
+            continue
+        built = item.site.numbers | {item.site.class_name or ""}
+        name = next((stems[one] for one in sorted(built & stems.keys())), None)
+        if name is not None:
+            raise Refused(
+                item.call,
+                f"Linen may name it {name!r}, which names a field or a method as well",
+                "rename the field or the method",
+                "names",
+            )
+
+
+def _automatic_stem(name: str) -> str:
+    """``Dense`` of ``Dense_0``; empty for a name that Linen gives no submodule."""
+    stem, _, number = name.rpartition("_")
+    return stem if number.isdigit() else ""
+
+
+def check_stored(attributes: Iterable[Attribute]) -> None:
+    """Refuse a variable or submodule of ``setup`` whose own name is another attribute's.
+
+    ``self.w = self.param("k", ...)`` is stored as ``k``; so is ``self.k = 3``.
+
+    Raises:
+      Refused: at the one that has two names.
+    """
+    known = list(attributes)
+    for one in known:
+        if one.stored is None:
+            continue
+        for other in known:
+            same = other.kind is not Kind.ALIAS and (other.stored or other.name) == one.stored
+            if other.name != one.name and (same or other.name == one.stored):
+                raise Refused(
+                    one.value,
+                    f"{one.stored!r} names self.{one.name} and, as an attribute, self.{other.name}",
+                    "rename one of them",
+                    "names",
+                )
+
+
+def read_too_early(function: ast.FunctionDef) -> str | None:
+    """The first local name that ``function`` reads before any statement that binds it."""
+    arguments = function.args
+    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    bound = {one.arg for one in plain}
+    local = {name for one in function.body for name in bound_names(one)} - bound
+    return _too_early(function.body, local, bound)
+
+
+def _too_early(body: Iterable[ast.stmt], local: set[str], bound: set[str]) -> str | None:
+    """The search in one block; ``bound`` grows by what any branch binds."""
+    for statement in body:
+        blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+        blocks += [case.body for case in getattr(statement, "cases", [])]
+        inner = [one for block in blocks for one in block]
+        heads = [one for one in _heads(statement) if one not in inner]
+        bound |= {name for one in heads for name in _walrus_names(one)}
+        found = next((name for one in heads if (name := _loads(one, local - bound))), None)
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef) or found is not None:
+            bound |= set(bound_names(statement))
+        else:
+            bound |= {name for one in heads for name in bound_names(one)}
+            found = next((name for one in blocks if (name := _too_early(one, local, bound))), None)
+            bound |= set(bound_names(statement))
+        if found is not None and not isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            return found
+    return None
+
+
+def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What a statement holds besides its blocks; of ``case`` clauses the pattern and the guard."""
+    for child in ast.iter_child_nodes(statement):
+        if isinstance(child, ast.match_case):
+            yield child.pattern
+            yield from (() if child.guard is None else (child.guard,))
+        else:
+            yield child
+
+
+def _walrus_names(node: ast.AST) -> set[str]:
+    """Names that ``:=`` binds while ``node`` is evaluated."""
+    return {one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr)}
+
+
+def _loads(node: ast.AST, names: set[str]) -> str | None:
+    """A name of ``names`` that evaluating ``node`` reads; functions inside read theirs later."""
+    if isinstance(node, ast.Lambda | ast.FunctionDef | ast.ClassDef):
+        return None
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+        names = names - {name for one in node.generators for name in bound_names(one.target)}
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names:
+        return node.id
+    for child in ast.iter_child_nodes(node):
+        found = _loads(child, names)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,193 @@
+"""What a class must not have, whatever it builds."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from nnx_migrate.rewrite.classes.checks.conflicts import check_automatic, check_collections
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
+from nnx_migrate.sizes.result import SiteKind
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import FunctionNode, parameter_names
+from nnx_migrate.source.project import Project
+
+RULE = "class"
+_FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
+_OF_MODULES = frozenset(
+    "param variable make_rng put_variable get_variable has_variable sow perturb is_initializing"  # noqa: SIM905
+    " is_mutable_collection".split()
+)
+_LIFTED = frozenset(
+    f"flax.linen.{name}" for name in ("jit", "remat", "checkpoint", "scan", "vmap", "remat_scan")
+)
+_SPECIAL = ("__init__", "__getattr__", "__setattr__")
+
+
+def constructs_nothing(cls: ClassInfo, items: Mapping[int, Item]) -> bool:
+    """Whether the class' own ``__init__`` takes any keyword and does nothing, in Linen as in NNX.
+
+    It may stay then: there is no field that it could set, and nothing that it could build.
+    """
+    init = cls.methods.get("__init__")
+    if init is None or init.args.kwarg is None or init.decorator_list or cls.fields or items:
+        return False
+    linen_parents = [one for one in cls.parents if one.linen]
+    is_empty = all(
+        isinstance(one, ast.Pass)
+        or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+        for one in init.body
+    )
+    return is_empty and not linen_parents and "setup" not in cls.methods
+
+
+def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+    """Refuse methods and fields that take part in construction.
+
+    Raises:
+      Refused: the class defines one.
+    """
+    for name in _SPECIAL:
+        if name == "__init__" and constructs_nothing(cls, items):
+            continue
+        if name in cls.methods:
+            raise Refused(
+                cls.methods[name],
+                f"the class defines {name}",
+                "move what it does to setup",
+                RULE,
+            )
+    if any(one.name == "rngs" for one in cls.fields):
+        raise Refused(cls.node, "a field is named 'rngs'", "rename the field", "fields")
+    for node in ast.walk(cls.node):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Call(func=ast.Name("super")), attr=name)
+            ) if name in _FUNCTIONAL:
+                raise Refused(
+                    node,
+                    f"it calls {name} of linen.Module, which NNX modules do not have",
+                    "write a function that builds the module and calls it",
+                    RULE,
+                )
+            case ast.Call(func=ast.Attribute(value=other, attr="setup"), args=[ast.Name("self")]):
+                raise Refused(
+                    node,
+                    f"it runs the setup of {ast.unparse(other)}, which NNX has in __init__",
+                    f"inherit from {ast.unparse(other)}, or write out what it sets",
+                    RULE,
+                )
+
+
+def check_functions(cls: ClassInfo) -> None:
+    """Refuse functions inside methods that use the module under a name of their own.
+
+    Raises:
+      Refused: one makes or reads its variables, as functions that ``nn.cond`` or ``nn.scan`` run may.
+    """
+    for method in cls.methods.values():
+        for function in ast.walk(method):
+            if function is method or not isinstance(function, FunctionNode):
+                continue
+            names = {*parameter_names(function)} - {"self"}
+            for node in ast.walk(function):
+                match node:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
+                        name in names and attr in _OF_MODULES
+                    ):
+                        raise Refused(
+                            node,
+                            f"a function inside {method.name} calls {name}.{attr}, of the module it is given",
+                            "make the variable in the method itself and read it from self",
+                            RULE,
+                        )
+
+
+def check_lazy(
+    project: Project, cls: ClassInfo, method: ast.FunctionDef, lazy: Mapping[int, Item]
+) -> None:
+    """Refuse variables that only the call can make where a transformation runs it.
+
+    Raises:
+      Refused: the method is decorated with one, and makes such a variable.
+    """
+    lifted = [one for one in project.decorators(cls, method) if one in _LIFTED]
+    for item in lazy.values() if lifted else ():
+        raise Refused(
+            item.call,
+            f"the shape of this variable is only known in the call, which {lifted[0]} transforms",
+            "read its shape from fields, or make it in a method that is not transformed",
+            RULE,
+        )
+
+
+def check_items(cls: ClassInfo, items: Mapping[int, Item], compact: ast.FunctionDef | None) -> None:
+    """Refuse names that meet, and what is built in helper methods.
+
+    Raises:
+      Refused: an item has such a name or place.
+    """
+    _check_names(cls, items, compact)
+    check_collections(items)
+    homes = {id(one) for one in (cls.methods.get("setup"), compact)}
+    for name, method in cls.methods.items():
+        if id(method) in homes:
+            continue
+        for node in ast.walk(method):
+            item = items.get(id(node))
+            if item is None or item.kind in (ItemKind.STREAM, ItemKind.VARIABLE):
+                continue
+            raise Refused(
+                node,
+                f"it is built in the helper method {name!r}",
+                "build it in setup or in the compact method",
+                "helper",
+            )
+
+
+def check_given(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+    """Refuse a parameter that a submodule of a class of the project gets as a field.
+
+    Linen builds the submodule at every call; ``__init__`` would hand it the first value for good.
+
+    Raises:
+      Refused: a field follows a variable.
+    """
+    for method in cls.methods.values():
+        sites = [items[id(node)] for node in ast.walk(method) if id(node) in items]
+        calls = [one.call for one in sites if one.site and one.site.kind is not SiteKind.LAYER]
+        dependence = dependence_in(cls, method) if calls else None
+        for call in calls:
+            site = items[id(call)].site
+            given = [*call.args, *(one.value for one in call.keywords)]
+            if site is not None and site.kind is SiteKind.FUNCTION:
+                given = [*site.given.values()]
+            if dependence is not None and any(map(dependence.of, given)):
+                raise Refused(
+                    call,
+                    "a submodule gets a parameter or variable as a field, and would keep its value",
+                    "pass it in the call",
+                    RULE,
+                )
+
+
+def _check_names(
+    cls: ClassInfo, items: Mapping[int, Item], compact: ast.FunctionDef | None
+) -> None:
+    """Linen keeps variables apart from Python attributes; NNX does not."""
+    fields = {one.name for one in cls.fields}
+    methods = {name for one in cls.mro for name in one.methods}
+    check_automatic(items, fields | methods, compact)
+    for item in items.values():
+        name = item.name.value if isinstance(item.name, ast.Constant) else None
+        if item.kind is ItemKind.STREAM or name not in fields | methods:
+            continue
+        kind = "a field" if name in fields else "a method"
+        raise Refused(
+            item.call,
+            f"{name!r} names {kind} as well, and an NNX module has one attribute of a name",
+            f"rename the {kind.partition(' ')[2]}",
+            "names",
+        )

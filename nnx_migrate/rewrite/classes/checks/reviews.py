@@ -1,0 +1,101 @@
+"""What converts but behaves otherwise around construction, for a person to look at."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
+from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.variables.init_updates import init_updates
+from nnx_migrate.source.classes import ClassInfo
+
+Note = tuple[ast.AST, str]
+_AT_INIT = (
+    "Linen's init runs this update once; the converted module starts before it: guard it with "
+    "`if not self.is_initializing():`, or call the module once"
+)
+
+
+_MOVED = (
+    "Linen's init runs this update: nnx_migrate.nn.lazy_init(model, *inputs) once after building the"
+    " outermost module does, too"
+)
+
+
+def lazy_note(item: Item) -> Note:
+    """A variable that only a call creates."""
+    return item.call, (
+        "the first call creates this variable, where Linen's init did: call the module once "
+        "after constructing it if its state is read or returned from jax.jit"
+    )
+
+
+def updates_at_init(
+    cls: ClassInfo, items: Mapping[int, Item], variables: frozenset[str]
+) -> Iterator[Note]:
+    """Assignments to a variable's value that Linen's ``init`` performs and ``__init__`` does not."""
+    moved = {id(one): one for _, one in init_updates(cls, items)}
+    yield from ((one, _MOVED) for one in moved.values())
+    for note in _unguarded(cls, items, variables):
+        if id(note[0]) not in moved:
+            yield note
+
+
+def _unguarded(
+    cls: ClassInfo, items: Mapping[int, Item], variables: frozenset[str]
+) -> Iterator[Note]:
+    for method in cls.methods.values():
+        receiver = receiver_of(method)
+        local = {
+            one.targets[0].id
+            for one in ast.walk(method)
+            if isinstance(one, ast.Assign)
+            and isinstance(one.targets[0], ast.Name)
+            and id(one.value) in items
+            and items[id(one.value)].kind is ItemKind.VARIABLE
+        }
+        for statement in _unconditional(method.body):
+            if not isinstance(statement, ast.Assign | ast.AugAssign):
+                continue
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if any(_is_value(one, receiver, local, variables) for one in targets):
+                yield statement, _AT_INIT
+
+
+def _unconditional(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.For | ast.With):
+            yield from _unconditional(statement.body)
+
+
+def _is_value(target: ast.expr, receiver: str, local: set[str], variables: frozenset[str]) -> bool:
+    match target:
+        case ast.Attribute(value=ast.Name(id=name), attr="value"):
+            return name in local
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name), attr=attr), attr="value"):
+            return name == receiver and attr in variables
+        case _:
+            return False
+
+
+def handed_on(attributes: Iterable[Attribute]) -> Iterator[Note]:
+    """Submodules of ``setup`` given to one that ``nnx.state`` lists earlier."""
+    known = [one for one in attributes if one.kind is Kind.SUBMODULE]
+    names = {one.name: one.stored or one.name for one in known}
+    for one in known:
+        holder = one.stored or one.name
+        if not isinstance(one.value, ast.Call):
+            continue
+        given = [*one.value.args, *(keyword.value for keyword in one.value.keywords)]
+        for node in (inner for value in given for inner in ast.walk(value)):
+            match node:
+                case ast.Attribute(value=ast.Name(id="self"), attr=attr) if (
+                    names.get(attr, holder) > holder
+                ):
+                    note = (
+                        f"nnx.state lists the parameters of self.{attr} below {holder!r}, which "
+                        f"sorts before {names[attr]!r}; Linen lists them under {names[attr]!r}"
+                    )
+                    yield one.value, note

@@ -1,0 +1,95 @@
+"""Checks of the text that a conversion has written."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.reading.evaluation import bound_names, own_bound_names
+from nnx_migrate.rewrite.classes.writing.layout import Layout
+from nnx_migrate.rewrite.classes.writing.text import without_gone
+from nnx_migrate.rewrite.rules import is_linen
+from nnx_migrate.rewrite.rules.base import IMPORT_LINES
+from nnx_migrate.sizes.result import SCOPE_NAME
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+RULE = "class"
+
+
+def check_init(
+    cls: ClassInfo, layout: Layout, init: str, builders: frozenset[str] = frozenset()
+) -> None:
+    """Every name that ``__init__`` reads is a parameter, a local, a global or a builtin.
+
+    Args:
+      builders: names of functions that are written elsewhere in this run.
+
+    Raises:
+      Refused: one is none of these, or is read before it is bound.
+    """
+    text = without_gone(layout.indent + init, layout.newline)
+    tree = ast.parse("if True:\n" + text if layout.indent else text)
+    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+    function = functions[0]
+    early = read_too_early(function)
+    if early is not None:
+        raise Refused(
+            cls.node,
+            f"a size in the converted __init__ needs {early!r} before it is known",
+            "build the submodule where its input is known, or give the size as a field",
+            "sizes",
+        )
+    imported = {name.partition(".")[0] for name in IMPORT_LINES}
+    known = set(dir(builtins)) | imported | {"__class__"} | _class_names(cls) | builders
+    inside = set(ast.walk(function))
+    for one in functions:
+        own = own_bound_names(function if one in inside else one) - {one.name}
+        _check_known(cls, one, known | own)
+
+
+def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> None:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            found = node.id in known or cls.scope.lookup(node.id) is not None
+            if not found and node.id == SCOPE_NAME:
+                raise Refused(
+                    cls.node,
+                    "a size that differs from submodule to submodule is needed where the name of"
+                    " the submodule is not known",
+                    "give the submodule a name= or its sizes as fields",
+                    "sizes",
+                )
+            if not found and not cls.module.stars:
+                raise Refused(
+                    cls.node,
+                    f"the converted __init__ reads {node.id!r}, which is not known there",
+                    "report this: the rewriter missed a name",
+                    RULE,
+                )
+
+
+def _class_names(cls: ClassInfo) -> set[str]:
+    return {name for one in cls.node.body for name in bound_names(one)}
+
+
+def check_class(project: Project, cls: ClassInfo, text: str) -> None:
+    """The new text parses and names no Linen symbol.
+
+    Raises:
+      Refused: it names one.
+    """
+    indent = " " * cls.node.col_offset
+    tree = ast.parse("if True:\n" + indent + text if indent else text)
+    for one in ast.walk(tree):
+        if isinstance(one, ast.Attribute | ast.Name) and isinstance(one.ctx, ast.Load):
+            symbol = project.resolve(one, cls.scope)
+            if is_linen(symbol):
+                raise Refused(
+                    cls.node,
+                    f"{symbol} would remain in the converted class",
+                    "report this: the rewriter missed a use",
+                    RULE,
+                )

@@ -1,0 +1,190 @@
+"""A compact method that goes on where its base's compact method ends.
+
+Linen numbers the submodules of both in one row, so the automatic names after ``super().__call__(x)``
+start where the base's end: at ``Dense_2``, or at ``Dense_{len(self.hidden_sizes)}`` when the base
+builds one for each entry of a field.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, find_items
+from nnx_migrate.rewrite.classes.naming import Count
+from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, free_names
+from nnx_migrate.rewrite.classes.reading.flow import (
+    Branch,
+    Build,
+    Exit,
+    Loop,
+    Step,
+    Unclear,
+    builds,
+    flow_of,
+)
+from nnx_migrate.rewrite.classes.uses.base_calls import base_calls
+from nnx_migrate.rewrite.classes.writing.construct import is_inline
+from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+RULE = "inheritance"
+_MAYBE = (ast.IfExp, ast.BoolOp, ast.Lambda, *COMPREHENSIONS)
+
+
+def counts_before(
+    project: Project, cls: ClassInfo, sizes: ClassSizes, items: Mapping[int, Item]
+) -> dict[str, Count]:
+    """Linen's counters, by class name, where the class' compact method starts to build.
+
+    Raises:
+      Refused: it goes on from its base's in a way whose numbers are not known.
+    """
+    compact = [one for one in cls.methods.values() if project.is_compact(cls, one)]
+    own = [
+        one
+        for one in items.values()
+        if _counts(one) and any(_is_in(one.call, method) for method in compact)
+    ]
+    if not own:
+        return {}
+    for method in cls.methods.values():
+        calls = [*_compact_calls(project, cls, method)]
+        if not calls:
+            continue
+        inside = [one for one in own if _is_in(one.call, method)]
+        call, base, called = calls[0]
+        if len(calls) > 1 or not inside or not _is_before(method, call, inside):
+            raise Refused(
+                call,
+                f"{method.name} calls the compact {called.name} of {base.name}, and both number"
+                " their submodules",
+                f"call {called.name} of the base once, before anything is built",
+                RULE,
+            )
+        return _counts_of(project, base, called, sizes, method)
+    return {}
+
+
+def _compact_calls(
+    project: Project, cls: ClassInfo, method: ast.FunctionDef
+) -> Iterator[tuple[ast.Call, ClassInfo, ast.FunctionDef]]:
+    """Calls of the bases' compact methods, the base that has each, and the method."""
+    for call, name, named in base_calls(project, cls, method):
+        order = cls.mro[1:] if named is None else named.mro
+        base = next((one for one in order if name in one.methods), None)
+        if base is not None and project.is_compact(base, base.methods[name]):
+            yield call, base, base.methods[name]
+
+
+def _is_in(node: ast.AST, method: ast.FunctionDef) -> bool:
+    return any(one is node for one in ast.walk(method))
+
+
+def _counts(item: Item) -> bool:
+    return item.kind is ItemKind.SITE and item.name is None
+
+
+def _is_before(method: ast.FunctionDef, call: ast.Call, own: Sequence[Item]) -> bool:
+    """Whether the base builds first, once and always."""
+    after = (call.lineno, call.col_offset)
+    early = any((one.call.lineno, one.call.col_offset) < after for one in own)
+    return not early and any(_is_certain(one, call) for one in method.body)
+
+
+def _is_certain(node: ast.AST, wanted: ast.AST) -> bool:
+    """Whether running the statement evaluates ``wanted`` exactly once."""
+    if node is wanted:
+        return True
+    if isinstance(node, (*_MAYBE, ast.If, ast.For, ast.While, ast.FunctionDef, ast.Try, ast.Match)):
+        return False
+    return any(_is_certain(child, wanted) for child in ast.iter_child_nodes(node))
+
+
+def _counts_of(
+    project: Project,
+    base: ClassInfo,
+    method: ast.FunctionDef,
+    sizes: ClassSizes,
+    at: ast.FunctionDef,
+) -> dict[str, Count]:
+    items = {k: one for k, one in find_items(base, sizes).items() if not is_inline(one)}
+    found: dict[str, Count] | None = None
+    if not any(_compact_calls(project, base, method)):
+        found = _total(flow_of(method.body, items))
+    if found is None:
+        raise Refused(
+            at,
+            f"how many submodules {base.name} numbers before these is not known",
+            "name the submodules, or hold an instance of the base class",
+            RULE,
+        )
+    return found
+
+
+def _total(steps: Sequence[Step]) -> dict[str, Count] | None:
+    """Submodules without a name that the steps build, by class; None when nobody knows."""
+    counts: dict[str, Count] = {}
+    for step in steps:
+        added: dict[str, Count] | None = {}
+        match step:
+            case Build(item=item) if _counts(item):
+                kind = item.site.class_name if item.site else None
+                added = {kind: Count(1)} if kind else None
+            case Branch(body=body, orelse=orelse):
+                added = _branch(body, orelse)
+            case Loop():
+                added = _loop(step)
+            case Unclear():
+                added = None
+        if added is None:
+            return None
+        for kind, count in added.items():
+            counts[kind] = _sum(counts.get(kind, Count(0)), count)
+    return counts
+
+
+def _branch(body: Sequence[Step], orelse: Sequence[Step]) -> dict[str, Count] | None:
+    leaves = [one for one in (*body, *orelse) if isinstance(one, Exit)]
+    if any(isinstance(one.node, ast.Return | ast.Break | ast.Continue) for one in leaves):
+        return None
+    first, second = _total(body), _total(orelse)
+    return first if first == second else None
+
+
+def _loop(step: Loop) -> dict[str, Count] | None:
+    if not builds(step.body):
+        return {}
+    inner, rounds = _total(step.body), _rounds(step.iterable)
+    jumps = any(isinstance(one, Exit) for one in step.body)
+    if inner is None or rounds is None or step.conditions or jumps:
+        return None
+    if any(one.terms for one in inner.values()):
+        return None
+    return {kind: _times(one.start, rounds) for kind, one in inner.items()}
+
+
+def _rounds(iterable: ast.expr) -> Count | None:
+    """How often a loop runs, as far as fields tell."""
+    match iterable:
+        case ast.Call(func=ast.Name(id="range"), args=[ast.Constant(value=int(number))]):
+            return Count(number)
+        case ast.Call(func=ast.Name(id="range"), args=[number], keywords=[]):
+            text = ast.unparse(number)
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner], keywords=[]):
+            return _rounds(inner)
+        case ast.Attribute():
+            text = f"len({ast.unparse(iterable)})"
+        case _:
+            return None
+    return Count(0, ((1, text),)) if free_names(iterable) <= {"self", "range", "len"} else None
+
+
+def _times(factor: int, rounds: Count) -> Count:
+    return Count(factor * rounds.start, tuple((factor * one, text) for one, text in rounds.terms))
+
+
+def _sum(one: Count, other: Count) -> Count:
+    return Count(one.start + other.start, (*one.terms, *other.terms))

@@ -1,0 +1,68 @@
+"""The helper methods of a class that build submodules: converted on their own, shown in the class."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.classes.data import (
+    ClassRefusal,
+    ConversionContext,
+    ConvertedFunction,
+    Refused,
+)
+from nnx_migrate.rewrite.classes.uses.references import Edits
+from nnx_migrate.sizes.scope_functions import scope_functions
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+RULE = "helper"
+
+
+@dataclass
+class Helpers:
+    """What the helper methods contribute to the text of their class.
+
+    ``inside`` are ids of the methods, ``builds`` those of the calls in them that build submodules.
+    """
+
+    inside: set[int] = field(default_factory=set)
+    builds: set[int] = field(default_factory=set)
+    edits: Edits = field(default_factory=dict)
+    imports: set[str] = field(default_factory=set)
+    review: list[tuple[ast.AST, str]] = field(default_factory=list)
+    notes: list[tuple[ast.AST, str]] = field(default_factory=list)
+
+
+def helpers_of(project: Project, cls: ClassInfo, context: ConversionContext) -> Helpers:
+    """Convert the helper methods of a class.
+
+    Raises:
+      Refused: one of them cannot be converted.
+    """
+    found = Helpers()
+    for key, one in scope_functions(project).items():
+        if one.method_of is not cls:
+            continue
+        made = context.scope_function(one.symbol)
+        if not isinstance(made, ConvertedFunction):
+            raise _refused(one.node, made)
+        found.inside.add(key)
+        found.builds |= {id(node) for node in ast.walk(one.node) if isinstance(node, ast.Call)}
+        found.edits |= made.edits
+        found.imports |= made.imports
+        found.review += made.review
+        found.notes += made.notes
+    return found
+
+
+def _refused(node: ast.FunctionDef, refusal: ClassRefusal | None) -> Refused:
+    if refusal is None:
+        return Refused(
+            node,
+            f"what the helper method {node.name!r} builds is not known",
+            "build it in setup or in the compact method",
+            RULE,
+        )
+    reason = f"its helper method {node.name!r} cannot be rewritten: {refusal.reason}"
+    return Refused(refusal.node, reason, refusal.recipe, refusal.rule)

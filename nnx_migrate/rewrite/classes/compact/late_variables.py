@@ -1,0 +1,68 @@
+"""Variables of a compact method that ``__init__`` cannot make: the call makes them, as in Linen."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, taint_of
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.rewrite.classes.reading.flow import (
+    Branch,
+    Build,
+    Loop,
+    Step,
+    Unclear,
+    builds,
+    flow_of,
+)
+from nnx_migrate.rewrite.classes.writing.construct import operands_of
+
+
+def made_by_the_call(
+    method: ast.FunctionDef, items: Mapping[int, Item], replaced: Replaced
+) -> dict[int, Item]:
+    """Variables whose initial value or existence only the call decides, by id of their call."""
+    variables = {k: one for k, one in items.items() if one.kind is ItemKind.VARIABLE}
+    if not variables or method.name != "__call__":
+        return variables  # whether the initial call reaches a helper is not known
+    steps = flow_of(method.body, items)
+    known = {**replaced, **{key: frozenset[str]() for key in items}}
+    taint = taint_of(steps, parameters_of(method), known)
+    guarded = _guarded(steps, taint)
+    found = {}
+    for key, item in variables.items():
+        tainted = taint.at.get(key)
+        unknown = tainted is None or any(
+            free_names(one, known) & tainted for one in operands_of(item, ())
+        )
+        if unknown or key in guarded or item.init is None:
+            found[key] = item
+    return found
+
+
+def parameters_of(method: ast.FunctionDef) -> list[str]:
+    """Names of everything a method is called with, but the receiver."""
+    arguments = method.args
+    plain = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    names = [one.arg for one in plain][1:]
+    return names + [one.arg for one in (arguments.vararg, arguments.kwarg) if one is not None]
+
+
+def _guarded(steps: tuple[Step, ...], taint: Taint) -> set[int]:
+    """Items under a condition that only the call decides, or in a construct not followed."""
+    found: set[int] = set()
+    for step in steps:
+        match step:
+            case Branch(body=body, orelse=orelse):
+                if id(step) in taint.steps:
+                    found |= {id(item.call) for item in builds((*body, *orelse))}
+                found |= _guarded(body, taint) | _guarded(orelse, taint)
+            case Loop(body=body):
+                if id(step) in taint.steps:
+                    found |= {id(item.call) for item in builds(body)}
+                found |= _guarded(body, taint)
+            case Build() | Unclear():
+                continue
+    return found

@@ -1,0 +1,79 @@
+"""One ``@nn.compact`` method, and what is known about it before it is split."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.classes.compact.late_variables import parameters_of
+from nnx_migrate.rewrite.classes.data import ConversionContext
+from nnx_migrate.rewrite.classes.items import Item, receiver_of
+from nnx_migrate.rewrite.classes.naming import Count
+from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.writing.layout import Layout
+from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project, Scope
+
+
+@dataclass(frozen=True)
+class CompactMethod:
+    """What the conversion of a compact method starts from.
+
+    Args:
+      common: edits valid in ``__init__`` and in the call (Linen names, parameter reads).
+      static: calls with another text in ``__init__`` (``self.is_initializing()``), by id.
+      parameters: names of the constructor's arguments that mean what the fields mean.
+      numbered: by class, what the base class has numbered where this method starts to build.
+      given: parameters of the method that ``__init__`` knows as well.
+      held: edits of the values of variables, valid in both.
+      streams: draws of keys, by id of the call.
+    """
+
+    project: Project
+    cls: ClassInfo
+    method: ast.FunctionDef
+    items: Mapping[int, Item]
+    sizes: ClassSizes
+    context: ConversionContext
+    layout: Layout
+    remarks: Remarks
+    common: Edits
+    static: Mapping[int, str]
+    parameters: frozenset[str] = frozenset()
+    numbered: Mapping[str, Count] = field(default_factory=dict)
+    given: frozenset[str] = frozenset()
+    held: Edits = field(default_factory=dict)
+    streams: Collection[int] = ()
+
+    @property
+    def scope(self) -> Scope:
+        """Where its names are looked up."""
+        return self.cls.scope.enter(self.method)
+
+    @property
+    def receiver(self) -> str:
+        """What it calls the module, as a rule ``self``."""
+        return receiver_of(self.method)
+
+    @property
+    def is_function(self) -> bool:
+        """Whether the method is the body of a function that builds for its callers."""
+        return self.cls.function is not None
+
+    @property
+    def unknown(self) -> list[str]:
+        """The parameters that only the call knows."""
+        return [one for one in parameters_of(self.method) if one not in self.given]
+
+    @property
+    def askable(self) -> frozenset[str]:
+        """The parameters that the constructor may be told about."""
+        return frozenset(parameters_of(self.method) if self.method.name == "__call__" else ())
+
+    def static_texts(self) -> dict[int, str]:
+        """Nodes with another text in ``__init__``, by id."""
+        inside = {id(node) for node in ast.walk(self.method)}
+        texts = {key: text for key, text in self.sizes.dims.items() if key in inside}
+        return texts | {key: text for key, text in self.static.items() if key in inside}

@@ -1,0 +1,251 @@
+"""What a compact method builds from the shape of its input, where no expression over sizes says it.
+
+The constructor then takes the whole shape as an argument. In ``__init__`` the call's parameter is a
+local that has this shape and no values; statements that compute arrays from it are evaluated
+abstractly, so that ``inputs.shape`` means what it means in Linen's initial call. A submodule that
+has computed such an array is built by then: a copy of it runs, so that its state stays as it is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.classes.compact.taint import Replaced, value_of
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names, target_names
+from nnx_migrate.rewrite.classes.reading.flags import asked_for_truth, flags_of
+from nnx_migrate.rewrite.classes.reading.flow import Bind
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.sizes.given import defaults_of
+from nnx_migrate.source.project import Project, Scope
+
+RULE = "compact"
+_ATTRIBUTES = frozenset({"shape", "ndim", "size"})
+_FUNCTIONS: Mapping[str, str] = {
+    f"{module}.{name}": name for module in ("jax.numpy", "numpy") for name in ("shape", "ndim")
+}
+_NONE = ast.Constant(None)
+_NO_ARRAYS = ("int", "bool", "str", "float", "dict", "list", "tuple", "Dict", "List", "Tuple")
+
+
+@dataclass
+class Shapes:
+    """Shapes of the call's parameters that ``__init__`` may read.
+
+    Args:
+      parameters: names of the parameters that are taken for arrays.
+      items: ids of the calls that build something.
+      whole: ids of those that ``__init__`` may use: no call has to complete them.
+      held: local names that hold such a submodule.
+      flags: names that hold a flag of the call, which may be True or False.
+
+    Attributes:
+      nodes: ids of the expressions that read a shape -> the array expression.
+      abstract: ids of the values that are evaluated abstractly -> the names they read so.
+    """
+
+    project: Project
+    scope: Scope
+    method: ast.FunctionDef
+    parameters: frozenset[str]
+    items: frozenset[int]
+    whole: frozenset[int] = frozenset()
+    held: frozenset[str] = frozenset()
+    flags: frozenset[str] = frozenset()
+    nodes: dict[int, ast.expr] = field(default_factory=dict)
+    read: dict[int, tuple[ast.AST, str]] = field(default_factory=dict)
+    abstract: dict[int, tuple[ast.expr, frozenset[str]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Find the expressions that read a shape."""
+        for node in ast.walk(self.method) if self.parameters else ():
+            found = self._read(node)
+            if found is not None and free_names(found[0]):
+                self.nodes[id(node)], name = found
+                self.read[id(node)] = node, name
+
+    def _read(self, node: ast.AST) -> tuple[ast.expr, str] | None:
+        match node:
+            case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if attr in _ATTRIBUTES:
+                return value, attr
+            case ast.Call(func=ast.Name(id="len"), args=[value], keywords=[]):
+                return value, "shape[0]"
+            case ast.Call(func=function, args=[value], keywords=[]):
+                symbol = self.project.resolve(function, self.scope) or ""
+                return (value, _FUNCTIONS[symbol]) if symbol in _FUNCTIONS else None
+        return None
+
+    def unread(self, replaced: Replaced) -> dict[int, frozenset[str]]:
+        """The expressions as they are for what depends on values: they read nothing."""
+        return {key: replaced.get(key, frozenset()) for key in self.nodes}
+
+    def needed(self, replaced: Replaced) -> dict[int, frozenset[str]]:
+        """The expressions as ``__init__`` evaluates them, with the names they read."""
+        return {
+            key: replaced[key] if key in replaced else free_names(value, replaced)
+            for key, value in self.nodes.items()
+        }
+
+    def evaluated(self, step: Bind, tainted: frozenset[str]) -> None:
+        """Note that ``step`` computes an array that ``__init__`` needs the shape of.
+
+        Raises:
+          Refused: it cannot be evaluated without values.
+        """
+        value = value_of(step.node)
+        plain = isinstance(step.node, ast.Assign) and all(map(_is_plain, step.node.targets))
+        if not plain or not isinstance(value, ast.expr) or not self._is_pure(value, tainted):
+            raise Refused(
+                step.node,
+                "the shape of what it computes decides what is built later, and it cannot be"
+                " computed from shapes alone",
+                "read the size from a field, or build from fields only",
+                RULE,
+            )
+        self.abstract[id(value)] = value, free_names(value) & tainted
+
+    def check(self, node: ast.AST, tainted: frozenset[str], replaced: Replaced) -> None:
+        """Note what the shapes that ``node`` reads are shapes of.
+
+        Raises:
+          Refused: one is the shape of what cannot be computed without values.
+        """
+        for one in ast.walk(node):
+            value = self.nodes.get(id(one))
+            if value is None or id(one) in replaced:
+                continue
+            names = free_names(value) & tainted
+            if not names:
+                continue
+            if not self._is_pure(value, tainted):
+                raise Refused(
+                    one,
+                    "this shape decides what is built, and it cannot be computed from shapes alone",
+                    "read the size from a field, or build from fields only",
+                    RULE,
+                )
+            self.abstract[id(value)] = value, names
+
+    def _is_pure(self, node: ast.expr, tainted: frozenset[str]) -> bool:
+        """Whether evaluating ``node`` needs no values and no state of the module."""
+        inside = {
+            id(part) for call in ast.walk(node) if id(call) in self.items for part in ast.walk(call)
+        }
+        for one in ast.walk(node):
+            if id(one) in self.items and id(one) not in self.whole:
+                return False
+            if id(one) in inside:
+                continue  # __init__ has built it
+            match one:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="self"))):
+                    return False
+                case ast.Subscript(slice=index) if free_names(index) & tainted:
+                    return False
+                case ast.Call(func=ast.Name(id=name)) if name in tainted:
+                    return False
+                case ast.NamedExpr() | ast.Await() | ast.Yield():
+                    return False
+        return True
+
+    def _copies(self, value: ast.expr) -> list[ast.expr]:
+        """What ``value`` calls that is a submodule, or a local that holds one."""
+        functions = [one.func for one in ast.walk(value) if isinstance(one, ast.Call)]
+        return [
+            one
+            for one in functions
+            if id(one) in self.whole or (isinstance(one, ast.Name) and one.id in self.held)
+        ]
+
+    def edits(self) -> dict[int, str | Callable[[Renderer], str]]:
+        """Edits for ``__init__``."""
+        edits: dict[int, str | Callable[[Renderer], str]] = {}
+        for key, (value, names) in self.abstract.items():
+            if not isinstance(value, ast.Name):
+                edits[key] = _evaluation(value, names, self._copies(value), self.flags)
+        for key, (node, name) in self.read.items():
+            if isinstance(node, ast.Call) and id(self.nodes[key]) in self.abstract:
+                edits[key] = _attribute(self.nodes[key], name)
+        return edits
+
+
+def array_parameters(method: ast.FunctionDef, shapes: Shapes) -> frozenset[str]:
+    """Parameters whose shape the method reads somewhere, and that have no default but None."""
+    defaults = defaults_of(method.args)
+    plain = (*method.args.posonlyargs, *method.args.args)[1:]
+    candidates = {
+        one.arg
+        for one in (*plain, *method.args.kwonlyargs)
+        if _may_be_array(one) and _is_none(defaults.get(one.arg, _NONE))
+    }
+    flags = asked_for_truth(method) | flags_of(shapes.project, shapes.scope, method)
+    return frozenset((candidates - flags) & _origins(method, shapes.nodes.values()))
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _origins(method: ast.FunctionDef, arrays: Iterable[ast.expr]) -> set[str]:
+    """Names that arrays start from, through the assignments of the method: ``x`` in ``x[:, 0]``."""
+    bound: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=[target], value=value) if _is_plain(target):
+                for name in target_names(target):
+                    bound.setdefault(name, []).append(value)
+    found: set[str] = set()
+    todo = list(arrays)
+    while todo:
+        for name in set(_roots(todo.pop())) - found:
+            found.add(name)
+            todo += bound.get(name, [])
+    return found
+
+
+def _roots(node: ast.expr) -> Iterator[str]:
+    match node:
+        case ast.Name(id=name):
+            yield name
+        case ast.Attribute(value=value) | ast.Subscript(value=value):
+            yield from _roots(value)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            for one in (function, *args, *(keyword.value for keyword in keywords)):
+                yield from _roots(one)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            for one in parts:
+                yield from _roots(one)
+        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+            yield from _roots(one)
+            yield from _roots(other)
+
+
+def _may_be_array(parameter: ast.arg) -> bool:
+    text = ast.unparse(parameter.annotation) if parameter.annotation is not None else ""
+    return text.partition("[")[0].rpartition(".")[2] not in _NO_ARRAYS
+
+
+def _is_plain(target: ast.expr) -> bool:
+    """Whether a target is a name, or several that a sequence is unpacked into."""
+    if isinstance(target, ast.Tuple | ast.List):
+        return all(isinstance(one, ast.Name) for one in target.elts)
+    return isinstance(target, ast.Name)
+
+
+def _evaluation(
+    value: ast.expr, names: frozenset[str], copied: Iterable[ast.expr], flags: frozenset[str]
+) -> Callable[[Renderer], str]:
+    listed = ", ".join(sorted(names))
+    given = ", ".join("nnm.EITHER" if one in flags else one for one in sorted(names))
+
+    def text(renderer: Renderer) -> str:
+        copies = {id(one): f"nnm.copied({renderer.render(one)})" for one in copied}
+        inner = renderer.with_edits(copies).without(value).inner(value)
+        return f"nnm.abstractly(lambda {listed}: {inner}, {given})"
+
+    return text
+
+
+def _attribute(value: ast.expr, name: str) -> Callable[[Renderer], str]:
+    return lambda renderer: f"{renderer.render(value)}.{name}"

@@ -1,0 +1,255 @@
+"""Backward slice of a compact method: the steps that ``__init__`` needs.
+
+Kept are all constructions, the control structure around them, and the plain statements that their
+arguments, conditions and loop headers read. Expressions that sizes replace read no array.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from nnx_migrate.rewrite.classes.compact.shapes import Shapes
+from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, value_of
+from nnx_migrate.rewrite.classes.compact.told import Told, tested_parameters
+from nnx_migrate.rewrite.classes.data import Refused, Wants
+from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names, target_names
+from nnx_migrate.rewrite.classes.reading.flow import (
+    Bind,
+    Branch,
+    Build,
+    Exit,
+    Loop,
+    Step,
+    Unclear,
+    builds,
+)
+
+RULE = "compact"
+Live = dict[str, ast.AST]  # name -> the construction that needs it
+
+
+@dataclass
+class Slicer:
+    """Prunes the steps of one method.
+
+    Args:
+      parameters: names only known in the call.
+      replaced: nodes with another text in ``__init__``, with the names that text reads.
+      operands: the expressions that each item's construction reads, by id of its call.
+    """
+
+    parameters: frozenset[str]
+    replaced: Replaced
+    operands: Mapping[int, Sequence[ast.AST]]
+    taint: Taint
+    values: set[int] = field(default_factory=set)  # items whose value __init__ reads again
+    hoisted: set[int] = field(default_factory=set)  # items built whatever the call's condition
+    shapes: Shapes | None = None  # of call parameters that __init__ may read
+    fixed: Replaced = field(default_factory=dict)  # ``replaced`` without the shapes
+    entered: set[str] = field(default_factory=set)  # those whose shape it does read
+    told: Told | None = None  # conditions that the constructor is told about
+    askable: frozenset[str] = frozenset()  # parameters that it may be told about
+    updates: frozenset[int] = frozenset()  # statements that are kept for what they do, by id
+    changed: Mapping[str, ast.AST] = field(default_factory=dict)  # locals, by what changes them
+    read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
+
+    @property
+    def static(self) -> Replaced:
+        """``fixed`` with shapes, which depend on no value."""
+        return {**self.shapes.unread(self.fixed), **self.fixed} if self.shapes else self.fixed
+
+    def run(self, steps: Sequence[Step]) -> tuple[Step, ...]:
+        """The kept steps.
+
+        Raises:
+          Refused: a construction depends on what only the call knows.
+        """
+        live: Live = {}
+        kept = self._block(steps, live, later=False)
+        if self.shapes is not None:
+            self.entered = set(self.shapes.parameters & live.keys())
+        for name in sorted(self.read & self.changed.keys()):
+            raise Refused(
+                self.changed[name],
+                f"this changes {name!r}, which decides what is built",
+                f"change {name!r} in the method itself, or build from fields only",
+                RULE,
+            )
+        for name in sorted((self.parameters - self.entered) & live.keys()):
+            raise _depends(live[name], name)
+        return kept
+
+    def _block(self, steps: Sequence[Step], live: Live, *, later: bool) -> tuple[Step, ...]:
+        kept: list[Step] = []
+        for step in reversed(steps):
+            found = self._step(step, live, later=later or bool(kept))
+            kept[:0] = found
+        return tuple(kept)
+
+    def _step(self, step: Step, live: Live, *, later: bool) -> Sequence[Step]:
+        match step:
+            case Build(item=item):
+                for one in self.operands[id(item.call)]:
+                    self._need(one, item.call, live)
+                    self._check_value(one, item.call)
+                    if self.told is not None:
+                        self.told.check(one, item.call)
+                return [step]
+            case Bind():
+                return self._bind(step, live)
+            case Exit(node=node):
+                if isinstance(node, ast.Raise) or not later:
+                    return []
+                return [step]
+            case Branch():
+                return self._branch(step, live, later=later)
+            case Loop():
+                return self._loop(step, live)
+            case Unclear(node=node, reason=reason):
+                raise Refused(node, reason, "move the construction out of it", RULE)
+
+    def _need(
+        self, node: ast.AST, why: ast.AST, live: Live, without: frozenset[str] = frozenset()
+    ) -> None:
+        names = free_names(node, self.replaced) - without
+        self.read |= names
+        for name in names:
+            live.setdefault(name, why)
+        self.values |= {id(one) for one in ast.walk(node)} & self.operands.keys()
+
+    def _bind(self, step: Bind, live: Live) -> Sequence[Step]:
+        wanted = [name for name in (*step.defines, *step.mutates) if name in live]
+        if not wanted and id(step.node) not in self.updates:
+            return []
+        why = live[wanted[0]] if wanted else step.node
+        for name in step.defines - step.mutates:
+            live.pop(name, None)
+        before = self.taint.before.get(id(step), frozenset())
+        if self.shapes is None:
+            self._need(step.node, why, live)
+        elif free_names(value_of(step.node), self.static) & before:
+            self._need(step.node, why, live, without=self.shapes.flags & before)
+            self.shapes.evaluated(step, before)
+        else:
+            self._need(step.node, why, live)
+            self.shapes.check(step.node, before, self.fixed)
+        return [step]
+
+    def _check_value(self, node: ast.AST, call: ast.Call) -> None:
+        """With shapes at hand, what a construction reads is a shape and never a value."""
+        tainted = self.taint.at.get(id(call), frozenset())
+        names = free_names(node, self.static) & tainted
+        if self.shapes is not None and names:
+            raise _depends(call, min(names))
+        self._check_shapes(node, tainted)
+
+    def _check_shapes(self, node: ast.AST, tainted: frozenset[str]) -> None:
+        if self.shapes is not None:
+            self.shapes.check(node, tainted, self.fixed)
+
+    def _branch(self, step: Branch, live: Live, *, later: bool) -> Sequence[Step]:
+        cause = self.taint.steps.get(id(step))
+        inside = builds((*step.body, *step.orelse))
+        if cause is None and self.told is not None:
+            cause = self.told.cause(step, leaves=_leaves(step) and later)
+        if cause is not None and (inside or (_leaves(step) and later)):
+            return self._dynamic(step, cause, inside, live, later=later)
+        other = dict(live)
+        body = self._block(step.body, live, later=later)
+        orelse = self._block(step.orelse, other, later=later)
+        for name, why in other.items():
+            live.setdefault(name, why)
+        if not body and not orelse:
+            return []
+        if (
+            not later
+            and not builds((*body, *orelse))
+            and all(_is_exit(s) for s in (*body, *orelse))
+        ):
+            return []
+        built = builds((*body, *orelse))
+        why = built[0].call if built else next(iter(live.values()), step.node)
+        self._need(step.test, why, live)
+        self._check_shapes(step.test, self.taint.before.get(id(step), frozenset()))
+        return [replace(step, body=body, orelse=orelse)]
+
+    def _dynamic(
+        self, step: Branch, cause: str, inside: list[Item], live: Live, *, later: bool
+    ) -> Sequence[Step]:
+        """A condition on the call: only what has no variables may be built regardless of it."""
+        for item in inside:
+            if not item.free_of_variables and not (item.site and item.site.reached):
+                raise Refused(
+                    item.call,
+                    f"it is built only under a condition on {cause!r}, known in the call alone",
+                    f"make {cause!r} a field, or build it unconditionally",
+                    RULE,
+                    Wants(facts=tested_parameters(step.test, self.askable)),
+                )
+        if _leaves(step) and later:
+            raise Refused(
+                step.node,
+                f"the method returns early under a condition on {cause!r}, before it builds the rest",
+                f"make {cause!r} a field, or build everything before returning",
+                RULE,
+            )
+        self.hoisted |= {id(item.call) for item in inside}
+        steps = [one for one in (*step.body, *step.orelse) if not isinstance(one, Exit)]
+        return self._block(steps, live, later=later)
+
+    def _loop(self, step: Loop, live: Live) -> Sequence[Step]:
+        inside = builds(step.body)
+        cause = self.taint.steps.get(id(step))
+        if cause is not None and inside:
+            raise Refused(
+                inside[0].call,
+                f"it is built in a loop over {cause!r}, whose length only the call knows",
+                "loop over a field",
+                RULE,
+            )
+        targets = set(target_names(step.target))
+        body: tuple[Step, ...] = ()
+        while True:
+            before = set(live)
+            round_live = dict(live)
+            body = self._block(step.body, round_live, later=bool(inside))
+            for name, why in round_live.items():
+                if name not in targets:
+                    live.setdefault(name, why)
+            if set(live) == before:
+                break
+        if not body or all(_is_exit(one) for one in body):
+            return []
+        why = inside[0].call if inside else next(iter(live.values()), step.node)
+        for one in (step.iterable, *step.conditions):
+            self._need(one, why, live)
+            self._check_shapes(one, self.taint.before.get(id(step), frozenset()))
+        return [replace(step, body=body)]
+
+
+def _leaves(step: Branch) -> bool:
+    """Whether a branch may leave the method or the loop round (a ``raise`` is no way out)."""
+    for one in (*step.body, *step.orelse):
+        if isinstance(one, Exit) and not isinstance(one.node, ast.Raise):
+            return True
+        if isinstance(one, Branch) and _leaves(one):
+            return True
+    return False
+
+
+def _is_exit(step: Step) -> bool:
+    if isinstance(step, Branch):
+        return all(_is_exit(one) for one in (*step.body, *step.orelse))
+    return isinstance(step, Exit)
+
+
+def _depends(node: ast.AST, name: str) -> Refused:
+    return Refused(
+        node,
+        f"what is built here depends on {name!r}, which is only known in the call",
+        f"make {name!r} a field, or build from fields only",
+        RULE,
+    )

@@ -1,0 +1,186 @@
+"""One ``@nn.compact`` method: what moves to ``__init__`` and what the call becomes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes.compact.emit import needs_counter
+from nnx_migrate.rewrite.classes.compact.late_variables import parameters_of
+from nnx_migrate.rewrite.classes.compact.method import CompactMethod
+from nnx_migrate.rewrite.classes.compact.shapes import Shapes, array_parameters
+from nnx_migrate.rewrite.classes.compact.slicing import Slicer
+from nnx_migrate.rewrite.classes.compact.survey import Survey, survey
+from nnx_migrate.rewrite.classes.compact.text import CallText, InitText
+from nnx_migrate.rewrite.classes.compact.told import check_in_call, note_of, renumbering
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.evaluation import own_bound_names
+from nnx_migrate.rewrite.classes.reading.flow import Step
+from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.variables.init_updates import updates_by_variable
+from nnx_migrate.rewrite.classes.variables.starting import spent_keys, with_updates
+from nnx_migrate.rewrite.classes.writing.text import GONE
+from nnx_migrate.sizes.scope_functions import COUNTER
+
+
+@dataclass(frozen=True)
+class CompactPart:
+    """What a compact method contributes.
+
+    Attributes:
+      lines: statements for ``__init__``.
+      edits: edits of the method itself.
+      header: lines at the start of the method (the name counter).
+      attributes: what is built under a fixed attribute name.
+      lazy: variables that only the call can create, by id of their call.
+      reads: global names that the lines read.
+      updates: assignments to variables' values that ``__init__`` does, too, by id.
+      spent: draws of keys that only ``__init__`` needs, by id of the call.
+    """
+
+    lines: tuple[str, ...]
+    edits: Edits
+    header: tuple[str, ...]
+    attributes: Mapping[str, ast.Call]
+    lazy: Mapping[int, Item]
+    reads: frozenset[str] = frozenset()
+    updates: frozenset[int] = frozenset()
+    spent: frozenset[int] = frozenset()
+
+
+def convert_compact(method: CompactMethod) -> CompactPart:
+    """Split the method.
+
+    Raises:
+      Refused: what is built depends on what only the call knows.
+    """
+    granted = frozenset(method.sizes.full_shapes)
+    if granted:
+        return _split(method, granted).part()
+    before = method.remarks.copy()
+    try:
+        return _split(method, frozenset()).part()
+    except Refused as refused:
+        method.remarks.restore(before)
+        shapes = _wanted_shapes(method)
+        if not shapes:
+            raise
+        found = refused.refusal
+        wants = replace(found.wants, shapes=shapes)
+        raise Refused(found.node, found.reason, found.recipe, found.rule, wants) from None
+
+
+def global_reads(lines: tuple[str, ...]) -> frozenset[str]:
+    """Names that the lines read and do not bind."""
+    body = "\n".join(line.replace("\r\n", "\n") for line in lines)
+    if not body.strip():
+        return frozenset()
+    tree = ast.parse("if True:\n" + body)
+    read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    return frozenset(read - own_bound_names(tree))
+
+
+def _wanted_shapes(method: CompactMethod) -> frozenset[str]:
+    """Parameters with whose shape ``__init__`` could build everything."""
+    every = Shapes(
+        method.project,
+        method.scope,
+        method.method,
+        frozenset(parameters_of(method.method)),
+        frozenset(),
+    )
+    arrays = array_parameters(method.method, every) - {one.name for one in method.cls.fields}
+    if method.method.name != "__call__" or not arrays:
+        return frozenset()
+    try:
+        split = _split(replace(method, remarks=Remarks()), arrays)
+        split.part()
+    except Refused:
+        return frozenset()
+    return frozenset(split.slicer.entered)
+
+
+def _split(method: CompactMethod, arrays: frozenset[str]) -> _Split:
+    """The steps for ``__init__``, where it knows the shapes of the parameters ``arrays``."""
+    found = survey(method, arrays)
+    slicer = found.slicer()
+    kept = slicer.run(found.steps)
+    if arrays:
+        return _Split(found, slicer, kept)
+    moved = updates_by_variable(method.cls, method.items)
+    slicer, kept, updates = with_updates(
+        slicer, kept, found.steps, found.items, found.taint, found.replaced, moved.values()
+    )
+    settled = frozenset(key for key, one in moved.items() if one <= updates)
+    return _Split(found, slicer, kept, updates, settled)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """A method with the steps that ``__init__`` takes over."""
+
+    survey: Survey
+    slicer: Slicer
+    kept: tuple[Step, ...]
+    updates: frozenset[int] = frozenset()
+    settled: frozenset[int] = frozenset()  # variables that __init__ moves as Linen's init does
+
+    def part(self) -> CompactPart:
+        """The text of both sides."""
+        method, found = self.survey.method, self.survey
+        init = InitText(found, self.slicer, self.settled)
+        written = init.lines(self.kept)
+        reads = global_reads(written) - own_bound_names(method.method)
+        spent = spent_keys(
+            method.method, {key: found.items[key] for key in found.inside}, method.streams
+        )
+        edits = CallText(found).edits()
+        edits |= {id(one): GONE for one in spent.values() if one is not None}
+        first, header = self._first_lines()
+        return CompactPart(
+            (*first, *init.entered(), *written),
+            edits,
+            header,
+            self._attributes(),
+            found.lazy,
+            reads,
+            self.updates,
+            frozenset(spent),
+        )
+
+    def _first_lines(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What ``__init__`` and the call begin with: the name counter, facts that must hold."""
+        method, found = self.survey.method, self.survey
+        indent = method.layout.body
+        lines: tuple[str, ...] = ()
+        header: tuple[str, ...] = ()
+        if needs_counter(found.steps, found.names) and not method.is_function:
+            method.remarks.imports.add("nnm")
+            header = (f"{COUNTER} = nnm.LinenNames()",)
+            lines = (f"{indent}{COUNTER} = nnm.LinenNames()",)
+        facts = self._facts()
+        method.remarks.notes += [(method.method, note_of(one)) for one in facts]
+        numbering = renumbering(found.steps, found.taint, found.names, found.told)
+        checked = [one for one in facts if one.name in numbering]
+        if checked:
+            header = (check_in_call(checked), *header)
+            lines = (*lines, *(f"{indent}self._{one.name} = {one.name}" for one in checked))
+        return lines, header
+
+    def _facts(self) -> list[SizeArgument]:
+        """The facts of the initial call that conditions of the method are told."""
+        read = frozenset[str]().union(*self.survey.told.values())
+        return [
+            one for one in self.survey.method.sizes.new_arguments if one.fact and one.name in read
+        ]
+
+    def _attributes(self) -> dict[str, ast.Call]:
+        found = self.survey
+        return {
+            name.literal: found.items[key].call
+            for key, name in found.names.items()
+            if key in found.inside and name.literal
+        }

@@ -1,0 +1,146 @@
+"""What a compact method builds, in which order, and what of it ``__init__`` can know."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.compact.late_variables import made_by_the_call
+from nnx_migrate.rewrite.classes.compact.method import CompactMethod
+from nnx_migrate.rewrite.classes.compact.moved import Moves, moves_of
+from nnx_migrate.rewrite.classes.compact.shapes import Shapes
+from nnx_migrate.rewrite.classes.compact.slicing import Slicer
+from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, taint_of
+from nnx_migrate.rewrite.classes.compact.told import Told
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.naming import Name, names_of
+from nnx_migrate.rewrite.classes.reading.aliases import changed_by_functions, with_aliases
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.rewrite.classes.reading.flags import flags_of
+from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
+from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
+
+
+@dataclass(frozen=True)
+class Survey:
+    """One reading of the method.
+
+    Args:
+      items: what ``__init__`` builds, by id of the constructor call.
+      lazy: variables that only the call can create.
+      taint: what the call's parameters reach.
+      replaced: nodes with another text in ``__init__``, with the names that text reads.
+      told: those among all such nodes whose text asks what the initial call is given.
+      fixed: ``replaced`` without reads of shapes.
+    """
+
+    method: CompactMethod
+    items: Mapping[int, Item]
+    lazy: Mapping[int, Item]
+    steps: tuple[Step, ...]
+    moves: Moves
+    names: Mapping[int, Name]
+    shapes: Shapes
+    taint: Taint
+    replaced: Replaced
+    told: Replaced
+    fixed: Replaced
+
+    @property
+    def inside(self) -> frozenset[int]:
+        """Ids of what is built by the method itself, not by a nested function."""
+        return frozenset(id(item.call) for item in builds(self.steps))
+
+    def slicer(self) -> Slicer:
+        """What finds the steps that ``__init__`` needs."""
+        known = {**self.fixed, **self.told}
+        return Slicer(
+            frozenset(self.method.unknown),
+            {**self.fixed, **self.shapes.needed(self.fixed), **self.told},
+            {key: operands_of(self.items[key], self.moves.values) for key in self.inside},
+            taint_of(self.steps, self.method.unknown, {**self.replaced, **self.told}),
+            shapes=self.shapes if self.shapes.parameters else None,
+            fixed=known,
+            told=Told(self.taint, self.replaced) if self.told else None,
+            askable=self.method.askable,
+            changed=changed_by_functions(
+                self.method.project, self.method.scope, self.method.method
+            ),
+        )
+
+
+def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
+    """Read the method.
+
+    Args:
+      arrays: parameters whose whole shape ``__init__`` may take to know.
+    """
+    plain, told = _static_names(method)
+    shapes = Shapes(method.project, method.scope, method.method, arrays, frozenset(method.items))
+    replaced = {**plain, **shapes.unread(plain)}
+    items = {key: item for key, item in method.items.items() if not is_inline(item)}
+    lazy = made_by_the_call(method.method, items, replaced)
+    items = {key: item for key, item in items.items() if key not in lazy}
+    steps = with_aliases(flow_of(method.method.body, items), method.method)
+    replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
+    moves = moves_of(
+        method.project,
+        method.scope,
+        method.method,
+        items,
+        taint_of(steps, method.unknown, replaced),
+        replaced,
+        method.context,
+    )
+    replaced |= {key: frozenset() for key in moves.values}
+    taint = taint_of(steps, method.unknown, replaced)
+    shapes.whole = _whole(items, moves)
+    shapes.flags = flags_of(method.project, method.scope, method.method)
+    shapes.held = _holders(method.method, shapes.whole)
+    names = names_of(steps, frozenset(taint.steps), method.numbered, goes_on=method.is_function)
+    fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
+    return Survey(method, items, lazy, steps, moves, names, shapes, taint, replaced, told, fixed)
+
+
+def _static_names(
+    method: CompactMethod,
+) -> tuple[dict[int, frozenset[str]], dict[int, frozenset[str]]]:
+    """The names that texts of ``__init__`` read, and apart those of facts of the initial call."""
+    # A local named like a size argument is that size: the argument is read in its place.
+    sizes = {one.name for one in method.sizes.new_arguments if one.fact is None}
+    every = {key: _names_in(text) - sizes for key, text in method.static_texts().items()}
+    told = {key: names for key, names in every.items() if key in method.sizes.facts}
+    return {key: names for key, names in every.items() if key not in told}, told
+
+
+def _names_in(text: str) -> frozenset[str]:
+    return frozenset(free_names(ast.parse(text, mode="eval")))
+
+
+def _whole(items: Mapping[int, Item], moves: Moves) -> frozenset[int]:
+    """Submodules and parameters that are whole once they are built."""
+    completed = {*moves.views, *moves.late}
+    for key, item in items.items():
+        parts = {id(one) for one in ast.walk(item.call)}
+        if parts & moves.values:
+            completed.add(key)
+    return frozenset(
+        key
+        for key, item in items.items()
+        if item.kind in (ItemKind.SITE, ItemKind.PARAM)
+        and not item.is_in_scope
+        and key not in completed
+    )
+
+
+def _holders(method: ast.FunctionDef, items: frozenset[int]) -> frozenset[str]:
+    """Local names that some statement binds to what an item built."""
+    found: set[str] = set()
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=targets, value=value) if any(
+                id(one) in items for one in ast.walk(value)
+            ):
+                found |= {one.id for one in targets if isinstance(one, ast.Name)}
+    return frozenset(found)

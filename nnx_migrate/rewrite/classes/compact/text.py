@@ -1,0 +1,205 @@
+"""The text of a split compact method: lines of ``__init__`` and edits of the call."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.compact.emit import Emitter, reference
+from nnx_migrate.rewrite.classes.compact.in_scope import calling_edits, not_here
+from nnx_migrate.rewrite.classes.compact.method import CompactMethod
+from nnx_migrate.rewrite.classes.compact.moved import Moves, with_keywords, without_keywords
+from nnx_migrate.rewrite.classes.compact.slicing import Slicer
+from nnx_migrate.rewrite.classes.compact.survey import Survey
+from nnx_migrate.rewrite.classes.compact.unused import unused_classes
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.naming import Name
+from nnx_migrate.rewrite.classes.reading.flow import Step, builds
+from nnx_migrate.rewrite.classes.uses.references import Edits
+from nnx_migrate.rewrite.classes.writing.construct import Builder, is_inline, optional_sizes
+from nnx_migrate.rewrite.classes.writing.layout import indent_of
+from nnx_migrate.rewrite.classes.writing.text import GONE
+from nnx_migrate.rewrite.render import Renderer
+
+RULE = "compact"
+Text = Callable[[Renderer], str]
+
+
+@dataclass(frozen=True)
+class InitText:
+    """Writes the kept steps as statements of ``__init__``.
+
+    Args:
+      slicer: the one that found them, for what it learned about their values.
+      settled: variables that ``__init__`` moves as Linen's init does.
+    """
+
+    survey: Survey
+    slicer: Slicer
+    settled: frozenset[int]
+
+    def lines(self, kept: tuple[Step, ...]) -> tuple[str, ...]:
+        """The statements, indented.
+
+        Raises:
+          Refused: something cannot be written there.
+        """
+        method, survey = self.survey.method, self.survey
+        if method.receiver != "self" and not method.is_function:
+            raise Refused(
+                method.method, "the module is not called 'self'", "rename it to self", RULE
+            )
+        temporaries = self._temporaries()
+        edits = self._edits(temporaries)
+        if survey.shapes.abstract or self._measures(kept):
+            method.remarks.imports.add("nnm")
+        emitter = Emitter(
+            Renderer(method.project, method.cls.module, method.common).with_edits(edits),
+            method.layout,
+            survey.names,
+            self._builder(),
+            method.sizes.carried,
+            method.receiver,
+            temporaries,
+            self.slicer.hoisted,
+            method.parameters,
+            lambda node: indent_of(method.cls, node),
+            method.sizes.facts,
+        )
+        return tuple(emitter.lines(kept, method.layout.body))
+
+    def entered(self) -> list[str]:
+        """Statements that give parameters of the call a shape in ``__init__``."""
+        method = self.survey.method
+        lines = []
+        for name in sorted(self.slicer.entered):
+            method.remarks.imports.add("nnm")
+            argument = method.sizes.full_shapes.get(name, f"{name}_shape")
+            lines.append(f"{method.layout.body}{name} = nnm.abstract_array({argument})")
+        return lines
+
+    def _edits(self, temporaries: Mapping[int, str]) -> Edits:
+        method, survey = self.survey.method, self.survey
+        edits: Edits = {**method.held, **survey.shapes.edits(), **method.static_texts()}
+        edits |= inline_edits(method, survey.moves)
+        for key, call in survey.moves.partials.items():
+            edits[key] = without_keywords(call, survey.moves.values)
+        edits |= dict.fromkeys(survey.moves.late_values, "None")
+        edits |= {key: not_here(item) for key, item in survey.items.items() if item.is_in_scope}
+        for key, name in survey.names.items():
+            edits[key] = _read_again(survey.items[key], name, temporaries.get(key), method.receiver)
+        return edits
+
+    def _temporaries(self) -> dict[int, str]:
+        """Locals for what has a name only at run time and is read again, by id of its call."""
+        found: dict[int, str] = {}
+        for key, item in self.survey.items.items():
+            name = self.survey.names.get(key)
+            if name is None or name.counted is None:
+                continue
+            if key in self.slicer.values or _is_measured(item):
+                found[key] = _temporary(item, len(found), self.survey.method.method)
+        return found
+
+    def _builder(self) -> Builder:
+        method, moves = self.survey.method, self.survey.moves
+        return Builder(
+            method.project,
+            method.scope,
+            method.context,
+            method.remarks,
+            moves.values - moves.late_values,
+            receiver=method.receiver,
+            optional=optional_sizes(method.sizes),
+            settled=self.settled,
+        )
+
+    def _measures(self, kept: tuple[Step, ...]) -> bool:
+        """Whether some line asks a submodule for its width."""
+        return any(_is_measured(item) for item in builds(kept))
+
+
+@dataclass(frozen=True)
+class CallText:
+    """Writes what the method itself becomes."""
+
+    survey: Survey
+
+    def edits(self) -> Edits:
+        """Edits of the method, by id of the node."""
+        method, survey = self.survey.method, self.survey
+        edits: Edits = {**calling_edits(survey.items, method.receiver, method.context)}
+        for key, name in survey.names.items():
+            edits[key] = self._used(survey.items[key], name)
+        unused = unused_classes(method.project, method.scope, method.method, survey.names.keys())
+        edits |= {id(statement): GONE for statement in unused}
+        nodes = {id(node): node for node in ast.walk(method.method)}
+        for key, keywords in survey.moves.calls.items():
+            call = nodes[key]
+            assert isinstance(call, ast.Call)
+            edits[key] = with_keywords(call, keywords)
+        return edits | inline_edits(method, survey.moves)
+
+    def _used(self, item: Item, name: Name) -> Text:
+        receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
+        view = self.survey.moves.views.get(id(item.call))
+        late = self.survey.moves.late.get(id(item.call), {})
+
+        def text(renderer: Renderer) -> str:
+            found = reference(name, receiver, renderer.render)
+            if item.axes is not None:
+                remarks.imports.add("nnms")
+                axes = renderer.render(item.axes)
+                return f"nnms.with_logical_constraint({found}[...], {axes})"
+            if item.kind is ItemKind.PARAM:
+                return f"{found}[...]"
+            if late:
+                remarks.imports.add("nnm")
+                fields = ", ".join(f"{key}={renderer.value(one)}" for key, one in late.items())
+                found = f"nnm.with_fields({found}, {fields})"
+            if view is None:
+                return found
+            remarks.imports.add("nnx")
+            settings = ", ".join(f"{one.arg}={renderer.render(one.value)}" for one in view)
+            return f"nnx.view({found}, raise_if_not_found=False, {settings})"
+
+        return text
+
+
+def inline_edits(method: CompactMethod, moves: Moves) -> Edits:
+    """Wrappers without variables are built in the call itself."""
+    builder = Builder(method.project, method.scope, method.context, method.remarks, moves.values)
+    edits: Edits = {}
+    for key, item in method.items.items():
+        if is_inline(item):
+            edits[key] = lambda renderer, one=item: builder(one, renderer)  # type: ignore[misc]
+    return edits
+
+
+def _read_again(item: Item, name: Name, temporary: str | None, receiver: str) -> Text:
+    """How ``__init__`` reads what it has built."""
+
+    def text(renderer: Renderer) -> str:
+        if temporary is not None:
+            return temporary
+        if name.counted is not None:
+            raise Refused(item.call, "its name is only counted at run time", "name it", RULE)
+        found = reference(name, receiver, renderer.render)
+        return f"{found}[...]" if item.kind is ItemKind.PARAM else found
+
+    return text
+
+
+def _is_measured(item: Item) -> bool:
+    return item.site is not None and item.site.out_variable is not None
+
+
+def _temporary(item: Item, number: int, method: ast.FunctionDef) -> str:
+    taken = {node.id for node in ast.walk(method) if isinstance(node, ast.Name)}
+    kind = (item.site.class_name if item.site else None) or "layer"
+    stem = f"{kind.lower()}_{number}"
+    while stem in taken:
+        stem += "_"
+    return stem

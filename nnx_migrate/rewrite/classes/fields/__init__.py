@@ -1,0 +1,1 @@
+"""Dataclass fields and the class statement itself, as the constructor's parameters."""

@@ -1,0 +1,93 @@
+"""Decorators of the class statement that are neither Linen's nor ``dataclass``.
+
+A Linen module is a dataclass, and a decorator may use that: read its fields, wrap its ``__init__``. A
+function of the project that mentions neither stays as it is; one that does gets the class through
+``nnm.class_decorator``, which shows it a constructor of the fields alone. What is not a function of
+the project is refused, unless it is known not to look at the constructor.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.fields.removed import DATACLASS
+from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.rules import is_linen
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+RULE = "class-decorator"
+_HARMLESS = frozenset({"typing.final", "typing_extensions.final", "typing.runtime_checkable"})
+_CONSTRUCTION = frozenset(
+    {"__init__", "__post_init__", "__new__", "__dataclass_fields__", "fields"}
+)
+_ONLY_LOOK = frozenset({"isinstance", "issubclass", "hasattr", "repr", "str", "print", "id"})
+_DATACLASS_MAKERS = frozenset({"dataclass", "kw_only_dataclass", "make_dataclass"})
+
+
+def adapted_decorators(
+    project: Project, cls: ClassInfo, sizes: Sequence[str], remarks: Remarks
+) -> Edits:
+    """Edits of the decorators that look at the constructor.
+
+    Args:
+      sizes: constructor parameters that the class gains.
+
+    Raises:
+      Refused: nobody knows what a decorator does with the class.
+    """
+    edits: Edits = {}
+    for node in cls.node.decorator_list:
+        target = node.func if isinstance(node, ast.Call) else node
+        symbol = project.resolve(target, cls.scope)
+        if is_linen(symbol) or symbol in DATACLASS or symbol in _HARMLESS:
+            continue
+        function = _function(project, symbol)
+        if function is None or _names(function) & _DATACLASS_MAKERS:
+            raise Refused(
+                node,
+                f"what the class decorator {ast.unparse(target)} does with the class is not known",
+                "apply what it does by hand, or remove it",
+                RULE,
+            )
+        if _names(function) & _CONSTRUCTION or _hands_on(function):
+            remarks.imports.add("nnm")
+            remarks.review.append((node, "the decorator is given the fields alone: check it"))
+            edits[id(node)] = _adapted(node, sizes)
+    return edits
+
+
+def _function(project: Project, symbol: str | None) -> ast.FunctionDef | None:
+    """The function of the project that a decorator names."""
+    found = project.definition(symbol) if symbol is not None else None
+    return found[1] if found is not None and isinstance(found[1], ast.FunctionDef) else None
+
+
+def _names(function: ast.FunctionDef) -> set[str]:
+    names = {one.id for one in ast.walk(function) if isinstance(one, ast.Name)}
+    return names | {one.attr for one in ast.walk(function) if isinstance(one, ast.Attribute)}
+
+
+def _hands_on(function: ast.FunctionDef) -> bool:
+    """Whether the function gives one of its arguments, perhaps the class, to another function."""
+    given = {one.arg for one in ast.walk(function) if isinstance(one, ast.arg)}
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Name(id=name)) if name in _ONLY_LOOK:
+                continue
+            case ast.Call(args=args, keywords=keywords):
+                values = [*args, *(one.value for one in keywords)]
+                if any(isinstance(one, ast.Name) and one.id in given for one in values):
+                    return True
+    return False
+
+
+def _adapted(node: ast.expr, sizes: Sequence[str]) -> Callable[[Renderer], str]:
+    def text(renderer: Renderer) -> str:
+        added = f", sizes=({', '.join(map(repr, sizes))},)" if sizes else ""
+        return f"nnm.class_decorator({renderer.without(node).inner(node)}{added})"
+
+    return text

@@ -1,0 +1,87 @@
+"""Fields that a constructor only stores: a caller may set them anew for every call.
+
+In Linen ``Block(features, train)(x)`` makes the module in the call, so ``train`` may be an argument
+of the call. The migrated module exists before: built with None there, it is called as
+``nnm.with_fields(self.Block_0, train=train)(x)``, which shares all variables.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from nnx_migrate.rewrite.classes.compact.taint import Replaced, tainted_name
+from nnx_migrate.rewrite.classes.data import ConversionContext
+from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+
+def late_fields(init: str, indent: str, methods: frozenset[str]) -> frozenset[str]:
+    """The parameters that ``__init__`` stores under their names and reads nowhere else.
+
+    Args:
+      init: the text of ``__init__``, its first line without ``indent``.
+      methods: names of the methods and properties of the class: one that ``__init__`` calls may
+        read any field.
+    """
+    tree = ast.parse("class _:\n" + indent + init.replace("\r\n", "\n"))
+    function = next(one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
+    stored: set[str] = set()
+    read: set[str] = set()
+    for statement in function.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=attr)],
+                value=ast.Name(id=name),
+            ) if attr == name and name not in stored:
+                stored.add(name)
+                continue
+        for node in ast.walk(statement):
+            match node:
+                case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+                    read.add(attr)
+                case ast.Name(id=name):
+                    read.add(name)
+    bare = sum(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(function))
+    dotted = sum(
+        isinstance(one, ast.Attribute)
+        and isinstance(one.value, ast.Name)
+        and one.value.id == "self"
+        for one in ast.walk(function)
+    )
+    if read & methods or bare != dotted:
+        return frozenset()
+    parameters = {one.arg for one in (*function.args.args, *function.args.kwonlyargs)}
+    return frozenset((stored & parameters) - read)
+
+
+def late_arguments(
+    project: Project,
+    item: Item,
+    context: ConversionContext,
+    tainted: frozenset[str],
+    replaced: Replaced,
+) -> Mapping[str, ast.expr]:
+    """The arguments of a constructor call that depend on the call and may be set late, by field."""
+    child = project.linen.get(item.site.symbol or "") if item.site is not None else None
+    if child is None or child.name not in context.converted:
+        return {}
+    given = {
+        name: value
+        for name, value in _given(item.call, child).items()
+        if tainted_name(value, tainted, replaced)
+    }
+    if not given:
+        return {}
+    allowed = context.late_fields(child.name)
+    return {name: value for name, value in given.items() if name in allowed}
+
+
+def _given(call: ast.Call, child: ClassInfo) -> dict[str, ast.expr]:
+    """Arguments by field; empty when some are unpacked."""
+    if any(isinstance(one, ast.Starred) for one in call.args):
+        return {}
+    positional = [one.name for one in child.fields if not one.keyword_only]
+    given = dict(zip(positional, call.args, strict=False))
+    return given | {one.arg: one.value for one in call.keywords if one.arg is not None}

@@ -1,0 +1,58 @@
+"""Lambdas that build one submodule, as the partials they stand for.
+
+``token_mixer=lambda: Mixer(heads=4)`` becomes ``token_mixer=functools.partial(Mixer, heads=4)``: a
+factory that takes the sizes and streams of whoever calls it, as every class-valued field does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from nnx_migrate.rewrite.classes.reading.evaluation import own_bound_names
+from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.rules import is_linen, name_rule
+from nnx_migrate.sizes.partials import partial_lambdas
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import Import
+from nnx_migrate.source.project import Project
+
+
+def partial_edits(project: Project, cls: ClassInfo, remarks: Remarks) -> tuple[Edits, set[int]]:
+    """Edits of the class' lambdas, and the ids of the constructor calls in them."""
+    known = partial_lambdas(project)
+    edits: Edits = {}
+    handled: set[int] = set()
+    for node in ast.walk(cls.node):
+        call = known.get(id(node))
+        if call is None:
+            continue
+        symbol = project.resolve(call.func, cls.scope)
+        if is_linen(symbol):
+            edits[id(call.func)] = remarks.take(name_rule(str(symbol)), call.func)
+        handled |= {id(call), id(call.func)}
+        edits[id(node)] = _partial(call, _spelled(cls), remarks)
+    return edits, handled
+
+
+def _spelled(cls: ClassInfo) -> str:
+    """How the file writes ``functools.partial``."""
+    hidden = own_bound_names(cls.node)
+    table = cls.module.table.items()
+    names = (n for n, one in table if one == Import("functools.partial") and n not in hidden)
+    return next(names, "functools.partial")
+
+
+def _partial(call: ast.Call, partial: str, remarks: Remarks) -> Callable[[Renderer], str]:
+    def text(renderer: Renderer) -> str:
+        function = renderer.render(call.func)
+        given = [renderer.render(one) for one in call.args]
+        plain = (one for one in call.keywords if one.arg is not None)
+        given += [f"{one.arg}={renderer.render(one.value)}" for one in plain]
+        if not given:
+            return function
+        remarks.imports |= {"functools"} if "." in partial else set()
+        return f"{partial}({', '.join([function, *given])})"
+
+    return text

@@ -1,0 +1,1 @@
+"""How a class is read: order of evaluation, steps of a body, names and what they hold."""

@@ -1,0 +1,149 @@
+"""Locals that a statement changes although it names another one.
+
+After ``ys = xs``, ``ys.append(3)`` changes ``xs``; so may a local function that is called. What
+``__init__`` needs of ``xs`` it must then do as well, or the class is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from nnx_migrate.rewrite.classes.reading.evaluation import bound_names, target_names
+from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
+from nnx_migrate.source.names import FunctionNode, parameter_names
+from nnx_migrate.source.project import Project, Scope
+
+# Methods of lists, dicts and sets that change them.
+CHANGING = frozenset(
+    "append extend insert remove pop clear sort reverse update setdefault popitem add discard".split()  # noqa: SIM905
+)
+Groups = Mapping[str, frozenset[str]]
+
+
+def with_aliases(steps: Sequence[Step], method: ast.FunctionDef) -> tuple[Step, ...]:
+    """The steps, each with every name that what it changes in place may have."""
+    same, parts = _groups(method, whole=True), _groups(method, whole=False)
+    return tuple(_named(step, same, parts) for step in steps)
+
+
+def _named(step: Step, same: Groups, parts: Groups) -> Step:
+    match step:
+        case Bind(node=node, mutates=mutates) if mutates:
+            groups = same if isinstance(node, ast.AugAssign) else parts
+            every = frozenset(one for name in mutates for one in groups.get(name, {name}))
+            return replace(step, mutates=every)
+        case Branch(body=body, orelse=orelse):
+            sides = (tuple(_named(one, same, parts) for one in side) for side in (body, orelse))
+            return Branch(step.node, step.test, *sides)
+        case Loop(body=body):
+            return replace(step, body=tuple(_named(one, same, parts) for one in body))
+    return step
+
+
+def _groups(method: ast.FunctionDef, *, whole: bool) -> Groups:
+    """Names that may stand for one object, or, unless ``whole``, for a part of another's."""
+    groups: dict[str, frozenset[str]] = {}
+    for one, other in _links(method, whole=whole):
+        together = groups.get(one, frozenset({one})) | groups.get(other, frozenset({other}))
+        groups |= dict.fromkeys(together, together)
+    return groups
+
+
+def _links(method: ast.FunctionDef, *, whole: bool) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    yield from _pairs(target, value, whole=whole)
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                yield from _pairs(target, value, whole=whole)
+            case ast.NamedExpr(target=target, value=value):
+                yield from _pairs(target, value, whole=whole)
+            case ast.For(target=target, iter=value) if not whole:
+                yield from _pairs(target, value, whole=whole)
+
+
+def _pairs(target: ast.expr, value: ast.expr, *, whole: bool) -> Iterator[tuple[str, str]]:
+    match target, value:
+        case (
+            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
+            (ast.Tuple(elts=values) | ast.List(elts=values)),
+        ) if len(targets) == len(values):
+            for one, other in zip(targets, values, strict=True):
+                yield from _pairs(one, other, whole=whole)
+        case _:
+            for name in target_names(target):
+                yield from ((name, one) for one in _holders(value, whole=whole))
+
+
+def _holders(value: ast.expr, *, whole: bool) -> Iterator[str]:
+    """Locals that ``value`` may be, or may be a part of."""
+    match value:
+        case ast.Name(id=name) if name != "self":
+            yield name
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner) if not whole:
+            yield from _holders(inner, whole=whole)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from (*_holders(body, whole=whole), *_holders(orelse, whole=whole))
+        case ast.BoolOp(values=values):
+            for one in values:
+                yield from _holders(one, whole=whole)
+        case ast.List(elts=values) | ast.Tuple(elts=values) if not whole:
+            for one in values:
+                yield from _holders(one, whole=whole)
+
+
+def changed_by_functions(
+    project: Project, scope: Scope, method: ast.FunctionDef
+) -> Mapping[str, ast.AST]:
+    """Locals that functions change: local ones that do not bind them, and called ones of the project."""
+    found: dict[str, ast.AST] = {}
+    for node in ast.walk(method):
+        if node is not method and isinstance(node, FunctionNode):
+            found |= dict.fromkeys(_changed_around(node), node)
+        if isinstance(node, ast.Call):
+            found |= dict.fromkeys(_changed_arguments(project, scope, node), node)
+    return found
+
+
+def _changed_around(function: FunctionNode) -> frozenset[str]:
+    own = set(parameter_names(function))
+    for one in ast.walk(function):
+        if isinstance(one, ast.stmt) and one is not function:
+            own |= set(bound_names(one))
+    around = {
+        name for one in ast.walk(function) if isinstance(one, ast.Nonlocal) for name in one.names
+    }
+    return frozenset((_changed(function) - own) | around)
+
+
+def _changed_arguments(project: Project, scope: Scope, call: ast.Call) -> Iterator[str]:
+    """Locals that a function of the project is passed and changes."""
+    symbol = project.resolve(call.func, scope)
+    definition = project.definition(symbol) if symbol is not None else None
+    function = definition[1] if definition is not None else None
+    if not isinstance(function, ast.FunctionDef):
+        return
+    changed = _changed(function)
+    names = parameter_names(function)
+    given = [*zip(names, call.args, strict=False)]
+    given += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
+    for name, value in given:
+        if name in changed:
+            yield from _holders(value, whole=False)
+
+
+def _changed(function: FunctionNode) -> frozenset[str]:
+    """Names whose objects the body of a function changes in place."""
+    found: set[str] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in CHANGING:
+                found |= set(_holders(value, whole=False))
+            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+                found |= set(_holders(value, whole=False))
+            case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
+                found |= set(_holders(value, whole=False))
+    return frozenset(found)

@@ -1,0 +1,225 @@
+"""A method body as the sequence of what it builds, with the control structure around it.
+
+The steps follow Python's evaluation order. A later pass (:mod:`slicing`) keeps the ones that
+``__init__`` needs, another (:mod:`naming`) numbers the submodules as Linen does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.evaluation import (
+    COMPREHENSIONS,
+    bound_names,
+    contains,
+    operands,
+    target_names,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Build:
+    """The construction of one item."""
+
+    item: Item
+
+
+@dataclass(frozen=True, eq=False)
+class Bind:
+    """A plain statement (or walrus) that binds or mutates local names."""
+
+    node: ast.AST
+    defines: frozenset[str]  # rebound: the old value is gone
+    mutates: frozenset[str] = frozenset()  # changed in place
+
+
+@dataclass(frozen=True, eq=False)
+class Branch:
+    """``if``, conditional expression, ``and``/``or``."""
+
+    node: ast.AST
+    test: ast.expr
+    body: tuple[Step, ...]
+    orelse: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Loop:
+    """``for`` or one generator of a comprehension (``conditions`` are its ``if`` clauses)."""
+
+    node: ast.AST
+    target: ast.expr
+    iterable: ast.expr
+    body: tuple[Step, ...]
+    conditions: tuple[ast.expr, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Exit:
+    """``return``, ``break``, ``continue`` or ``raise``."""
+
+    node: ast.stmt
+
+
+@dataclass(frozen=True, eq=False)
+class Unclear:
+    """A construct around items that is not followed."""
+
+    node: ast.AST
+    reason: str
+    items: tuple[Item, ...] = field(default=())
+
+
+Step = Build | Bind | Branch | Loop | Exit | Unclear
+
+
+def flow_of(body: Iterable[ast.stmt], items: Mapping[int, Item]) -> tuple[Step, ...]:
+    """Steps of a method body."""
+    return tuple(step for statement in body for step in _statement(statement, items))
+
+
+def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
+    inside = contains(node, items)
+    match node:
+        case ast.If(test=test, body=body, orelse=orelse):
+            branch = Branch(node, test, flow_of(body, items), flow_of(orelse, items))
+            return [*_expression(test, items), branch]
+        case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
+            if any(contains(one, items) for one in orelse):
+                return [Unclear(node, "a loop's else builds something")]
+            steps = [*_expression(iterable, items)]
+            return [*steps, Loop(node, target, iterable, flow_of(body, items))]
+        case ast.With(items=managers, body=body):
+            if inside and not all(_is_scope(one.context_expr) for one in managers):
+                return [Unclear(node, "something is built inside a 'with' block")]
+            if any(one.optional_vars is not None for one in managers) or not inside:
+                return [_bind(node)]
+            return list(flow_of(body, items))
+        case ast.While() | ast.Try() | ast.Match() | ast.AsyncFor() | ast.AsyncWith():
+            if inside:
+                return [Unclear(node, f"something is built inside a '{_keyword(node)}' block")]
+            return [_bind(node)]
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            if inside:
+                return [Unclear(node, f"something is built inside the local function {node.name}")]
+            return [_bind(node)]
+        case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
+            steps = [step for one in operands(node) for step in _expression(one, items)]
+            return [*steps, Exit(node)]
+        case ast.Expr(value=value):
+            steps = _expression(value, items)
+            mutated = _mutated_receiver(value)
+            return [*steps, Bind(node, frozenset(), mutated)] if mutated else steps
+        case _:
+            steps = [step for one in operands(node) for step in _expression(one, items)]
+            bind = _bind(node)
+            return [*steps, bind] if bind.defines or bind.mutates else steps
+
+
+def _bind(node: ast.stmt) -> Bind:
+    defines = frozenset(bound_names(node))
+    mutates: set[str] = set()
+    match node:
+        case ast.Assign(targets=targets):
+            mutates = {name for one in targets for name in _mutated_target(one)}
+        case ast.AugAssign(target=ast.Name(id=name)):
+            return Bind(node, frozenset(), frozenset({name}))
+        case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
+            mutates = set(_mutated_target(target))
+    return Bind(node, defines, frozenset(mutates))
+
+
+def _mutated_target(target: ast.expr) -> list[str]:
+    match target:
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return [name for part in parts for name in _mutated_target(part)]
+        case ast.Subscript(value=inner) | ast.Attribute(value=inner):
+            while isinstance(inner, ast.Subscript | ast.Attribute):
+                inner = inner.value
+            return [inner.id] if isinstance(inner, ast.Name) else []
+        case _:
+            return []
+
+
+def _mutated_receiver(value: ast.expr) -> frozenset[str]:
+    """``layers`` in ``layers.append(...)``; ``self.sow(...)`` changes no field."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name != "self":
+            return frozenset({name})
+        case _:
+            return frozenset()
+
+
+def _is_scope(expression: ast.expr) -> bool:
+    """Whether a context manager only names what runs inside it."""
+    target = expression.func if isinstance(expression, ast.Call) else expression
+    name = ast.unparse(target).rpartition(".")[2]
+    return name in {"named_scope", "TraceAnnotation", "StepTraceAnnotation"}
+
+
+def _keyword(node: ast.AST) -> str:
+    return type(node).__name__.lower()
+
+
+def _expression(node: ast.AST, items: Mapping[int, Item]) -> list[Step]:
+    if not contains(node, items) and not _has_walrus(node):
+        return []
+    match node:
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            branches = tuple(_expression(body, items)), tuple(_expression(orelse, items))
+            steps = _expression(test, items)
+            return [*steps, Branch(node, test, *branches)] if any(branches) else steps
+        case ast.BoolOp(op=op, values=[first, *rest]):
+            later = tuple(step for value in rest for step in _expression(value, items))
+            steps = _expression(first, items)
+            if not later:
+                return steps
+            if len(rest) > 1:
+                return [*steps, Unclear(node, "something is built inside a chain of and/or")]
+            both = (later, ()) if isinstance(op, ast.And) else ((), later)
+            return [*steps, Branch(node, first, *both)]
+        case ast.Lambda():
+            return [Unclear(node, "something is built inside a lambda")]
+        case ast.NamedExpr(target=target, value=value):
+            return [*_expression(value, items), Bind(node, frozenset(target_names(target)))]
+        case _ if isinstance(node, COMPREHENSIONS):
+            return _comprehension(node, items)
+    steps = [step for one in operands(node) for step in _expression(one, items)]
+    if id(node) in items:
+        steps.append(Build(items[id(node)]))
+    return steps
+
+
+def _comprehension(node: ast.AST, items: Mapping[int, Item]) -> list[Step]:
+    generators = node.generators  # type: ignore[attr-defined]
+    results = [one for one in operands(node) if not isinstance(one, ast.comprehension)]
+    body = tuple(step for one in results for step in _expression(one, items))
+    if any(contains(one, items) for gen in generators for one in gen.ifs):
+        return [Unclear(node, "something is built in the condition of a comprehension")]
+    outer: tuple[Step, ...] = body
+    for index, gen in reversed(list(enumerate(generators))):
+        owner = node if index == 0 else gen
+        loop = Loop(owner, gen.target, gen.iter, outer, tuple(gen.ifs))
+        outer = (*_expression(gen.iter, items), loop)
+    return list(outer)
+
+
+def _has_walrus(node: ast.AST) -> bool:
+    return any(isinstance(one, ast.NamedExpr) for one in ast.walk(node))
+
+
+def builds(steps: Iterable[Step]) -> list[Item]:
+    """Every item built in ``steps``, in order."""
+    found: list[Item] = []
+    for step in steps:
+        match step:
+            case Build(item=item):
+                found.append(item)
+            case Branch(body=body, orelse=orelse):
+                found += [*builds(body), *builds(orelse)]
+            case Loop(body=body):
+                found += builds(body)
+    return found

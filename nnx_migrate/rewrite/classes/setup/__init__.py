@@ -1,0 +1,1 @@
+"""``setup`` as the rest of ``__init__``: what its attributes hold and what follows from them."""

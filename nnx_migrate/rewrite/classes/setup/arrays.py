@@ -1,0 +1,169 @@
+"""Attributes of ``setup`` that may hold arrays.
+
+Linen runs ``setup`` at every call, so an array it makes is part of the program. An array attribute
+of an NNX module is state instead, and one made while tracing is taken for a static value, which
+leaks the tracer (flax 0.12.8). Such an attribute becomes a read-only property that computes it
+where it is read, as Linen does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.classes.reading.evaluation import bound_names, free_names, own_bound_names
+from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.project import Project, Scope
+
+_ARRAYS = ("jax.numpy.", "numpy.", "jax.lax.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.")
+_NOT_ARRAYS = ("jax.nn.initializers.", "jax.numpy.dtype", "jax.numpy.finfo", "numpy.dtype")
+_DEPTH = 10
+
+
+def may_be_array(project: Project, scope: Scope, value: ast.expr) -> bool:
+    """Whether evaluating ``value`` calls something that may return an array."""
+    if isinstance(value, ast.Lambda):
+        return False
+    for node in ast.walk(value):
+        if isinstance(node, ast.Call) and _returns_array(project, scope, node):
+            return True
+    return False
+
+
+def _returns_array(project: Project, scope: Scope, call: ast.Call) -> bool:
+    symbol = project.resolve(call.func, scope)
+    if symbol is None:
+        return False
+    if symbol.startswith(_NOT_ARRAYS):
+        return False
+    if symbol.startswith(_ARRAYS):
+        return True
+    if symbol.startswith("flax.linen.make_") or symbol == "flax.linen.combine_masks":
+        return True
+    found = project.definition(symbol)
+    return found is not None and isinstance(found[1], ast.FunctionDef)
+
+
+@dataclass(frozen=True)
+class Inliner:
+    """Writes values of ``setup`` as expressions over ``self`` and globals.
+
+    Args:
+      unknown: names that only ``__init__`` knows (size arguments, rngs).
+      held: what reads a variable, by the id of the call that makes it.
+    """
+
+    method: ast.FunctionDef
+    unknown: frozenset[str]
+    held: Mapping[int, str] = field(default_factory=dict)
+
+    def edits(
+        self, value: ast.expr, renderer: Renderer, depth: int = _DEPTH
+    ) -> Mapping[int, str] | None:
+        """Edits that replace the local names in ``value``; None when that is not possible."""
+        local = own_bound_names(self.method) - {"self"}
+        read = free_names(value, {call: frozenset() for call in self.held})
+        if read & self.unknown or depth == 0:
+            return None
+        edits: dict[int, str] = {id(one): self.held[id(one)] for one in self._variables(value)}
+        for name in read & local:
+            bound = self._bound(name, value)
+            if bound is None:
+                return None
+            inner = self.edits(bound, renderer, depth - 1)
+            if inner is None:
+                return None
+            text = _one_line(renderer.with_edits(inner).value(bound))
+            for node in ast.walk(value):
+                if isinstance(node, ast.Name) and node.id == name:
+                    edits[id(node)] = text
+        return edits
+
+    def _variables(self, value: ast.expr) -> list[ast.AST]:
+        return [node for node in ast.walk(value) if id(node) in self.held]
+
+    def _bound(self, name: str, reader: ast.expr) -> ast.expr | None:
+        """What a local name holds where ``reader`` reads it: its last value at the top level."""
+        if self._is_changed_in_place(name):
+            return None
+        body = self.method.body
+        place = next(i for i, one in enumerate(body) if _contains(one, reader))
+        if not isinstance(body[place], _SIMPLE) and name in set(bound_names(body[place])):
+            return None
+        for statement in reversed(body[:place]):
+            if name in set(bound_names(statement)):
+                return _value_for(name, statement)
+        return None
+
+    def _is_changed_in_place(self, name: str) -> bool:
+        """Whether a method of the value is called for its effect, or an item of it is set."""
+        for node in ast.walk(self.method):
+            match node:
+                case (
+                    ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=changed))))
+                    | ast.Subscript(value=ast.Name(id=changed), ctx=ast.Store() | ast.Del())
+                    | ast.Attribute(value=ast.Name(id=changed), ctx=ast.Store() | ast.Del())
+                ) if changed == name:
+                    return True
+        return False
+
+
+_SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
+
+
+def _contains(statement: ast.stmt, node: ast.AST) -> bool:
+    return any(one is node for one in ast.walk(statement))
+
+
+def _value_for(name: str, statement: ast.stmt) -> ast.expr | None:
+    """The value that ``name = value`` or ``name, other = value, more`` gives a name."""
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=value):
+            return value
+        case ast.AnnAssign(target=ast.Name(), value=ast.expr() as value):
+            return value
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(
+            targets
+        ) == len(values):
+            names = [one.id if isinstance(one, ast.Name) else None for one in targets]
+            return values[names.index(name)] if names.count(name) == 1 else None
+        case _:
+            return None
+
+
+def _one_line(text: str) -> str:
+    return ast.unparse(ast.parse(text, mode="eval"))
+
+
+def property_text(inliner: Inliner, value: ast.expr, renderer: Renderer) -> str | None:
+    """The expression of the property, or None when it needs what only ``__init__`` has."""
+    edits = inliner.edits(value, renderer)
+    if edits is None:
+        return None
+    text = renderer.with_edits(edits).value(value)
+    read = {one.id for one in ast.walk(ast.parse(text, mode="eval")) if isinstance(one, ast.Name)}
+    return None if read & inliner.unknown else text
+
+
+def assigned_once(found: list[Attribute], one: Attribute) -> bool:
+    """Whether nothing else is ever assigned to the attribute, and it is a statement of its own."""
+    same = [other for other in found if other.name == one.name]
+    return (
+        len(same) == 1
+        and one.kind in (Kind.PLAIN, Kind.COMPUTED)
+        and isinstance(one.statement, ast.Assign)
+        and one.statement.targets == [one.target]
+    )
+
+
+def emptied(body: list[ast.stmt], gone: set[int]) -> set[int]:
+    """``gone`` and the ``if`` statements that are left with nothing to do."""
+    result = set(gone)
+    for statement in reversed(list(statements(body))):
+        if isinstance(statement, ast.If):
+            parts = (*statement.body, *statement.orelse)
+            if all(id(one) in result for one in parts):
+                result.add(id(statement))
+    return result

@@ -1,0 +1,224 @@
+"""``setup`` becomes the rest of ``__init__``: its statements move, constructions are translated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.setup.arrays import Inliner
+from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.setup.computed import (
+    ComputedAttributes,
+    Storing,
+    certain_items,
+    check_assignments,
+    reads_of,
+)
+from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
+from nnx_migrate.rewrite.classes.setup.followed import attributes_of
+from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items
+from nnx_migrate.rewrite.classes.setup.optional import none_edits
+from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
+from nnx_migrate.rewrite.classes.setup.structures import Structures, is_single, named
+from nnx_migrate.rewrite.classes.setup.surroundings import Surroundings
+from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.writing.construct import Builder
+from nnx_migrate.rewrite.classes.writing.layout import (
+    Layout,
+    block_text,
+    comments_above,
+    docstring_of,
+)
+from nnx_migrate.rewrite.classes.writing.text import GONE
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.sizes.result import ClassSizes
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+RULE = "setup"
+
+
+@dataclass(frozen=True)
+class SetupPart:
+    """What ``setup`` contributes.
+
+    Attributes:
+      text: its statements, without the indentation of the first line.
+      properties: attribute -> expression its read-only property returns.
+      params: attributes that hold a Param or another variable -> attribute to read instead.
+    """
+
+    text: str
+    properties: Mapping[str, str]
+    attributes: tuple[Attribute, ...]
+    built: tuple[str, ...]  # attribute names that hold submodules or variables
+
+
+@dataclass
+class SetupConverter:
+    """Converts the ``setup`` method of one class."""
+
+    project: Project
+    cls: ClassInfo
+    method: ast.FunctionDef
+    items: Mapping[int, Item]
+    sizes: ClassSizes
+    builder: Builder
+    layout: Layout
+    remarks: Remarks
+    common: Edits
+    static: Mapping[int, str]
+
+    def convert(self) -> SetupPart:
+        """Translate the method.
+
+        Raises:
+          Refused: a construction whose name or place is not clear.
+        """
+        inside = {id(node) for node in ast.walk(self.method)}
+        items = {key: item for key, item in self.items.items() if key in inside}
+        found = attributes_of(self.cls, self.method, items)
+        check_assignments(self.method, found, dependence_in(self.cls, self.method))
+        self._check_places(items, found)
+        edits: Edits = {k: v for k, v in self.static.items() if k in inside}
+        edits |= {k: v for k, v in self.sizes.dims.items() if k in inside}
+        indexed = appended_names(self.method, found)
+        for key, item in items.items():
+            edits[key] = self._construction(item, indexed.get(key))
+        properties: dict[str, str] = {}
+        built: list[str] = []
+        structures = Structures(
+            self.project,
+            self.cls,
+            self.method,
+            items,
+            self.sizes,
+            self.builder,
+            self.layout,
+            self.remarks,
+            self.common,
+        )
+        for one in found:
+            self._attribute(one, structures, edits, properties, built)
+        for item in listed_items(self.method, found, items):
+            self.remarks.imports.add("nnm")
+            edits[id(item.call)] = named(item, self.builder)
+        nones, done = none_edits(found, self.method, self.remarks)
+        edits |= nones
+        plain = PlainAttributes(
+            self.project,
+            self.cls,
+            self.method,
+            self.sizes,
+            self.remarks,
+            self.common,
+            self.static,
+        )
+        plain.add([one for one in found if id(one.value) not in done], edits, properties)
+        self._computed(found, items, edits, properties)
+        around = Surroundings(self.cls, items, self.sizes, self.builder, self.layout, self.remarks)
+        for statement in statements(self.method.body):
+            around.add(statement, edits)
+        renderer = Renderer(self.project, self.cls.module, self.common).with_edits(edits)
+        docstring = docstring_of(self.method.body)
+        body = [one for one in self.method.body if one is not docstring]
+        body = [one for one in body if not isinstance(one, ast.Pass)]
+        text = block_text(self.cls, body, renderer) if body else ""
+        if body:
+            text = comments_above(self.cls, body[0], renderer) + text
+        return SetupPart(text, properties, tuple(found), tuple(built))
+
+    def _construction(self, item: Item, indexed: str | None) -> Callable[[Renderer], str]:
+        def text(renderer: Renderer) -> str:
+            name = indexed if item.name is None else renderer.render(item.name)
+            return self.builder(item, renderer, name)
+
+        return text
+
+    def _check_places(self, items: Mapping[int, Item], found: list[Attribute]) -> None:
+        direct = {id(one.value) for one in found if one.kind is not Kind.COMPUTED}
+        for one in found:
+            if one.kind is Kind.COMPUTED:
+                direct |= set(certain_items(one.value, items))
+        for statement in statements(self.method.body):
+            match statement:
+                case ast.Assign(targets=[ast.Name()], value=value):
+                    direct |= set(certain_items(value, items))
+        for item in items.values():
+            if item.kind in (ItemKind.PARAM, ItemKind.VARIABLE) and id(item.call) not in direct:
+                raise Refused(
+                    item.call,
+                    "a parameter or variable is made inside a larger expression of setup",
+                    "assign it to an attribute of its own",
+                    RULE,
+                )
+
+    def _computed(
+        self,
+        found: list[Attribute],
+        items: Mapping[int, Item],
+        edits: Edits,
+        properties: dict[str, str],
+    ) -> None:
+        """Properties of what follows a variable."""
+        storing = Storing(items, self.builder, self.layout)
+        unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
+        inliner = Inliner(self.method, unknown, reads_of(storing.made_in(self.method)))
+        known = {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
+        renderer = Renderer(self.project, self.cls.module, self.common).with_edits(known)
+        ComputedAttributes(self.method, storing, inliner).add(found, renderer, edits, properties)
+
+    def _attribute(
+        self,
+        one: Attribute,
+        structures: Structures,
+        edits: Edits,
+        properties: dict[str, str],
+        built: list[str],
+    ) -> None:
+        stored = one.stored or one.name
+        match one.kind:
+            case Kind.STRUCTURE:
+                structures.add(one, edits, properties)
+            case Kind.ALIAS:
+                properties[one.name] = self._alias(one, edits)
+            case Kind.PARAM | Kind.VARIABLE if isinstance(one.value, ast.Name):
+                edits[id(one.statement)] = GONE  # the variable has its own attribute already
+                if stored != one.name:
+                    properties[one.name] = _attribute_text(stored)
+            case Kind.SUBMODULE | Kind.PARAM | Kind.VARIABLE:
+                built.append(stored)
+                if stored != one.name:
+                    properties[one.name] = _attribute_text(stored)
+                    self._renamed(one, stored, edits)
+
+    def _renamed(self, one: Attribute, stored: str, edits: Edits) -> None:
+        if is_attribute_name(stored):
+            edits[id(one.target)] = f"self.{stored}"
+            return
+        if not is_single(one):
+            raise Refused(
+                one.statement, "a name that is no identifier", "assign it on a line alone", RULE
+            )
+        edits[id(one.statement)] = lambda renderer: (
+            f"setattr(self, {stored!r}, {renderer.render(one.value)})"
+        )
+
+    def _alias(self, one: Attribute, edits: Edits) -> str:
+        if not is_single(one) or one.statement not in self.method.body:
+            raise Refused(
+                one.statement,
+                "a submodule gets a second name here, which would change its path",
+                "use one name for it",
+                RULE,
+            )
+        edits[id(one.statement)] = f"# {one.name} is a property below"
+        return ast.unparse(one.value)
+
+
+def _attribute_text(name: str) -> str:
+    return f"self.{name}" if is_attribute_name(name) else f"getattr(self, {name!r})"

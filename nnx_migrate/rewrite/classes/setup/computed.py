@@ -1,0 +1,163 @@
+"""Attributes of ``setup`` that follow a parameter or variable: properties that compute them.
+
+``self.scaled = 2 * self.param("scale", ...)`` becomes ``self.scale = nnx.Param(...)`` and a property
+``scaled`` that returns ``2 * self.scale[...]``, as Linen computes it anew at every call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.compact.emit import stored_name
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.setup.arrays import Inliner, assigned_once, property_text
+from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.setup.dependence import Dependence
+from nnx_migrate.rewrite.classes.uses.references import Edits
+from nnx_migrate.rewrite.classes.writing.construct import Builder
+from nnx_migrate.rewrite.classes.writing.layout import Layout
+from nnx_migrate.rewrite.classes.writing.text import GONE
+from nnx_migrate.rewrite.render import Renderer
+
+RULE = "setup"
+_VARIABLES = (ItemKind.PARAM, ItemKind.VARIABLE)
+_MAYBE = (ast.IfExp, ast.BoolOp, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp)
+
+
+@dataclass(frozen=True)
+class Storing:
+    """Stores the variables that one statement of ``setup`` makes inside a larger expression."""
+
+    items: Mapping[int, Item]
+    builder: Builder
+    layout: Layout
+
+    def lines(self, made: Iterable[Item], renderer: Renderer) -> list[str]:
+        """One assignment for each variable."""
+        return [f"self.{stored_name(one)} = {self.builder(one, renderer)}" for one in made]
+
+    def made_in(self, statement: ast.AST) -> list[Item]:
+        """Variables made in ``statement``, in the order in which Linen makes them."""
+        found = [self.items[id(one)] for one in ast.walk(statement) if id(one) in self.items]
+        made = [one for one in found if one.kind in _VARIABLES]
+        return sorted(made, key=lambda one: (one.call.lineno, one.call.col_offset))
+
+    def before(self, statement: ast.Assign, indent: str) -> Callable[[Renderer], str]:
+        """Edit: ``width = 2 * self.param(...)`` of a local name, the variables stored first."""
+        made = self.made_in(statement)
+        reads = reads_of(made)
+        joint = self.layout.newline + indent
+
+        def text(renderer: Renderer) -> str:
+            read = renderer.without(statement, *(one.call for one in made)).with_edits(reads)
+            return joint.join([*self.lines(made, renderer), read.inner(statement)])
+
+        return text
+
+
+def reads_of(made: Iterable[Item]) -> dict[int, str]:
+    """What reads each variable, by the id of the call that makes it."""
+    return {
+        id(one.call): f"self.{stored_name(one)}" + ("[...]" if one.kind is ItemKind.PARAM else "")
+        for one in made
+    }
+
+
+def certain_items(value: ast.AST, items: Mapping[int, Item]) -> Iterator[int]:
+    """Variables (by id of their call) that evaluating ``value`` always makes."""
+    item = items.get(id(value))
+    if item is not None:
+        yield id(value)
+    elif not isinstance(value, _MAYBE):
+        for child in ast.iter_child_nodes(value):
+            yield from certain_items(child, items)
+
+
+@dataclass(frozen=True)
+class ComputedAttributes:
+    """Converts the computed attributes of one ``setup``."""
+
+    method: ast.FunctionDef
+    storing: Storing
+    inliner: Inliner
+
+    def add(
+        self, found: list[Attribute], renderer: Renderer, edits: Edits, properties: dict[str, str]
+    ) -> None:
+        """Give every computed attribute its property.
+
+        Raises:
+          Refused: an attribute that follows a variable cannot be computed where it is read.
+        """
+        for one in found:
+            if one.kind is not Kind.COMPUTED:
+                continue
+            made = self.storing.made_in(one.statement)
+            text = property_text(self.inliner, one.value, renderer)
+            if (
+                text is None
+                or not assigned_once(found, one)
+                or one.statement not in self.method.body
+            ):
+                raise Refused(
+                    one.statement,
+                    f"self.{one.name} follows a parameter or variable, and only setup can compute it",
+                    "compute it in the method that reads it",
+                    RULE,
+                )
+            properties[one.stored or one.name] = text
+            edits[id(one.statement)] = self._stored(made, one.statement) if made else GONE
+
+    def _stored(self, made: list[Item], statement: ast.stmt) -> Callable[[Renderer], str]:
+        joint = self.storing.layout.newline + self.storing.layout.body
+        return lambda renderer: joint.join(self.storing.lines(made, renderer))
+
+
+def check_assignments(
+    method: ast.FunctionDef, found: list[Attribute], dependence: Dependence
+) -> None:
+    """Refuse what ``setup`` keeps of a variable in a way no property stands for.
+
+    Raises:
+      Refused: ``self.a, self.b = jnp.split(w, 2)``, ``self.a += w``, ``setattr(self, "a", w)``.
+    """
+    known = {id(one.target) for one in found if one.kind is not Kind.PLAIN}
+    for statement in statements(method.body):
+        for target, value in _stores(statement):
+            held = isinstance(target, ast.Attribute) and id(target) in known
+            if not held and dependence.of(value) and _is_ours(target, dependence.receiver):
+                raise Refused(
+                    statement,
+                    "what this keeps follows a parameter or variable, and __init__ runs only once",
+                    "compute it in the method that reads it",
+                    RULE,
+                )
+
+
+def _stores(statement: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr]]:
+    match statement:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                parts = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
+                spread = isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(parts)
+                if spread and len(parts) > 1:
+                    yield from zip(parts, value.elts, strict=True)  # type: ignore[attr-defined]
+                else:
+                    yield from ((part, value) for part in parts)
+        case ast.AugAssign(target=target, value=value):
+            yield target, value
+        case ast.Expr(value=ast.Call(func=ast.Name("setattr"), args=[owner, _, value])):
+            yield ast.Attribute(owner, "", ast.Store()), value
+
+
+def _is_ours(target: ast.AST, receiver: str) -> bool:
+    """Whether assigning to ``target`` changes an attribute of the module."""
+    return any(
+        isinstance(one, ast.Attribute)
+        and isinstance(one.value, ast.Name)
+        and one.value.id == receiver
+        for one in ast.walk(target)
+    )

@@ -1,0 +1,122 @@
+"""What in ``setup`` depends on the parameters and variables that the class makes.
+
+Linen runs ``setup`` at every call, so an attribute computed from a parameter follows it. ``__init__``
+runs once: the same attribute would keep the value of the first parameters, and get no gradient.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.items import receiver_of, self_call
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.source.classes import ClassInfo
+
+_STATIC = frozenset({"shape", "ndim", "size", "dtype"})  # the same for every value of a variable
+_MAKERS = frozenset({"param", "variable"})
+_FUNCTIONS = (ast.Lambda, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Dependence:
+    """Local names and attributes (methods too) whose value depends on a variable."""
+
+    receiver: str
+    local: frozenset[str] = frozenset()
+    attributes: frozenset[str] = frozenset()
+
+    def of(self, node: ast.AST) -> bool:
+        """Whether evaluating ``node`` reads a variable; what a function reads when called aside."""
+        if self_call(node, self.receiver) in _MAKERS:
+            return True
+        match node:
+            case ast.Attribute(attr=attr) if attr in _STATIC:
+                return False
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == self.receiver:
+                return attr in self.attributes
+            case ast.Name(id=name, ctx=ast.Load()):
+                return name in self.local
+        if isinstance(node, _FUNCTIONS):
+            return bool(free_names(node) & self.local)
+        return any(self.of(child) for child in ast.iter_child_nodes(node))
+
+
+def dependence_in(cls: ClassInfo, method: ast.FunctionDef) -> Dependence:
+    """What depends on variables at the end of ``method`` (``setup``), wherever it was bound."""
+    receiver = receiver_of(method)
+    found = Dependence(receiver, attributes=_inherited(cls, method))
+    while True:
+        local, attributes = set(found.local), set(found.attributes)
+        for target, value in _bindings(method):
+            if found.of(value):
+                names, attrs = _bound(target, receiver)
+                local |= names
+                attributes |= attrs
+        for name, other in ((n, m) for one in cls.mro for n, m in one.methods.items()):
+            own = Dependence(receiver_of(other), attributes=frozenset(attributes))
+            if other is not method and any(own.of(statement) for statement in other.body):
+                attributes.add(name)
+        grown = Dependence(receiver, frozenset(local), frozenset(attributes))
+        if grown == found:
+            return found
+        found = grown
+
+
+def _inherited(cls: ClassInfo, method: ast.FunctionDef) -> frozenset[str]:
+    """Attributes that the ``setup`` of base classes computes from variables."""
+    names: set[str] = set()
+    for base in cls.mro:
+        other = base.methods.get("setup")
+        if other is not None and other is not method and base is not cls:
+            names |= dependence_in(base, other).attributes
+    return frozenset(names)
+
+
+def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """Pairs of what is bound or changed, and the value it gets."""
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    yield from _pairs(target, value)
+            case (
+                ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.AugAssign(target=target, value=value)
+                | ast.NamedExpr(target=target, value=value)
+                | ast.For(target=target, iter=value)
+                | ast.comprehension(target=target, iter=value)
+            ):
+                yield target, value
+            case ast.withitem(context_expr=value, optional_vars=ast.expr() as target):
+                yield target, value
+            case ast.FunctionDef(name=name) if node is not method:
+                yield ast.Name(name, ast.Store()), node
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=target), args=arguments)):
+                yield from ((target, one) for one in arguments)  # layers.append(w)
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.AST, ast.AST]]:
+    match target, value:
+        case (
+            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
+            (ast.Tuple(elts=values) | ast.List(elts=values)),
+        ) if len(targets) == len(values):
+            for one, other in zip(targets, values, strict=True):
+                yield from _pairs(one, other)
+        case _:
+            yield target, value
+
+
+def _bound(target: ast.AST, receiver: str) -> tuple[set[str], set[str]]:
+    """Local names and attributes that a target changes, ``d[k]`` and ``self.d[k]`` included."""
+    names = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} - {receiver}
+    attributes = {
+        one.attr
+        for one in ast.walk(target)
+        if isinstance(one, ast.Attribute)
+        and isinstance(one.value, ast.Name)
+        and one.value.id == receiver
+    }
+    return names, attributes

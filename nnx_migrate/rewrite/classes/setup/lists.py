@@ -1,0 +1,137 @@
+"""Lists of submodules in ``setup``: which loop makes them, and which elements have names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names, target_names
+from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
+from nnx_migrate.rewrite.render import Renderer
+
+
+@dataclass(frozen=True)
+class ComprehensionLoop:
+    """``self.<attribute> = [<submodule> for <target> in <iter>]``.
+
+    ``asks_name``: a size of the element, or of a submodule inside it, is looked up under its name.
+    """
+
+    attribute: Attribute
+    node: ast.ListComp
+    generator: ast.comprehension
+    item: Item
+    asks_name: bool
+
+    @property
+    def counts(self) -> bool:
+        """Whether the loop variable numbers the elements from 0."""
+        match self.generator.iter, self.generator.target:
+            case ast.Call(func=ast.Name(id="range"), args=[_], keywords=[]), ast.Name():
+                return True
+            case _:
+                return False
+
+    def name_text(self, renderer: Renderer) -> str:
+        """The attribute name of one element."""
+        if self.item.name is not None:
+            return renderer.render(self.item.name)
+        return f'f"{self.attribute.name}_{{{renderer.render(self.generator.target)}}}"'
+
+    def reads(self) -> frozenset[str]:
+        """Names that the header and the element names read."""
+        names = free_names(self.generator.iter)
+        if self.item.name is not None:
+            names |= free_names(self.item.name)
+        return names - frozenset(target_names(self.generator.target))
+
+    def property_text(self, renderer: Renderer) -> str:
+        """The expression of the read-only property; Linen makes a tuple of the list."""
+        target = renderer.render(self.generator.target)
+        loop = f"for {target} in {renderer.value(self.generator.iter)}"
+        return f"tuple(getattr(self, {self.name_text(renderer)}) {loop})"
+
+
+def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> ComprehensionLoop | None:
+    """Read an attribute's value as a plain list comprehension of one submodule each."""
+    match one.value:
+        case ast.ListComp(elt=element, generators=[ast.comprehension(ifs=[]) as generator]) if (
+            not isinstance(one.statement, ast.AugAssign)
+        ):
+            item = items.get(id(element))
+            if item is not None and item.kind is ItemKind.SITE:
+                inside = (items.get(id(node)) for node in ast.walk(element))
+                sites = (each.site for each in inside if each is not None)
+                asks = any(asks_its_name(site) for site in sites if site is not None)
+                return ComprehensionLoop(one, one.value, generator, item, asks)
+    return None
+
+
+def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int, str]:
+    """Attribute names of what is appended to local lists that become attributes, by id of value.
+
+    An element is named after the length of its list when it is appended. One that is bound to a
+    local first counts when nothing is appended between. What stands inside it has the same text:
+    its sizes are looked up under the name of the element.
+    """
+    lists = {
+        one.value.id: one.name
+        for one in found
+        if one.kind is Kind.STRUCTURE and isinstance(one.value, ast.Name)
+    }
+    names: dict[int, str] = {}
+    held: dict[str, list[ast.expr]] = {}  # by local, whichever branch bound it
+    for statement in statements(method.body):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=local)], value=value):
+                held.setdefault(local, []).append(value)
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[value]
+                )
+            ):
+                values = held.get(value.id, []) if isinstance(value, ast.Name) else [value]
+                if name in lists:
+                    text = f'f"{lists[name]}_{{len({name})}}"'
+                    names |= {id(node): text for one in values for node in ast.walk(one)}
+                held = {}
+    return names
+
+
+def listed_items(
+    method: ast.FunctionDef, found: list[Attribute], items: Mapping[int, Item]
+) -> list[Item]:
+    """Submodules with names of their own in local lists that become attributes."""
+    lists = {
+        node.id
+        for one in found
+        if one.kind is Kind.STRUCTURE
+        for node in ast.walk(one.value)
+        if isinstance(node, ast.Name)
+    }
+    listed: list[Item] = []
+    parts: list[ast.expr]
+    for statement in statements(method.body):
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                parts = [value] if isinstance(value, ast.List | ast.Tuple | ast.ListComp) else []
+            case ast.AugAssign(target=ast.Name(id=name), value=value):
+                parts = [value]
+            case ast.Expr(
+                value=ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend"),
+                    args=[value],
+                )
+            ):
+                parts = [value]
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))], value=value):
+                parts = [value]
+            case _:
+                continue
+        if name in lists:
+            held = (items.get(id(node)) for part in parts for node in ast.walk(part))
+            listed += [one for one in held if one is not None and one.name is not None]
+    return [one for one in listed if one.kind is ItemKind.SITE]

@@ -1,0 +1,85 @@
+"""Attributes of ``setup`` that hold None, or something else, until or unless a submodule comes.
+
+NNX does not let a module replace a static value (flax 0.12.8, nnx/pytreelib.py), so a None that a
+submodule or a variable may follow is stored as data. A Param is read as ``self.b[...]``; where it may
+be None it is read through ``nnm.read``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+
+RULE = "setup"
+_BUILT = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.PARAM, Kind.VARIABLE, Kind.ALIAS)
+
+
+def optional_attributes(found: Iterable[Attribute]) -> frozenset[str]:
+    """Names that hold what is built in one assignment and something plain in another."""
+    found = list(found)
+    plain = {one.name for one in found if one.kind is Kind.PLAIN}
+    return frozenset(plain & {one.name for one in found if one.kind in _BUILT})
+
+
+def none_edits(
+    found: Iterable[Attribute], method: ast.FunctionDef, remarks: Remarks
+) -> tuple[Edits, frozenset[int]]:
+    """Edits of the plain assignments to such attributes, and the ids of their values.
+
+    Raises:
+      Refused: what is built replaces a value other than None, or is stored under another name.
+    """
+    found = list(found)
+    names = optional_attributes(found)
+    edits: Edits = {}
+    values: set[int] = set()
+    for one in found:
+        if one.name not in names or one.kind is not Kind.PLAIN:
+            continue
+        others = [other for other in found if other.name == one.name and other.kind in _BUILT]
+        _check(one, others, method)
+        values.add(id(one.value))
+        if any(other.kind is Kind.STRUCTURE for other in others):
+            remarks.imports.add("nnm")
+            text = f"nnm.set_submodules(self, {one.name!r}, {ast.unparse(one.value)})"
+            edits[id(one.statement)] = text
+        elif _is_none(one.value):
+            remarks.imports.add("nnx")
+            edits[id(one.value)] = "nnx.data(None)"
+    return edits, frozenset(values)
+
+
+def _check(one: Attribute, others: Collection[Attribute], method: ast.FunctionDef) -> None:
+    alone = isinstance(one.statement, ast.Assign) and one.statement.targets == [one.target]
+    renamed = any(other.stored not in (None, one.name) for other in others)
+    aliased = any(other.kind is Kind.ALIAS for other in others)
+    listed = any(other.kind is Kind.STRUCTURE for other in others)
+    held = any(other.kind in (Kind.PARAM, Kind.VARIABLE) for other in others)
+    replaced = not all(_exclusive(method, one.statement, other.statement) for other in others)
+    plain = not _is_none(one.value)
+    if renamed or aliased or (listed and not alone) or (plain and (held or listed or replaced)):
+        raise Refused(
+            one.statement,
+            f"self.{one.name} holds what is built in one place and something else here",
+            "use one attribute for each, or None for what is left out",
+            RULE,
+        )
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _exclusive(method: ast.FunctionDef, one: ast.stmt, two: ast.stmt) -> bool:
+    """Whether the statements stand in different branches of one ``if``."""
+    for node in ast.walk(method):
+        if isinstance(node, ast.If):
+            body = {id(child) for part in node.body for child in ast.walk(part)}
+            orelse = {id(child) for part in node.orelse for child in ast.walk(part)}
+            if (id(one) in body and id(two) in orelse) or (id(two) in body and id(one) in orelse):
+                return True
+    return False

@@ -1,0 +1,154 @@
+"""Linen's own methods on ``self`` or a submodule: what each becomes in calls and in ``__init__``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
+from nnx_migrate.rewrite.render import Renderer, Replacement
+from nnx_migrate.source.project import Project, Scope
+
+RULE = "module-api"
+
+
+def carried_call(name: str, node: ast.Call) -> Replacement:
+    """``self.sow("losses", "l2", x)`` as ``nnm.sow(self, "losses", "l2", x)``."""
+    assert isinstance(node.func, ast.Attribute)
+    owner = node.func.value
+
+    def text(renderer: Renderer) -> str:
+        parts = [renderer.render(one) for one in (owner, *node.args)]
+        for one in node.keywords:
+            prefix = "**" if one.arg is None else f"{one.arg}="
+            parts.append(prefix + renderer.render(one.value))
+        return f"nnm.{name}({', '.join(parts)})"
+
+    return text
+
+
+def handed_method(name: str, node: ast.Attribute) -> Replacement:
+    """``self.sow`` as a value."""
+    return lambda renderer: f"functools.partial(nnm.{name}, {renderer.render(node.value)})"
+
+
+def in_init(
+    name: str, node: ast.Call, method: ast.FunctionDef, items: Mapping[int, Item]
+) -> str | None:
+    """What a call of :func:`carried_call` is in Linen's ``init``, as far as ``__init__`` may ask.
+
+    Raises:
+      Refused: what it is depends on more than the class' fields.
+    """
+    if name == "has_variable":
+        before = (items[id(one)] for one in ast.walk(method) if id(one) in items)
+        if any(_makes(item, node) for item in before):
+            raise Refused(
+                node,
+                "it asks for a variable that was made before, which is always there",
+                "leave the question out",
+                RULE,
+            )
+        return "False"
+    if name != "is_mutable_collection":
+        return None
+    match node.args:
+        case [ast.Constant(value=collection)]:
+            return str(collection != "intermediates")
+        case [ast.Attribute(value=ast.Name(id="self")) as field]:
+            return f"({ast.unparse(field)} != 'intermediates')"
+    raise Refused(
+        node,
+        "the collection is neither a string nor a field",
+        "write it as a string",
+        RULE,
+    )
+
+
+def _makes(item: Item, node: ast.Call) -> bool:
+    """Whether an item, made before the call asks, is the variable it asks for."""
+    wanted = [one.value for one in node.args if isinstance(one, ast.Constant)]
+    if len(wanted) != 2 or not isinstance(item.name, ast.Constant):
+        return False
+    collection = item.collection.value if isinstance(item.collection, ast.Constant) else None
+    if item.kind is ItemKind.PARAM:
+        collection = "params"
+    place = (item.call.lineno, item.call.col_offset)
+    return [collection, item.name.value] == wanted and place < (node.lineno, node.col_offset)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Finds the streams that a function draws from when it is handed ``self.make_rng``."""
+
+    project: Project
+    scope: Scope
+
+    def of(self, method: ast.FunctionDef, node: ast.Attribute) -> tuple[str, ...]:
+        """Names of the streams.
+
+        Raises:
+          Refused: they are not written out in a function of the project.
+        """
+        for call in ast.walk(method):
+            if isinstance(call, ast.Call):
+                for name, value in self._given(call):
+                    if value is node:
+                        return self._drawn(call, name, node)
+        raise self._unknown(node)
+
+    def _given(self, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+        """Parameters of the called function of the project, and what each is given."""
+        function = self._function(call)
+        if function is None:
+            return
+        arguments = function.args
+        names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
+        yield from zip(names, call.args, strict=False)
+        yield from ((one.arg, one.value) for one in call.keywords if one.arg is not None)
+
+    def _function(self, call: ast.Call) -> ast.FunctionDef | None:
+        symbol = self.project.resolve(call.func, self.scope)
+        found = self.project.definition(symbol) if symbol is not None else None
+        node = found[1] if found is not None else None
+        return node if isinstance(node, ast.FunctionDef) else None
+
+    def _drawn(self, call: ast.Call, parameter: str, node: ast.Attribute) -> tuple[str, ...]:
+        function = self._function(call)
+        assert function is not None
+        calls = {id(one.func): one for one in ast.walk(function) if isinstance(one, ast.Call)}
+        found: list[str] = []
+        for one in ast.walk(function):
+            if not (isinstance(one, ast.Name) and one.id == parameter):
+                continue
+            drawn = calls.get(id(one))
+            match drawn.args if drawn is not None else None:
+                case []:
+                    found.append("params")
+                case [ast.Constant(value=str(name))] if is_attribute_name(name):
+                    found.append(name)
+                case _:
+                    raise self._unknown(node)
+        if not found:
+            raise self._unknown(node)
+        return tuple(dict.fromkeys(found))
+
+    def _unknown(self, node: ast.Attribute) -> Refused:
+        return Refused(
+            node,
+            "self.make_rng is handed on, and which streams are drawn from is not written out",
+            'hand on the key: self.make_rng("noise")',
+            RULE,
+        )
+
+
+def drawing_text(
+    names: tuple[str, ...], attribute: Callable[[str], str], method: ast.FunctionDef
+) -> str:
+    """``self.make_rng`` as a value that draws from the module's own streams."""
+    receiver = receiver_of(method)
+    given = ", ".join(f"{name}={receiver}.{attribute(name)}" for name in names)
+    return f"nnm.drawing({given})"

@@ -1,0 +1,326 @@
+"""How methods read what the module holds: parameters, variables, ``self.<Linen method>()``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+
+from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
+from nnx_migrate.rewrite.classes.reading.children import Children
+from nnx_migrate.rewrite.classes.uses.api_calls import (
+    carried_call,
+    drawing_text,
+    handed_method,
+    in_init,
+)
+from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.rewrite.classes.variables.held import makes_array, reading, replacing
+from nnx_migrate.rewrite.render import Renderer, Replacement
+from nnx_migrate.rewrite.rules.module_api import CARRIED, OWN_ONLY, RECIPES
+
+RULE = "module-api"
+
+
+@dataclass
+class Reads:
+    """Edits of the reads in all methods of one class.
+
+    Attributes:
+      call: edits for the methods.
+      static: what some of them are in ``__init__``, by id.
+      held: those of the values of variables, which ``__init__`` reads likewise.
+      streams: names of random streams that calls draw from, by id of the call.
+      handed: names of those that functions draw from which are handed ``self.make_rng``.
+    """
+
+    call: Edits = field(default_factory=dict)
+    static: dict[int, str] = field(default_factory=dict)
+    held: Edits = field(default_factory=dict)
+    streams: dict[int, str] = field(default_factory=dict)
+    handed: dict[str, None] = field(default_factory=dict)
+    handled: set[int] = field(default_factory=set)
+
+    def without(self, draws: Collection[int]) -> Reads:
+        """The same where calls draw no key at the calls ``draws``."""
+        streams = {key: name for key, name in self.streams.items() if key not in draws}
+        return replace(self, streams=streams)
+
+    @property
+    def owned(self) -> tuple[str, ...]:
+        """The streams that the module owns, in the order of their first draw."""
+        return tuple(dict.fromkeys((*self.streams.values(), *self.handed)))
+
+
+@dataclass
+class Reader:
+    """Finds the reads.
+
+    Args:
+      params: attributes that hold a Param, and the attribute each is stored under.
+      variables: the same for other variables.
+      own: names that the class defines itself (fields, methods), which shadow Linen's.
+      optional: attributes that may hold None.
+      tied: text that builds an attribute's layer from ``rngs``, given its parameters.
+      resolve: the symbol of an expression.
+      children: which expressions are submodules.
+      draws: what functions draw that are handed ``self.make_rng``.
+      initializing: what calls get in place of the question whether Linen's ``init`` runs.
+      held: items of the variables that attributes hold.
+    """
+
+    items: Mapping[int, Item]
+    params: Mapping[str, str]
+    variables: Mapping[str, str]
+    own: frozenset[str]
+    remarks: Remarks
+    tied: Callable[[str, ast.expr, Renderer], str]
+    resolve: Callable[[ast.expr], str | None]
+    children: Children
+    draws: Callable[[ast.FunctionDef, ast.Attribute], tuple[str, ...]]
+    initializing: Replacement
+    held: Mapping[str, Item] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
+    found: Reads = field(default_factory=Reads)
+
+    def read(self, method: ast.FunctionDef) -> None:
+        """Add the edits of one method."""
+        receiver = receiver_of(method)
+        local = self._local_variables(method)
+        chains: set[int] = set()
+        for node in own_nodes(method):
+            if isinstance(node, ast.Subscript) and id(node) not in chains:
+                self._chain(node, receiver, chains)
+        called: set[int] = set()
+        for node in own_nodes(method):
+            if isinstance(node, ast.Call):
+                self._call(node, receiver, method)
+                called.add(id(node.func))
+        for node in own_nodes(method):
+            if isinstance(node, ast.Attribute) and id(node) not in chains:
+                self._attribute(node, receiver, local)
+                self._api(node, method, is_called=id(node) in called)
+            elif isinstance(node, ast.Assign | ast.AugAssign):
+                self._assignment(node, receiver, local)
+
+    def _local_variables(self, method: ast.FunctionDef) -> Mapping[str, Item]:
+        names: dict[str, Item] = {}
+        for node in own_nodes(method):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    item = self.items.get(id(value))
+                    if item is not None and item.kind is ItemKind.VARIABLE:
+                        names[name] = item
+        return names
+
+    def _assignment(
+        self, node: ast.Assign | ast.AugAssign, receiver: str, local: Mapping[str, Item]
+    ) -> None:
+        """``v.value = x`` of a variable."""
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in (one for whole in targets for one in ast.walk(whole)):
+            match target:
+                case ast.Attribute(attr="value", ctx=ast.Store()) if self._is_variable(
+                    target.value, receiver, local
+                ):
+                    self._hold(node, replacing(node, target))
+
+    def _hold(self, node: ast.AST, text: Replacement) -> None:
+        self.found.call[id(node)] = text
+        self.found.held[id(node)] = text
+
+    def _attribute(self, node: ast.Attribute, receiver: str, local: Mapping[str, Item]) -> None:
+        if node.attr == "value" and self._is_variable(node.value, receiver, local):
+            item = self._variable(node.value, receiver, local)
+            array = item is not None and makes_array(item, self.resolve)
+            self._hold(node, reading(node.value, array=array))
+            return
+        if not (isinstance(node.value, ast.Name) and node.value.id == receiver):
+            return
+        name = node.attr
+        if isinstance(node.ctx, ast.Load) and name in self.params:
+            stored = self.params[name]
+            held = f"self.{stored}" if is_attribute_name(stored) else f"getattr(self, {stored!r})"
+            if name in self.optional:
+                self.remarks.imports.add("nnm")
+                self.found.call[id(node)] = f"nnm.read({held})"
+            else:
+                self.found.call[id(node)] = f"{held}[...]"
+        elif isinstance(node.ctx, ast.Load) and self.variables.get(name, name) != name:
+            self.found.call[id(node)] = f"self.{self.variables[name]}"
+
+    def _api(self, node: ast.Attribute, method: ast.FunctionDef, *, is_called: bool) -> None:
+        """An attribute that Linen gives every module, of this one or of a submodule."""
+        if id(node) in self.found.handled or not isinstance(node.ctx, ast.Load):
+            return
+        name, owner = node.attr, ast.unparse(node.value)
+        is_own = owner == receiver_of(method)
+        if is_own and name in self.own:
+            return
+        if not is_own and not self.children.holds(node.value, method):
+            return
+        if not is_own and self.children.has_own(node.value, method, name):
+            return
+        refused = RECIPES if is_own else {**RECIPES, **OWN_ONLY}
+        if name in refused:
+            raise Refused(node, f"{owner}.{name} has no NNX counterpart", refused[name], RULE)
+        if name == "variables":
+            self.remarks.imports.add("nnm")
+            self.found.call[id(node)] = lambda renderer: (
+                f"nnm.variables_of({renderer.render(node.value)})"
+            )
+        elif not is_called:
+            self._handed(node, method)
+
+    def _handed(self, node: ast.Attribute, method: ast.FunctionDef) -> None:
+        """A method of the module as a value."""
+        name = node.attr
+        if name in CARRIED:
+            self.remarks.imports |= {"nnm", "functools"}
+            self.found.call[id(node)] = handed_method(name, node)
+        elif name == "make_rng":
+            names = self.draws(method, node)
+            self.remarks.imports.add("nnm")
+            self.found.handed |= dict.fromkeys(names)
+            self.found.call[id(node)] = drawing_text(
+                names, lambda one: stream_attribute(one, self.own), method
+            )
+        elif name in OWN_ONLY:
+            raise Refused(node, f"self.{name} is handed on", "call it here", RULE)
+
+    def _is_variable(self, node: ast.expr, receiver: str, local: Mapping[str, Item]) -> bool:
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
+                return attr in self.variables
+            case _:
+                return self._variable(node, receiver, local) is not None
+
+    def _variable(self, node: ast.expr, receiver: str, local: Mapping[str, Item]) -> Item | None:
+        """The item of a variable that the class itself makes."""
+        match node:
+            case ast.Name(id=name):
+                return local.get(name)
+            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
+                return self.held.get(attr)
+            case ast.Call():
+                item = self.items.get(id(node))
+                return item if item is not None and item.kind is ItemKind.VARIABLE else None
+            case _:
+                return None
+
+    def _call(self, node: ast.Call, receiver: str, method: ast.FunctionDef) -> None:
+        self._tied_call(node, receiver)
+        name = self_call(node, receiver)
+        if name is None:
+            self._child_call(node, method)
+        elif name in self.own:
+            return
+        elif name == "is_initializing" or _asks_for_params(name, node):
+            self.found.call[id(node)] = self.initializing
+            self.found.static[id(node)] = "True"
+        elif name in CARRIED:
+            self.remarks.imports.add("nnm")
+            self.found.call[id(node)] = carried_call(name, node)
+            static = in_init(name, node, method, self.items)
+            if static is not None:
+                self.found.static[id(node)] = static
+        elif name == "make_rng":
+            self._stream(node)
+
+    def _child_call(self, node: ast.Call, method: ast.FunctionDef) -> None:
+        """``self.child.has_variable(...)``."""
+        match node.func:
+            case ast.Attribute(value=owner, attr=name) if name in CARRIED:
+                if self.children.holds(owner, method) and not self.children.has_own(
+                    owner, method, name
+                ):
+                    self.remarks.imports.add("nnm")
+                    self.found.call[id(node)] = carried_call(name, node)
+
+    def _stream(self, node: ast.Call) -> None:
+        values = [*node.args, *(one.value for one in node.keywords)]
+        name = "params" if not values else None
+        if values and isinstance(values[0], ast.Constant) and isinstance(values[0].value, str):
+            name = values[0].value
+        if name is None or not is_attribute_name(name):
+            raise Refused(node, "the name of the random stream is computed", "write it out", RULE)
+        self.found.streams[id(node)] = name
+        self.found.call[id(node)] = f"self.{stream_attribute(name, self.own)}()"
+        self.found.static[id(node)] = f"nnm.make_rng(rngs, {name!r})"
+        self.remarks.imports.add("nnm")
+
+    def _chain(self, node: ast.Subscript, receiver: str, chains: set[int]) -> None:
+        """``self.child.variables["params"]["a"]["kernel"]`` -> ``self.child.a.kernel[...]``."""
+        keys: list[str] = []
+        inner: ast.expr = node
+        seen = []
+        while isinstance(inner, ast.Subscript):
+            if not (isinstance(inner.slice, ast.Constant) and isinstance(inner.slice.value, str)):
+                return
+            keys.insert(0, inner.slice.value)
+            seen.append(id(inner))
+            inner = inner.value
+        if not (isinstance(inner, ast.Attribute) and inner.attr == "variables" and len(keys) > 1):
+            return
+        owner = _path(inner.value)
+        if owner is None or owner[0] != receiver or not all(map(is_attribute_name, keys)):
+            return
+        chains |= {*seen, id(inner)}
+        self.found.call[id(node)] = ".".join(["self", *owner[1:], *keys[1:]]) + "[...]"
+
+    def _tied_call(self, node: ast.Call, receiver: str) -> None:
+        """``self.head.apply({"params": {"kernel": e.T}}, h)`` of a layer of ``setup``."""
+        match node.func:
+            case ast.Attribute(
+                value=ast.Attribute(value=ast.Name(id=name), attr=child), attr="apply"
+            ) if name == receiver:
+                pass
+            case _:
+                return
+        match node.args:
+            case [ast.Dict(keys=[ast.Constant(value="params")], values=[params]), *rest]:
+                pass
+            case _:
+                raise Refused(
+                    node,
+                    "the variables given to a submodule are not spelled out",
+                    'pass {"params": {...}}, or call the submodule',
+                    RULE,
+                )
+        self.remarks.imports.add("nnm")
+        self.found.handled.add(id(node.func))
+
+        def text(renderer: Renderer) -> str:
+            build = self.tied(child, params, renderer)
+            given = [renderer.render(one) for one in rest]
+            given += [f"{one.arg}={renderer.render(one.value)}" for one in node.keywords]
+            layer = f"nnm.with_params(lambda rngs: {build}, {renderer.render(params)})"
+            return f"{layer}({', '.join(given)})"
+
+        self.found.call[id(node)] = text
+
+
+def _asks_for_params(name: str, node: ast.Call) -> bool:
+    """Whether it asks for the initial call: only that may change parameters."""
+    match node.args:
+        case [ast.Constant(value="params")]:
+            return name == "is_mutable_collection"
+    return False
+
+
+def _path(node: ast.expr) -> tuple[str, ...] | None:
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    return (node.id, *parts) if isinstance(node, ast.Name) else None
+
+
+def stream_attribute(name: str, taken: frozenset[str]) -> str:
+    """The attribute that owns the stream ``name``."""
+    attribute = f"{name}_rng"
+    while attribute in taken:
+        attribute = f"_{attribute}"
+    return attribute

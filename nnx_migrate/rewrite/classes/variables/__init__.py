@@ -1,0 +1,1 @@
+"""Variables that a class makes: how they are read, and where Linen's ``init`` moves them."""

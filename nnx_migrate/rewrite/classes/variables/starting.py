@@ -1,0 +1,144 @@
+"""What Linen's initial call does to a variable, and ``__init__`` does, too, because no input reaches it.
+
+``v.value = f(kernel)`` runs in ``init`` as in every call, so the variable starts from what it assigns.
+Where that follows from fields, parameters and variables alone, ``__init__`` assigns it. A key that
+only such a variable starts from (``key = self.make_rng("noise")``) is not drawn again in the call.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from nnx_migrate.rewrite.classes.compact.slicing import Slicer
+from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, tainted_name, value_of
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, self_call
+from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, Unclear
+
+
+def with_updates(
+    slicer: Slicer,
+    kept: tuple[Step, ...],
+    steps: tuple[Step, ...],
+    items: Mapping[int, Item],
+    taint: Taint,
+    replaced: Replaced,
+    together: Collection[frozenset[int]] = (),
+) -> tuple[Slicer, tuple[Step, ...], frozenset[int]]:
+    """The slice ``kept`` with the updates of Linen's initial call, and the ids of these.
+
+    Args:
+      slicer: the one that found ``kept``, of a method without shapes of inputs.
+      together: ids of all updates of one variable, which ``__init__`` does all or none.
+    """
+    updates = _initial_updates(steps, items, taint, replaced)
+    updates -= frozenset().union(*(one for one in together if not one <= updates))
+    longer = replace(slicer, values=set(), hoisted=set(), entered=set(), updates=updates)
+    try:
+        more = longer.run(steps) if updates else ()
+    except Refused:  # what an update reads is only known in the call
+        more = ()
+    if not more or not _needs_only_arrays(more, kept, longer.values, items):
+        return slicer, kept, frozenset()
+    return longer, more, updates
+
+
+def _initial_updates(
+    steps: Sequence[Step], items: Mapping[int, Item], taint: Taint, replaced: Replaced
+) -> frozenset[int]:
+    """Ids of the assignments to variables' values that every initial call does, inputs aside."""
+    held: set[str] = set()
+    found: set[int] = set()
+    for step in steps:
+        if _may_leave(step):
+            break
+        if not isinstance(step, Bind):
+            continue
+        match step.node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if id(value) in items:
+                if items[id(value)].kind is ItemKind.VARIABLE:
+                    held.add(name)
+            case (
+                ast.Assign(targets=[ast.Attribute(value=ast.Name(id=name), attr="value")])
+                | ast.AugAssign(target=ast.Attribute(value=ast.Name(id=name), attr="value"))
+            ) if name in held:
+                tainted = taint.before[id(step)]
+                cause = tainted_name(value_of(step.node), tainted, replaced)
+                if name not in tainted and cause is None:
+                    found.add(id(step.node))
+    return frozenset(found)
+
+
+def _may_leave(step: Step) -> bool:
+    match step:
+        case Exit(node=node):
+            return not isinstance(node, ast.Raise)
+        case Branch(body=body, orelse=orelse):
+            return any(map(_may_leave, (*body, *orelse)))
+        case Loop(body=body):
+            return any(map(_may_leave, body))
+    return False
+
+
+def _needs_only_arrays(
+    kept: Iterable[Step], before: Iterable[Step], values: Collection[int], items: Mapping[int, Item]
+) -> bool:
+    """Whether the statements that the updates add to ``__init__`` compute with arrays alone.
+
+    Args:
+      kept: the steps with the updates; ``before`` those without.
+      values: ids of the items that ``__init__`` reads again.
+    """
+    if any(items[key].kind is ItemKind.SITE for key in values if key in items):
+        return False
+    known = {id(node) for node in _bound(before)}
+    added = [node for node in _bound(kept) if id(node) not in known]
+    calls = (one for node in added for one in ast.walk(node) if self_call(one, "self"))
+    return all(id(one) in items for one in calls)
+
+
+def _bound(steps: Iterable[Step]) -> Iterator[ast.AST]:
+    for step in steps:
+        match step:
+            case Bind(node=node):
+                yield node
+            case Branch(body=body, orelse=orelse):
+                yield from _bound((*body, *orelse))
+            case Loop(body=body):
+                yield from _bound(body)
+            case Build() | Exit() | Unclear():
+                continue
+
+
+def spent_keys(
+    method: ast.FunctionDef, items: Mapping[int, Item], streams: Collection[int]
+) -> Mapping[int, ast.Assign | None]:
+    """Draws that only variables start from: ``id`` of the call -> the statement that goes with it.
+
+    Args:
+      items: the variables that ``__init__`` makes.
+      streams: ids of the ``self.make_rng`` calls.
+    """
+    inside = {
+        id(node)
+        for item in items.values()
+        if item.kind is ItemKind.VARIABLE
+        for one in (*item.arguments, *(k.value for k in item.keywords))
+        for node in ast.walk(one)
+    }
+    found: dict[int, ast.Assign | None] = {key: None for key in streams if key in inside}
+    names = [one for one in ast.walk(method) if isinstance(one, ast.Name)]
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=call) if id(call) in streams:
+                same = [one for one in names if one.id == name]
+                loads = [one for one in same if isinstance(one.ctx, ast.Load)]
+                if (
+                    len(same) == len(loads) + 1
+                    and loads
+                    and all(id(one) in inside for one in loads)
+                ):
+                    found[id(call)] = node
+    return found

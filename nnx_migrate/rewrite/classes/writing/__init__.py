@@ -1,0 +1,1 @@
+"""The text of the new class."""

@@ -1,0 +1,344 @@
+"""Text that builds one item in ``__init__``."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, replace
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes.compact.in_scope import building_call
+from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.setup.stacked import stacked
+from nnx_migrate.rewrite.classes.uses.references import Remarks
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.rules import convert_call, convert_factory, is_linen
+from nnx_migrate.rewrite.rules.base import PLACEMENT, LayerCall, same_call
+from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project, Scope
+
+RULE = "submodule"
+
+# Layers without variables of their own: built where they are used, around attributes.
+INLINE = frozenset(
+    f"flax.linen.{name}" for name in ("RNN", "Bidirectional", "Sequential", "BatchApply")
+)
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Builds items of one class.
+
+    Args:
+      moved: ids of keyword values that move from the constructor to the call.
+      rngs: text of the random streams in ``__init__``.
+    """
+
+    project: Project
+    scope: Scope
+    context: ConversionContext
+    remarks: Remarks
+    moved: Collection[int] = ()
+    rngs: str = "rngs"
+    receiver: str = "self"
+    optional: frozenset[str] = frozenset()  # size arguments that may be None
+    settled: frozenset[int] = frozenset()  # variables that are moved where they are made
+
+    def guard(self, item: Item, text: str) -> str | None:
+        """The condition under which the built ``text`` has all its sizes, if there is one."""
+        passed = set()
+        site = item.site
+        if site is not None and site.symbol in self.context.new_arguments:
+            child = self.context.new_arguments.get(site.symbol or "", ())
+            may_be_none = [one.name for one in child if one.optional]
+            passed = {site.sizes.get(one) for one in may_be_none if one not in site.only_with}
+            passed |= {text.partition(" or {}).get(")[0][1:] for text in site.sizes.values()}
+        needed = sorted((_names(text) & self.optional) - passed - _tested(text))
+        return " and ".join(f"{name} is not None" for name in needed) or None
+
+    def __call__(self, item: Item, renderer: Renderer, scope_name: str | None = None) -> str:
+        """The constructor expression of ``item``.
+
+        ``scope_name`` is the text of its name where sizes are looked up under it; without one a
+        local of that name must hold it.
+        """
+        match item.kind:
+            case ItemKind.PARAM:
+                self.remarks.imports.add("nnx")
+                return f"nnx.Param({self._initial(item, renderer, key=True)})"
+            case ItemKind.VARIABLE:
+                self.remarks.imports.add("nnm")
+                value = self._initial(item, renderer, key=False) if item.init else "None"
+                moved = item.moved_by_init and id(item.call) not in self.settled
+                mark = ", moved_by_init=True" if moved else ""
+                return f"nnm.variable({item.collection_text(renderer.render)}, {value}{mark})"
+            case _:
+                assert item.site is not None
+                site = item.site if scope_name is None else _looked_up(item.site, scope_name)
+                return self.site(site, renderer)
+
+    def _initial(self, item: Item, renderer: Renderer, *, key: bool) -> str:
+        assert item.init is not None
+        plain = _plain_value(item)
+        if plain is not None:
+            return renderer.value(plain)
+        function = renderer.render(item.init)
+        if not isinstance(item.init, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
+            function = f"({function})"
+        if item.axes is not None:
+            self.remarks.imports.add("nnm")
+            function = f"nnm.with_named_axes({function}, {renderer.render(item.axes)})"
+        arguments = [f"{self.rngs}.params()"] if key else []
+        arguments += [renderer.render(one) for one in item.arguments]
+        for keyword in item.keywords:
+            prefix = "**" if keyword.arg is None else f"{keyword.arg}="
+            arguments.append(prefix + renderer.render(keyword.value))
+        return f"{function}({', '.join(arguments)})"
+
+    def site(self, site: Site, renderer: Renderer) -> str:
+        """The constructor expression of a submodule."""
+        text = self._single(site, renderer)
+        if site.stacked_by is None:
+            return text
+        self.remarks.imports.add("nnm")
+        return stacked(text, site.stacked_by, self.scope, self.rngs, renderer)
+
+    def _single(self, site: Site, renderer: Renderer) -> str:
+        call = self._plain(site.call)
+        if site.kind is SiteKind.LAYER:
+            found = convert_call(
+                LayerCall(
+                    site.symbol,
+                    call,
+                    renderer.render,
+                    site.sizes,
+                    self.rngs,
+                    lambda node: self.project.resolve(node, self.scope),
+                )
+            )
+            return self.remarks.take(found, site.call)
+        if site.kind is SiteKind.FUNCTION:
+            return building_call(site, self.context, renderer, self.receiver, self.rngs)
+        if site.kind is SiteKind.FACTORY:
+            found = convert_factory(
+                call, renderer.render, site.sizes, self.rngs, takes_some=site.takes_some
+            )
+            return self.remarks.take(found, site.call)
+        return self._project_class(site, call, renderer)
+
+    def _project_class(self, site: Site, call: ast.Call, renderer: Renderer) -> str:
+        function = renderer.render(call.func)
+        if site.symbol in self.context.converted:
+            extra = [f"{name}={text}" for name, text in site.sizes.items()]
+            return same_call(function, call, renderer.render, [*extra, f"rngs={self.rngs}"])
+        self._check_bridged(site, call)
+        self.remarks.imports.add("nnm")
+        linen = same_call(function, call, renderer.render, [])
+        return f"nnm.ToNNX({linen}, rngs={self.rngs})"
+
+    def _check_bridged(self, site: Site, call: ast.Call) -> None:
+        """A class that stays Linen builds Linen layers: it cannot be handed NNX ones."""
+        child = self.project.linen.get(site.symbol or "")
+        if child is None:
+            return
+        positional = [one.name for one in child.fields if not one.keyword_only]
+        given = {*positional[: len(call.args)], *(one.arg for one in call.keywords if one.arg)}
+        handed = sorted(given & _factories_of(child))
+        held = sorted(given.intersection(site.holds))
+        if not handed and not held:
+            return
+        reason = (
+            f"{child.node.name} stays Linen and builds layers from {handed[0]!r}, which would"
+            " be NNX layers here"
+            if handed
+            else f"{child.node.name} stays Linen and gets a submodule as {held[0]!r}, which would"
+            " be an NNX one here"
+        )
+        raise Refused(call, reason, f"convert {child.name} first", RULE)
+
+    def _plain(self, call: ast.Call) -> ast.Call:
+        """The call without the keywords that move to where the layer is called."""
+        for keyword in call.keywords:
+            if keyword.arg == "parent" and not _is_none(keyword.value):
+                raise Refused(
+                    call,
+                    "an explicit parent= decides where the submodule hangs",
+                    "build it in the class that owns it",
+                    RULE,
+                )
+        kept = [one for one in call.keywords if id(one.value) not in self.moved]
+        arguments = [one for one in call.args if id(one) not in self.moved]
+        if len(kept) == len(call.keywords) and len(arguments) == len(call.args):
+            return call
+        plain = copy.copy(call)
+        plain.args, plain.keywords = arguments, kept
+        return plain
+
+
+_NAME = re.compile(rf"\b{SCOPE_NAME}\b")
+
+
+def asks_its_name(site: Site) -> bool:
+    """Whether a size of the submodule is looked up under its scope name."""
+    return any(SCOPE_NAME in _names(text) for text in site.sizes.values())
+
+
+def _looked_up(site: Site, name: str) -> Site:
+    sizes = {key: _NAME.sub(lambda _: name, text) for key, text in site.sizes.items()}
+    return replace(site, sizes=sizes)
+
+
+def _factories_of(cls: ClassInfo) -> set[str]:
+    """Fields whose calls ``cls`` calls: ``self.conv(...)(x)``, also through a local or attribute."""
+    fields = {one.name for one in cls.fields}
+    found: set[str] = set()
+    for owner in cls.mro:
+        for node in ast.walk(owner.node):
+            match node:
+                case ast.Call(func=ast.Call(func=ast.Attribute(ast.Name("self"), name))):
+                    found.add(name)
+                case ast.Assign(value=ast.Call(func=ast.Attribute(ast.Name("self"), name))):
+                    found |= {name} if owner.find("setup") is not None else set()
+                case ast.Call(args=[ast.Attribute(ast.Name("self"), name), *_]):
+                    found |= {name} if "partial" in ast.unparse(node.func) else set()
+    return found & fields
+
+
+def _plain_value(item: Item) -> ast.expr | None:
+    """``v`` of an initialiser ``lambda: v`` that gets no argument."""
+    match item.init:
+        case ast.Lambda(args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[]), body=body):
+            given = item.kind is ItemKind.PARAM or item.arguments or item.keywords
+            return None if given else body
+        case _:
+            return None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def relaxed(sizes: ClassSizes) -> ClassSizes:
+    """Make size arguments optional that only conditional or unreached submodules need.
+
+    Of the conditional ones only those that stand for a submodule's own input: no argument of the
+    call shows them, so callers that never reach the submodule do not know them.
+    """
+    always: set[str] = set()
+    sometimes: set[str] = set()
+    never: set[str] = set()
+    for site in sizes.sites.values():
+        names = {name for text in site.sizes.values() for name in _names(text)}
+        group = {None: always, "False": never}.get(site.reached, sometimes)
+        group.update(names)
+    texts = [*sizes.dims.values(), *([sizes.out_features] if sizes.out_features else [])]
+    for carried in sizes.carried.values():
+        texts += [text for one in carried for text in (one.before, one.after)]
+    for text in texts:
+        always |= _names(text)
+    arguments = tuple(
+        replace(one, optional=_is_optional(one, always, sometimes, never))
+        for one in sizes.new_arguments
+    )
+    return replace(sizes, new_arguments=arguments)
+
+
+def without_applied_only(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
+    """Layers of ``setup`` that are only ever given parameters have none of their own.
+
+    One whose fields are read, too, would have to be built for that, and would have some.
+    """
+    setup = cls.methods.get("setup")
+    if setup is None:
+        return sizes
+    uses: dict[str, set[str]] = {}
+    for method in cls.methods.values():
+        for name, use in _uses_of_attributes(method):
+            uses.setdefault(name, set()).add(use)
+    sites = dict(sizes.sites)
+    for statement in setup.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)], value=value
+            ) if id(value) in sites:
+                if uses.get(name) == {"applied"}:
+                    sites[id(value)] = replace(sites[id(value)], reached="False")
+                elif uses.get(name) == {"applied", "field"}:
+                    raise Refused(
+                        statement,
+                        f"self.{name} is only applied to given parameters, and its fields are read",
+                        f"read the fields from where self.{name} gets them",
+                        "tied",
+                    )
+    return replace(sizes, sites=sites)
+
+
+def _uses_of_attributes(method: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    """Attributes of ``self`` and what is done with each: applied, a field of it read, or other."""
+    called = {id(node.func) for node in ast.walk(method) if isinstance(node, ast.Call)}
+    inner: dict[int, str] = {}
+    for node in ast.walk(method):
+        if isinstance(node, ast.Attribute):
+            is_method = id(node) in called
+            use = "applied" if node.attr == "apply" else "other" if is_method else "field"
+            inner[id(node.value)] = use
+    for node in ast.walk(method):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()):
+                yield name, inner.get(id(node), "other")
+
+
+def _is_optional(one: SizeArgument, always: set[str], sometimes: set[str], never: set[str]) -> bool:
+    opaque = one.submodule is not None
+    unneeded = one.name in never - always - sometimes
+    return one.optional or unneeded or (opaque and one.name in sometimes - always)
+
+
+def _names(text: str) -> set[str]:
+    tree = ast.parse(text, mode="eval")
+    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
+
+
+def _tested(text: str) -> set[str]:
+    """Names that the text itself asks whether they are None."""
+    return {
+        node.left.id
+        for node in ast.walk(ast.parse(text, mode="eval"))
+        if isinstance(node, ast.Compare)
+        and isinstance(node.left, ast.Name)
+        and isinstance(node.ops[0], ast.Is | ast.IsNot)
+    }
+
+
+def optional_sizes(sizes: ClassSizes) -> frozenset[str]:
+    """Size arguments that callers may leave out."""
+    return frozenset(one.name for one in sizes.new_arguments if one.optional)
+
+
+def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:
+    """The expressions that building ``item`` reads."""
+    read: list[ast.AST] = [] if item.name is None else [item.name]
+    if item.site is None:
+        return [*read, *([item.init] if item.init else []), *item.arguments, *item.keywords]
+    if item.is_in_scope:
+        return [*item.site.given.values()]
+    if item.site.kind is SiteKind.FACTORY:
+        read.append(item.call.func)
+    read += [one for one in item.call.args if id(one) not in moved]
+    for keyword in item.call.keywords:
+        if keyword.arg not in PLACEMENT and id(keyword.value) not in moved:
+            read.append(keyword.value)
+    return read
+
+
+def is_inline(item: Item) -> bool:
+    """Whether the wrapper is built in the call, around attributes."""
+    return item.site is not None and item.site.symbol in INLINE
+
+
+Constructor = Callable[[Item, Renderer], str]
+__all__ = ["INLINE", "Builder", "Constructor", "is_inline", "is_linen", "operands_of"]

@@ -1,0 +1,92 @@
+"""What the docstring of a converted class says of the arguments that it now asks for.
+
+A class that has a docstring gets a paragraph at its end. One without gets a docstring of
+``__init__``, for the arguments whose names do not say what to pass.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes.writing.layout import WIDTH, Layout, docstring_of
+from nnx_migrate.source.classes import ClassInfo
+
+HEADING = "What NNX is told and Linen inferred:"
+_TRIPLE = re.compile(r"""[rRuU]?("{3}|'{3})""")
+
+
+def described(one: SizeArgument) -> str:
+    """What to pass for an argument, in words."""
+    method = "" if one.method == "__call__" else f" of {one.method}"
+    if one.fact is not None:
+        what = "is given" if one.fact == "given" else "is true"
+        return f"whether {one.argument} {what} in the first call{method}."
+    if one.each is not None:
+        whose = f"each submodule of {one.submodule}" if one.submodule else "each submodule"
+        whose += f", at {one.within} below it" if one.within else ""
+        return f"for {whose}, by its name: {_in_words(one)} its input."
+    if one.submodule is not None:
+        path = one.submodule
+        given = f"{one.argument} of {path}" if one.argument else f"the input of {path}"
+        return f"{_in_words(one)} {given}{_unless(one)}."
+    return f"{_in_words(one)} {one.argument}{method}{_unless(one)}."
+
+
+def _in_words(one: SizeArgument) -> str:
+    if one.axis is None:
+        return "the shape of"
+    return "size of the last axis of" if one.axis == -1 else f"size of axis {one.axis} of"
+
+
+def _unless(one: SizeArgument) -> str:
+    return ", where a call needs it" if one.optional else ""
+
+
+def speaks_for_itself(one: SizeArgument) -> bool:
+    """Whether the argument is one axis of an input, and is named after it."""
+    return one.fact is None and one.each is None and one.submodule is None and one.axis is not None
+
+
+def documented(literal: str, arguments: Sequence[SizeArgument], indent: str) -> str | None:
+    """The source of a docstring with a paragraph on the arguments; None when it has no room.
+
+    Only a literal in triple quotes has: text with line ends cannot be put into others.
+    """
+    found = _TRIPLE.match(literal)
+    if found is None or not literal.endswith(found[1]) or HEADING in literal:
+        return None
+    newline = "\r\n" if "\r\n" in literal else "\n"
+    text = literal[: -len(found[1])].rstrip()
+    lines = ["", f"{indent}{HEADING}", *_entries(arguments, indent), f"{indent}{found[1]}"]
+    return text + newline + newline.join(lines)
+
+
+def _entries(arguments: Sequence[SizeArgument], indent: str) -> list[str]:
+    return [f"{indent}  {one.name}: {described(one)}" for one in arguments]
+
+
+def class_docstring(
+    cls: ClassInfo, arguments: Sequence[SizeArgument], indent: str
+) -> tuple[ast.Constant, str] | None:
+    """The docstring of a class, and its new source; None when there is none or it stays."""
+    docstring = docstring_of(cls.node.body)
+    if docstring is None or not isinstance(docstring.value, ast.Constant) or not arguments:
+        return None
+    span = cls.module.lines.span(docstring.value)
+    text = documented(cls.module.text[span.start : span.end], arguments, indent)
+    return (docstring.value, text) if text is not None else None
+
+
+def init_docstring(arguments: Sequence[SizeArgument], layout: Layout) -> list[str]:
+    """Lines of the docstring of ``__init__``, where a name alone does not say what to pass."""
+    unclear = [one for one in arguments if not speaks_for_itself(one)]
+    if not unclear:
+        return []
+    quotes, indent = '"""', layout.body
+    single = f"{indent}{quotes}{unclear[0].name}: {described(unclear[0])}{quotes}"
+    if len(unclear) == 1 and len(single) <= WIDTH:
+        return [single]
+    return [f"{indent}{quotes}{HEADING}", "", *_entries(unclear, indent), f"{indent}{quotes}"]
