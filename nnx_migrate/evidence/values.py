@@ -57,53 +57,41 @@ def part(value: Encoded, step: ast.expr | str) -> Encoded:
 
 def numbers(value: Encoded, path: str) -> Iterator[tuple[str, int | float | bool]]:
     """Every number inside a value with the Python text that reads it (``self.cfg.sizes[0]``)."""
-    if isinstance(value, bool | int | float):
-        yield path, value
-        return
-    kind = kind_of(value)
-    if kind in HAS_ITEMS:
-        for index, item in enumerate(value["items"]):
-            yield from numbers(item, f"{path}[{index}]")
-    elif kind == "dict":
-        for name, item in value["items"]:
-            yield from numbers(item, f"{path}[{name!r}]")
-    elif kind in HAS_FIELDS:
-        for name, item in value["fields"].items():
-            yield from numbers(item, f"{path}.{name}")
+    for place, one in _innermost(value, path):
+        if isinstance(one, bool | int | float):
+            yield place, one
 
 
 def facts(value: Encoded, path: str) -> Iterator[tuple[str, int | float | bool | str | None]]:
     """Every number, truth value, string and None inside a value with the text that reads it."""
-    kind = kind_of(value)
-    if kind == "plain":
-        yield path, value
-    elif kind == "text":
-        yield path, value["value"]
-    elif kind in HAS_ITEMS:
-        for index, item in enumerate(value["items"]):
-            yield from facts(item, f"{path}[{index}]")
-    elif kind == "dict":
-        for name, item in value["items"]:
-            yield from facts(item, f"{path}[{name!r}]")
-    elif kind in HAS_FIELDS:
-        for name, item in value["fields"].items():
-            yield from facts(item, f"{path}.{name}")
+    for place, one in _innermost(value, path):
+        if kind_of(one) == "plain":
+            yield place, one
+        elif kind_of(one) == "text":
+            yield place, one["value"]
 
 
 def arrays(value: Encoded, path: str) -> Iterator[tuple[str, Shape]]:
     """Every array inside a value with its place (``batch['x']``, ``graph.nodes``) and shape."""
+    for place, one in _innermost(value, path):
+        if kind_of(one) == "array":
+            yield place, tuple(one["shape"])
+
+
+def _innermost(value: Encoded, path: str) -> Iterator[tuple[str, Encoded]]:
+    """Every part of a value that has no parts itself, with the text that reads it."""
     kind = kind_of(value)
-    if kind == "array":
-        yield path, tuple(value["shape"])
-    elif kind in HAS_ITEMS:
+    if kind in HAS_ITEMS:
         for index, item in enumerate(value["items"]):
-            yield from arrays(item, f"{path}[{index}]")
+            yield from _innermost(item, f"{path}[{index}]")
     elif kind == "dict":
         for name, item in value["items"]:
-            yield from arrays(item, f"{path}[{name!r}]")
+            yield from _innermost(item, f"{path}[{name!r}]")
     elif kind in HAS_FIELDS:
         for name, item in value["fields"].items():
-            yield from arrays(item, f"{path}.{name}")
+            yield from _innermost(item, f"{path}.{name}")
+    else:
+        yield path, value
 
 
 def replaced(value: Encoded, path: str, changes: Mapping[str, int | float]) -> Encoded:

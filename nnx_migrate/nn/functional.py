@@ -11,7 +11,7 @@ flax 0.12.8: linen/module.py (``Module.init``, ``Module.apply``), core/scope.py 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox
 
 from .attention import MultiHeadDotProductAttention
 from .linen_streams import keys_of, set_streams
+from .linen_variables import leaves, nested
 from .state import Running, initializing, running
 from .to_nnx import give_variables, has_variables
 from .variables import collection_of, is_moved_by_init, variable, variable_type
@@ -60,7 +61,7 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
         made = _flat_state(nnx.state(copy), boxed)
         moved = _flat_state(nnx.state(copy, lambda _, one: is_moved_by_init(one)))
         found |= {path: made[path] for path in made if path not in found or path in moved}
-    return _by_collection(found)
+    return nested(found)
 
 
 @functools.cache
@@ -153,7 +154,7 @@ def apply(
     }
     return outputs, {
         **{name: dict(value) for name, value in extra.items()},
-        **_by_collection(changed),
+        **nested(changed),
     }
 
 
@@ -189,16 +190,6 @@ def _flat_state(
 
 def _flat_variables(model: nnx.Module) -> dict[Path, Any]:
     return _flat_state(nnx.state(model))
-
-
-def _by_collection(flat: Mapping[Path, Any]) -> dict[str, Any]:
-    nested: dict[str, Any] = {}
-    for path, value in flat.items():
-        inner = nested
-        for name in path[:-1]:
-            inner = inner.setdefault(name, {})
-        inner[path[-1]] = value
-    return nested
 
 
 def _look_up(values: Mapping[str, Any], path: Path) -> tuple[bool, Any]:
@@ -238,7 +229,7 @@ def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
     for collection, tree in values.items():
         if collection == "params" or not isinstance(tree, Mapping):
             continue
-        for path, value in _leaves(tree):
+        for path, value in leaves(tree):
             owner: Any = model
             for name in path[:-1]:
                 owner = getattr(owner, name, None)
@@ -262,14 +253,6 @@ def _fill_bridges(model: nnx.Module, values: Mapping[str, Any]) -> None:
             names = tuple(map(str, path))
             trees = {name: _look_up(values, (name, *names)) for name in values}
             give_variables(one, {name: tree for name, (found, tree) in trees.items() if found})
-
-
-def _leaves(tree: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:
-    for name, value in tree.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, (*prefix, name))
-        else:
-            yield (*prefix, name), value
 
 
 def _concrete(one: Any) -> Any:
@@ -353,7 +336,7 @@ def _sown_before(
         [
             (path, kind(value))
             for kind in sown
-            for path, value in _leaves(values.get(collection_of(kind), {}))
+            for path, value in leaves(values.get(collection_of(kind), {}))
             if path[:-1] in modules
         ]
     )

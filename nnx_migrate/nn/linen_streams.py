@@ -83,10 +83,11 @@ def set_streams(model: nnx.Module, rngs: Any) -> None:
 def keys_of(rngs: Any) -> dict[str, Any]:
     """What ``apply`` takes as ``rngs=``, a key or keys by stream, as typed keys by stream."""
     given = {} if rngs is None else dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
-    return {name: _typed(key) for name, key in given.items()}
+    return {name: typed_key(key) for name, key in given.items()}
 
 
-def _typed(key: Any) -> Any:
+def typed_key(key: Any) -> Any:
+    """A number, old-style or typed key as a typed key."""
     if isinstance(key, int):
         return jax.random.key(key)
     if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):

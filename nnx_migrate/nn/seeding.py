@@ -17,6 +17,7 @@ from flax.core.scope import LazyRng
 
 from .draw_owners import PARAMS, Made, linen_places
 from .forks import Route, route_of
+from .linen_streams import typed_key
 from .variables import variable_type
 
 M = TypeVar("M", bound=nnx.Module)
@@ -41,7 +42,8 @@ def build(make: Callable[..., M], *args: Any, rngs: Any, **options: Any) -> M:
     given = dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
     if given.get("params") is None:
         raise ValueError(f"expected a key for the stream 'params' in rngs, found {sorted(given)}")
-    roots = {PARAMS: _typed(given.pop("params")), **{n: _typed(k) for n, k in given.items()}}
+    first = typed_key(given.pop("params"))
+    roots = {PARAMS: first, **{name: typed_key(key) for name, key in given.items()}}
 
     def construct(draws: _Draws) -> M:
         streams = nnx.Rngs(0)
@@ -141,14 +143,6 @@ class _Place:
 
     def __init__(self, indices: tuple[Any, ...]) -> None:
         self.indices = indices
-
-
-def _typed(key: Any) -> Any:
-    if isinstance(key, int):
-        return jax.random.key(key)
-    if jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key):
-        return key
-    return jax.random.wrap_key_data(key)
 
 
 Construct = Callable[[_Draws], Any]

@@ -210,6 +210,11 @@ class Project:
             case _:
                 return None
 
+    def function(self, symbol: str | None) -> ast.FunctionDef | None:
+        """The function of the project that a symbol names."""
+        found = self.definition(symbol) if symbol is not None else None
+        return found[1] if found is not None and isinstance(found[1], ast.FunctionDef) else None
+
     @cached_property
     def class_statements(self) -> dict[str, ClassStatement]:
         """Every class statement of the project by qualified name."""

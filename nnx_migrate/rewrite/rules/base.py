@@ -202,6 +202,17 @@ def is_literal(node: ast.expr | None, *values: object) -> bool:
     )
 
 
+def argument_texts(
+    render: Callable[[ast.AST], str], args: Sequence[ast.AST], keywords: Sequence[ast.keyword]
+) -> list[str]:
+    """The texts of a call's arguments; ``**given`` stays what it is."""
+    named = [
+        f"**{render(one.value)}" if one.arg is None else f"{one.arg}={render(one.value)}"
+        for one in keywords
+    ]
+    return [*map(render, args), *named]
+
+
 def same_call(
     function: str,
     call: ast.Call,
@@ -216,9 +227,6 @@ def same_call(
     ``name`` and ``parent`` are dropped unless ``keep_placement``, also as positional arguments
     beyond the ``limit`` fields a Linen layer has of its own.
     """
-    arguments = [render(one) for one in call.args[:limit]]
-    for keyword in call.keywords:
-        if keep_placement or keyword.arg not in PLACEMENT:
-            prefix = "**" if keyword.arg is None else f"{keyword.arg}="
-            arguments.append(prefix + render(keyword.value))
+    kept = [one for one in call.keywords if keep_placement or one.arg not in PLACEMENT]
+    arguments = argument_texts(render, call.args[:limit], kept)
     return f"{function}({', '.join([*arguments, *extra])})"

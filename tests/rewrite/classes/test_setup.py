@@ -166,6 +166,24 @@ def test_a_tied_head_gets_its_kernel_in_the_call() -> None:
     assert "self.head = " not in text
 
 
+def test_what_a_tied_head_is_given_by_two_stars_is_handed_on() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+            size: int
+
+            def setup(self):
+                self.embed = nn.Embed(self.size, 8)
+                self.head = nn.Dense(self.size, use_bias=False)
+
+            def __call__(self, ids, **options):
+                table = self.embed.variables["params"]["embedding"]
+                return self.head.apply({"params": {"kernel": table.T}}, self.embed(ids), **options)
+        """
+    )
+    assert "(self.embed(ids), **options)" in text
+
+
 def test_a_tied_head_whose_fields_are_read_is_refused() -> None:
     found = refusal(
         """\

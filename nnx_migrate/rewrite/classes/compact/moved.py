@@ -11,6 +11,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.late import late_arguments
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.rules.base import argument_texts
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.project import Project, Scope
 
@@ -228,11 +229,8 @@ def without_keywords(call: ast.Call, values: set[int]) -> Callable[[Renderer], s
     """Edit: the call without the keywords whose values are in ``values``."""
 
     def text(renderer: Renderer) -> str:
-        parts = [renderer.render(one) for one in call.args]
-        for one in call.keywords:
-            if id(one.value) not in values:
-                prefix = "**" if one.arg is None else f"{one.arg}="
-                parts.append(prefix + renderer.render(one.value))
+        kept = [one for one in call.keywords if id(one.value) not in values]
+        parts = argument_texts(renderer.render, call.args, kept)
         return f"{renderer.render(call.func)}({', '.join(parts)})"
 
     return text

@@ -45,7 +45,7 @@ def adapted_decorators(
         symbol = project.resolve(target, cls.scope)
         if is_linen(symbol) or symbol in DATACLASS or symbol in _HARMLESS:
             continue
-        function = _function(project, symbol)
+        function = project.function(symbol)
         if function is None or _names(function) & _DATACLASS_MAKERS:
             raise Refused(
                 node,
@@ -58,12 +58,6 @@ def adapted_decorators(
             remarks.review.append((node, "the decorator is given the fields alone: check it"))
             edits[id(node)] = _adapted(node, sizes)
     return edits
-
-
-def _function(project: Project, symbol: str | None) -> ast.FunctionDef | None:
-    """The function of the project that a decorator names."""
-    found = project.definition(symbol) if symbol is not None else None
-    return found[1] if found is not None and isinstance(found[1], ast.FunctionDef) else None
 
 
 def _names(function: ast.FunctionDef) -> set[str]:

@@ -15,9 +15,11 @@ from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project, Scope
 
-# Methods of lists, dicts and sets that change them.
+# Methods of lists, dicts, sets and deques that change them.
 CHANGING = frozenset(
-    "append extend insert remove pop clear sort reverse update setdefault popitem add discard".split()  # noqa: SIM905
+    "append extend insert remove pop clear sort reverse update setdefault popitem add discard"  # noqa: SIM905
+    " __setitem__ __delitem__ __setattr__ __delattr__ appendleft extendleft popleft rotate move_to_end"
+    " intersection_update difference_update symmetric_difference_update".split()
 )
 Groups = Mapping[str, frozenset[str]]
 
@@ -121,10 +123,8 @@ def _changed_around(function: FunctionNode) -> frozenset[str]:
 
 def _changed_arguments(project: Project, scope: Scope, call: ast.Call) -> Iterator[str]:
     """Locals that a function of the project is passed and changes."""
-    symbol = project.resolve(call.func, scope)
-    definition = project.definition(symbol) if symbol is not None else None
-    function = definition[1] if definition is not None else None
-    if not isinstance(function, ast.FunctionDef):
+    function = project.function(project.resolve(call.func, scope))
+    if function is None:
         return
     changed = _changed(function)
     names = parameter_names(function)

@@ -42,8 +42,7 @@ def _returns_array(project: Project, scope: Scope, call: ast.Call) -> bool:
         return True
     if symbol.startswith("flax.linen.make_") or symbol == "flax.linen.combine_masks":
         return True
-    found = project.definition(symbol)
-    return found is not None and isinstance(found[1], ast.FunctionDef)
+    return project.function(symbol) is not None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.render import Renderer, Replacement
+from nnx_migrate.rewrite.rules.base import argument_texts
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "module-api"
@@ -21,10 +22,7 @@ def carried_call(name: str, node: ast.Call) -> Replacement:
     owner = node.func.value
 
     def text(renderer: Renderer) -> str:
-        parts = [renderer.render(one) for one in (owner, *node.args)]
-        for one in node.keywords:
-            prefix = "**" if one.arg is None else f"{one.arg}="
-            parts.append(prefix + renderer.render(one.value))
+        parts = argument_texts(renderer.render, (owner, *node.args), node.keywords)
         return f"nnm.{name}({', '.join(parts)})"
 
     return text
@@ -111,10 +109,7 @@ class Draws:
         yield from ((one.arg, one.value) for one in call.keywords if one.arg is not None)
 
     def _function(self, call: ast.Call) -> ast.FunctionDef | None:
-        symbol = self.project.resolve(call.func, self.scope)
-        found = self.project.definition(symbol) if symbol is not None else None
-        node = found[1] if found is not None else None
-        return node if isinstance(node, ast.FunctionDef) else None
+        return self.project.function(self.project.resolve(call.func, self.scope))
 
     def _drawn(self, call: ast.Call, parameter: str, node: ast.Attribute) -> tuple[str, ...]:
         function = self._function(call)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from nnx_migrate.rewrite.classes.items import own_nodes, receiver_of
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.rules.base import argument_texts
 from nnx_migrate.source.classes import ClassInfo
 
 _STALE = {
@@ -97,8 +98,7 @@ def _applied(call: ast.Call) -> Callable[[Renderer], str]:
     receiver = call.func.value
 
     def text(renderer: Renderer) -> str:
-        parts = [renderer.render(one) for one in (receiver, *call.args)]
-        parts += [f"{one.arg}={renderer.render(one.value)}" for one in call.keywords]
+        parts = argument_texts(renderer.render, (receiver, *call.args), call.keywords)
         return f"nnm.apply({', '.join(parts)})"
 
     return text

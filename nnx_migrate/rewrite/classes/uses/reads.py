@@ -19,6 +19,7 @@ from nnx_migrate.rewrite.classes.uses.api_calls import (
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.held import makes_array, reading, replacing
 from nnx_migrate.rewrite.render import Renderer, Replacement
+from nnx_migrate.rewrite.rules.base import argument_texts
 from nnx_migrate.rewrite.rules.module_api import CARRIED, OWN_ONLY, RECIPES
 
 RULE = "module-api"
@@ -294,8 +295,7 @@ class Reader:
 
         def text(renderer: Renderer) -> str:
             build = self.tied(child, params, renderer)
-            given = [renderer.render(one) for one in rest]
-            given += [f"{one.arg}={renderer.render(one.value)}" for one in node.keywords]
+            given = argument_texts(renderer.render, rest, node.keywords)
             layer = f"nnm.with_params(lambda rngs: {build}, {renderer.render(params)})"
             return f"{layer}({', '.join(given)})"
 

@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import own_nodes, receiver_of
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer, Replacement
+from nnx_migrate.rewrite.rules.base import argument_texts
 from nnx_migrate.source.classes import ClassInfo
 
 RULE = "module-api"
@@ -117,10 +118,7 @@ def _unbind(module: ast.expr) -> Replacement:
 
 def _apply(call: ast.Call, name: str) -> Replacement:
     def text(renderer: Renderer) -> str:
-        parts = [name, *(renderer.render(one) for one in call.args)]
-        for one in call.keywords:
-            prefix = "**" if one.arg is None else f"{one.arg}="
-            parts.append(prefix + renderer.render(one.value))
+        parts = [name, *argument_texts(renderer.render, call.args, call.keywords)]
         return f"nnm.apply({', '.join(parts)})"
 
     return text

@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.classes.setup.stacked import stacked
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.rewrite.rules import convert_call, convert_factory, is_linen
-from nnx_migrate.rewrite.rules.base import PLACEMENT, LayerCall, same_call
+from nnx_migrate.rewrite.rules.base import PLACEMENT, LayerCall, argument_texts, same_call
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
@@ -93,10 +93,7 @@ class Builder:
             self.remarks.imports.add("nnm")
             function = f"nnm.with_named_axes({function}, {renderer.render(item.axes)})"
         arguments = [f"{self.rngs}.params()"] if key else []
-        arguments += [renderer.render(one) for one in item.arguments]
-        for keyword in item.keywords:
-            prefix = "**" if keyword.arg is None else f"{keyword.arg}="
-            arguments.append(prefix + renderer.render(keyword.value))
+        arguments += argument_texts(renderer.render, item.arguments, item.keywords)
         return f"{function}({', '.join(arguments)})"
 
     def site(self, site: Site, renderer: Renderer) -> str:
