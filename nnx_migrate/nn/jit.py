@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import jax
 
+from .forked import Draws, forked
 from .forks import MARK
 from .lifted import Parts, Values
 from .methods import lift_calls
@@ -80,18 +81,23 @@ def _compiled(function: Callable[..., Any], options: Mapping[str, Any]) -> Calla
         },
     )
 
+    draws: dict[_Structure, Draws] = {}  # of each compilation
+
     @functools.wraps(function)
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-        lifted = PureCall.of(module, args, kwargs)
-        parts = lifted.parts
-        outputs, changed = compiled(
-            _Structure.of(lifted),
-            parts.values(),
-            parts.random_state(),
-            *lifted.args,
-            **lifted.kwargs,
-        )
-        parts.put_back(changed)
+        with forked(module) as fork:
+            lifted = PureCall.of(module, args, kwargs)
+            parts, before = lifted.parts, fork.drawn()
+            structure, start = _Structure.of(lifted, before), fork.start(parts)
+            outputs, changed = compiled(
+                structure, parts.values(), start, *lifted.args, **lifted.kwargs
+            )
+            new = {key: count - before.get(key, 0) for key, count in fork.drawn().items()}
+            if structure not in draws and any(new.values()):
+                draws[structure] = new
+            elif not any(new.values()):
+                fork.draw(draws.get(structure, {}))
+        parts.put_back(fork.own_counts(parts, start) | changed)
         return outputs
 
     setattr(call, MARK, 1 + getattr(function, MARK, 0))
@@ -106,7 +112,7 @@ class _Structure:
     call: PureCall = field(compare=False)  # without values: a compilation outlives them
 
     @classmethod
-    def of(cls, call: PureCall) -> _Structure:
+    def of(cls, call: PureCall, drawn: Draws) -> _Structure:
         parts = call.parts
         metadata = [one.get_metadata() for one in parts.variables]
         variables = tuple(
@@ -115,7 +121,13 @@ class _Structure:
         )
         empty = PureCall(Parts(parts.graphdef, parts.paths, variables, ()), (), {})
         kinds = tuple(map(type, parts.variables))
-        key = (parts.graphdef, parts.paths, kinds, tuple(map(_as_tuple, metadata)))
+        key = (
+            parts.graphdef,
+            parts.paths,
+            kinds,
+            tuple(map(_as_tuple, metadata)),
+            frozenset(drawn.items()),
+        )
         try:
             hash(key)
         except TypeError:  # metadata or attributes without a hash: compiled for this call alone

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -18,15 +19,28 @@ Path = tuple[str, ...]
 _DRAWS = 64  # keys of one stream that are Linen's; later ones are folded from the last
 
 
-class _LinenStream(nnx.RngStream):
-    """Draws the keys that Linen's ``make_rng`` gives the module at ``path``."""
+class LinenStream(nnx.RngStream):
+    """Draws the keys that Linen's ``make_rng`` gives a module.
 
-    def __init__(self, key: Any, *, tag: str, path: Path = ()) -> None:
+    Attributes:
+      path: of the module, below the one whose call has keys of its own (:mod:`nnx_migrate.nn.forked`).
+      source: the stream of the call that keys come from.
+      place: of the module in the model, with what was drawn there.
+    """
+
+    def __init__(self, key: Any, *, tag: str, source: str, place: Place) -> None:
         super().__init__(key, tag=tag)
-        self.path = path
-        self.tally = _Tally()
+        self.path = place.path
+        self.source = source
+        self.place = place
+
+    @property
+    def tally(self) -> Tally:
+        """The draws of the module."""
+        return self.place.tallies.of(self.place.path, self.source)
 
     def __call__(self) -> jax.Array:
+        """The next key."""
         self.tally.draws += 1
         count = self.count[...]
         self.count[...] += 1
@@ -35,12 +49,43 @@ class _LinenStream(nnx.RngStream):
         later = jax.random.fold_in(key, count)
         return jnp.where(count < _DRAWS - 1, key, later)
 
+    def folded(self, path: Path, draw: int) -> jax.Array:
+        """The stream's key with a path and a count folded in."""
+        return jax.random.fold_in(self.key[...], jnp.uint32(_fold(path, draw)))
 
-class _Tally:
-    """How many draws were traced, of a stream and all its copies: Linen counts these."""
+
+@dataclass
+class Tally:
+    """How many draws were traced, of a module and all its copies: Linen counts these."""
+
+    draws: int = 0
+
+
+class Tallies:
+    """The tallies of a model, by the path of the module and the stream that keys come from."""
 
     def __init__(self) -> None:
-        self.draws = 0
+        self.known: dict[tuple[Path, str], Tally] = {}
+
+    def of(self, path: Path, source: str) -> Tally:
+        """That of the module at ``path``."""
+        return self.known.setdefault((path, source), Tally())
+
+    def below(self, path: Path) -> dict[tuple[Path, str], int]:
+        """The draws of the module at ``path`` and its submodules, by paths below it."""
+        return {
+            (where[len(path) :], source): one.draws
+            for (where, source), one in self.known.items()
+            if where[: len(path)] == path
+        }
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a module stands: no part of its structure, so that modules share compilations."""
+
+    path: Path = field(compare=False)
+    tallies: Tallies = field(compare=False)
 
 
 class _MissingStream(nnx.RngStream):
@@ -54,8 +99,12 @@ class _MissingStream(nnx.RngStream):
 
 def _folds(path: Path) -> np.ndarray[Any, np.dtype[np.uint32]]:
     """What Linen folds into the stream's key for its draws 1, 2, ... at ``path``."""
-    digests = (hashlib.sha1(b"".join(_words(path, draw))).digest() for draw in range(1, _DRAWS + 1))
-    return np.array([int.from_bytes(one[:4], "big") for one in digests], np.uint32)
+    return np.array([_fold(path, draw) for draw in range(1, _DRAWS + 1)], np.uint32)
+
+
+def _fold(path: Path, draw: int) -> int:
+    """What Linen folds into the stream's key for one draw at ``path``."""
+    return int.from_bytes(hashlib.sha1(b"".join(_words(path, draw))).digest()[:4], "big")
 
 
 def _words(path: Path, draw: int) -> Iterator[bytes]:
@@ -67,17 +116,23 @@ def _words(path: Path, draw: int) -> Iterator[bytes]:
     yield separator + draw.to_bytes((draw.bit_length() + 7) // 8, "big")
 
 
-def set_streams(model: nnx.Module, rngs: Any) -> None:
-    """Let every stream of the model draw the keys that Linen's ``apply(rngs=rngs)`` hands out."""
-    given = keys_of(rngs)
-    for path, owner in list(nnx.iter_graph(model)):
+def streams_of(module: Any) -> Iterator[tuple[Any, str, nnx.RngStream, Path]]:
+    """Every random stream of a module: its owner, its name there, and the path of its scope."""
+    for path, owner in list(nnx.iter_graph(module)):
         if not isinstance(owner, nnx.Pytree):
             continue
+        scope = path[:-1] if isinstance(owner, nnx.Rngs) else path
         for name, child in list(vars(owner).items()):
             if isinstance(child, nnx.RngStream):
-                scope = path[:-1] if isinstance(owner, nnx.Rngs) else path
-                tag = getattr(owner, "rng_collection", child.tag)
-                setattr(owner, name, _stream(child, str(tag), tuple(map(str, scope)), given))
+                yield owner, name, child, tuple(map(str, scope))
+
+
+def set_streams(model: nnx.Module, rngs: Any) -> None:
+    """Let every stream of the model draw the keys that Linen's ``apply(rngs=rngs)`` hands out."""
+    given, tallies = keys_of(rngs), Tallies()
+    for owner, name, child, scope in streams_of(model):
+        tag = getattr(owner, "rng_collection", child.tag)
+        setattr(owner, name, _stream(child, str(tag), scope, given, tallies))
 
 
 def keys_of(rngs: Any) -> dict[str, Any]:
@@ -95,9 +150,13 @@ def typed_key(key: Any) -> Any:
     return key
 
 
-def _stream(old: nnx.RngStream, tag: str, path: Path, given: Mapping[str, Any]) -> nnx.RngStream:
-    key = given.get(tag, given.get("params"))
+def _stream(
+    old: nnx.RngStream, tag: str, path: Path, given: Mapping[str, Any], tallies: Tallies
+) -> nnx.RngStream:
+    source = tag if tag in given else "params"
+    key = given.get(source)
     if key is None:
         return _MissingStream(old.key[...], tag=tag)
     shape = old.count[...].shape
-    return _LinenStream(jax.random.split(key, shape) if shape else key, tag=tag, path=path)
+    keys = jax.random.split(key, shape) if shape else key
+    return LinenStream(keys, tag=tag, source=source, place=Place(path, tallies))

@@ -139,6 +139,136 @@ def test_the_same_seed_gives_linens_parameters(pair: tuple[Any, Any]) -> None:
         assert bool((one == other).all())
 
 
+class LinenNoisy(linen.Module):
+    @linen.compact
+    def __call__(self, x: Any, _: Any = None) -> Any:
+        x = linen.Dropout(0.5, deterministic=False)(x)
+        x = x + jax.random.normal(self.make_rng("noise"), x.shape)
+        return linen.Dropout(0.5, deterministic=False)(x), None
+
+
+LinenNoisy.__name__ = "Noisy"
+
+
+class Noisy(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.noise = rngs["noise"].fork()
+        self.Dropout_0 = nnm.Dropout(0.5, deterministic=False, rngs=rngs)
+        self.Dropout_1 = nnm.Dropout(0.5, deterministic=False, rngs=rngs)
+
+    def __call__(self, x: Any, _: Any = None) -> Any:
+        x = self.Dropout_0(x)
+        return self.Dropout_1(x + jax.random.normal(self.noise(), x.shape)), None
+
+
+class LinenOuter(linen.Module):
+    inner: Any
+
+    @linen.compact
+    def __call__(self, x: Any, _: Any = None) -> Any:
+        inner = self.inner()
+        x, _ = inner(x + jax.random.normal(self.make_rng("noise"), x.shape), None)
+        return inner(x, None)
+
+
+LinenOuter.__name__ = "Outer"
+
+
+class Outer(nnx.Module):
+    def __init__(self, inner: Any, *, rngs: nnx.Rngs) -> None:
+        self.noise = rngs["noise"].fork()
+        self.name = f"{inner.__name__}_0"
+        setattr(self, self.name, inner(rngs=rngs))
+
+    def __call__(self, x: Any, _: Any = None) -> Any:
+        inner = getattr(self, self.name)
+        x, _ = inner(x + jax.random.normal(self.noise(), x.shape), None)
+        return inner(x, None)
+
+
+SPLIT: dict[str, Any] = {"length": 3, "split_rngs": {"dropout": True, "noise": True}}
+DRAWN: dict[str, Any] = {"length": 3, "split_rngs": {"dropout": False, "noise": False}}
+NOISY: dict[str, tuple[tuple[Any, Any], tuple[Any, Any]]] = {  # of the outer and inner module
+    "in each other": (
+        (linen.jit(LinenOuter), nnm.jit(Outer)),
+        (linen.jit(LinenNoisy), nnm.jit(Noisy)),
+    ),
+    "around a loop": (
+        (LinenOuter, Outer),
+        (linen.jit(linen.scan(LinenNoisy, **SPLIT)), nnm.jit(nnm.scan(Noisy, **SPLIT))),
+    ),
+    "in a loop": (
+        (LinenOuter, Outer),
+        (linen.scan(linen.jit(LinenNoisy), **SPLIT), nnm.scan(nnm.jit(Noisy), **SPLIT)),
+    ),
+    "twice, in a loop with one key": (
+        (LinenOuter, Outer),
+        (
+            linen.scan(linen.jit(linen.jit(LinenNoisy)), **DRAWN),
+            nnm.scan(nnm.jit(nnm.jit(Noisy)), **DRAWN),
+        ),
+    ),
+}
+
+
+class LinenDrawing(linen.Module):
+    kind: Any
+    inner: Any
+
+    @linen.compact
+    def __call__(self, x: Any) -> Any:
+        for _ in range(2):
+            x, _ = self.kind(self.inner)(x, None)
+        return linen.Dropout(0.5, deterministic=False)(x)
+
+
+class Drawing(nnx.Module):
+    def __init__(self, kind: Any, inner: Any, *, rngs: nnx.Rngs) -> None:
+        self.names = [f"{kind.__name__}_{index}" for index in range(2)]
+        for name in self.names:
+            setattr(self, name, kind(inner, rngs=rngs))
+        self.Dropout_0 = nnm.Dropout(0.5, deterministic=False, rngs=rngs)
+
+    def __call__(self, x: Any) -> Any:
+        for name in self.names:
+            x, _ = getattr(self, name)(x, None)
+        return self.Dropout_0(x)
+
+
+@pytest.mark.parametrize(("outer", "inner"), NOISY.values(), ids=NOISY)
+def test_streams_draw_linens_keys_in_a_compiled_call(outer: Any, inner: Any) -> None:
+    rngs = {"dropout": jax.random.key(5), "noise": jax.random.key(6)}
+    x = array(2, 4)
+    expected = LinenDrawing(outer[0], inner[0]).apply({}, x, rngs=rngs)
+    model = Drawing(outer[1], inner[1], rngs=nnx.Rngs(0, dropout=1, noise=2))
+    for _ in range(2):  # the second time from the compilations of the first
+        found = nnm.apply(model, {}, x, rngs=rngs)
+        assert bool((expected == found).all())
+
+
+def test_layers_share_a_compilation_though_their_masks_differ() -> None:
+    traced = []
+
+    class Seen(Noisy):
+        def __call__(self, x: Any, _: Any = None) -> Any:
+            traced.append(x)
+            return super().__call__(x)
+
+    kind = nnm.jit(Seen)
+
+    class Model(nnx.Module):
+        def __init__(self, *, rngs: nnx.Rngs) -> None:
+            self.first, self.second = kind(rngs=rngs), kind(rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            return self.first(x)[0], self.second(x)[0]
+
+    model = Model(rngs=nnx.Rngs(0, dropout=1, noise=2))
+    one, other = nnm.apply(model, {}, jnp.ones((4, 8)), rngs={"dropout": 0, "noise": 1})
+    assert len(traced) == 1
+    assert bool((one != other).any())
+
+
 class Counter(nnx.Module):
     traced = 0
 
