@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from nnx_migrate.sizes.factories import is_module_class
 from nnx_migrate.sizes.mentions import statements_in
+from nnx_migrate.sizes.unattached import unattached
 from nnx_migrate.source.project import Module, Project, Scope
 
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
@@ -41,10 +42,12 @@ def functions_in(body: list[ast.stmt]) -> Iterator[Functions]:
 
 
 def called_in(project: Project, module: Module, node: Functions) -> Iterator[str]:
-    """Symbols of what a function calls."""
-    scope = Scope(module).enter(node)
+    """Symbols of what a function calls, but for modules that are nobody's submodules."""
+    scope, alone = Scope(module).enter(node), unattached(project)
     for one in ast.walk(node):
-        symbol = project.resolve(one.func, scope) if isinstance(one, ast.Call) else None
+        if not isinstance(one, ast.Call) or id(one) in alone:
+            continue
+        symbol = project.resolve(one.func, scope)
         if symbol is not None:
             yield symbol
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.layers import FIELDS
+from nnx_migrate.sizes.unattached import unattached
 from nnx_migrate.sizes.values import (
     Choice,
     Class,
@@ -81,8 +82,13 @@ def construct(
     kwargs: dict[str, Value],
     node: ast.Call,
     frame: Frame,
-) -> Instance:
-    """Construct a Linen class of the project."""
+) -> Instance | Unknown:
+    """Construct a Linen class of the project.
+
+    Nothing is known of one that a function builds for the sake of its pure functions.
+    """
+    if frame.instance is None and id(node) in unattached(interpreter.project):
+        return Unknown("a module that has no parent")
     fields = _bind_fields(interpreter, target.info, args, kwargs)
     owner = _owner(interpreter, frame)
     instance = Instance(target.info, fields, node, owner, lifted=target.lifted, lifts=target.lifts)

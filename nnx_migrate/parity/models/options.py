@@ -35,6 +35,8 @@ SIZES = ("tiny", "full")
 PER_DEVICE_BATCH = 4
 FULL_MESH = "fsdp:64,expert:8"
 DEFAULT_MESH = "fsdp:4,expert:2"
+# The config's field that says how many stages a pipeline has: as many as the mesh.
+STAGES = "ici_pipeline_parallelism"
 ZERO1_MESH = "data:2,fsdp:2,expert:2"
 
 
@@ -87,6 +89,8 @@ def model_options(given: Mapping[str, str]) -> ModelOptions:
     if zero1 and "data" not in mesh:
         raise BadWord(f"zero1=true: rules={rules.name} have no mesh axis 'data'")
     changes = {key: _value(key, given[key], kind) for key, kind in fields.items() if key in given}
+    if STAGES in fields:
+        _require_stages(changes.setdefault(STAGES, mesh.get("stage", 1)), mesh, text)
     if size == "full":
         changes.setdefault("batch_size", PER_DEVICE_BATCH * math.prod(mesh.values()))
     try:
@@ -141,6 +145,11 @@ def _devices(given: Mapping[str, str], mesh: Mapping[str, int], text: str) -> in
     if needed > devices:
         raise BadWord(f"mesh={text} needs {needed} devices, devices={devices} are given")
     return devices
+
+
+def _require_stages(stages: int, mesh: Mapping[str, int], text: str) -> None:
+    if stages != mesh.get("stage", 1):
+        raise BadWord(f"{STAGES}={stages}: mesh={text} has stage:{mesh.get('stage', 1)}")
 
 
 def _value(key: str, text: str, kind: Any) -> Any:

@@ -21,7 +21,8 @@ def with_first(function: str, first: Text, call: ast.Call) -> Text:
         whole, old = renderer.inner(call), renderer.render(call.func)
         opening = re.match(r"[ \t]*\((\s*)", whole[len(old) :]) if whole.startswith(old) else None
         if opening is None or _placed(call):
-            return same_call(function, call, renderer.render, _first(first(renderer), call))
+            own = same_call("", call, renderer.render)[1:-1]
+            return f"{function}({first(renderer)}{', ' * bool(own)}{own})"
         rest = whole[len(old) + opening.end() :]
         space = opening.group(1)
         if not call.args and not call.keywords:
@@ -75,10 +76,6 @@ def _second(whole: str, positional: int) -> tuple[str, str] | None:
 def _call_of(call: ast.Call) -> ast.Call:
     name = ast.Name("f", ast.Load())
     return ast.Call(name, call.args[1:], call.keywords)
-
-
-def _first(first: str, call: ast.Call) -> list[str]:
-    return [first] if not call.args and not call.keywords else []
 
 
 def with_last(function: str, call: ast.Call, extra: Callable[[Renderer], list[str]]) -> Text:

@@ -1,0 +1,33 @@
+"""Modules that are nobody's submodules: ``Layer(width, parent=None).apply(variables, x)``.
+
+A Linen module built with ``parent=None`` belongs to no scope, and one that is not kept but only asked
+for a pure function of variables is adopted by no other module either (flax 0.12.8, linen/module.py).
+A function that builds such modules builds no submodules for its callers.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+
+from nnx_migrate.source.project import Project
+
+_PURE = frozenset({"apply", "init", "init_with_output"})
+
+
+@lru_cache(maxsize=2)  # every study of a project asks
+def unattached(project: Project) -> frozenset[int]:
+    """Ids of the constructor calls that only a pure function is taken from, on the spot."""
+    return frozenset(
+        id(node.value)
+        for module in project.modules.values()
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr in _PURE and _has_no_parent(node.value)
+    )
+
+
+def _has_no_parent(node: ast.expr) -> bool:
+    if not isinstance(node, ast.Call) or any(one.arg is None for one in node.keywords):
+        return False
+    given = [one.value for one in node.keywords if one.arg == "parent"]
+    return len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is None
