@@ -57,7 +57,11 @@ class _Inline:
 
     def convert(self) -> None:
         attribute = self.place.parent
-        if not isinstance(attribute, ast.Attribute) or attribute.attr not in METHODS:
+        if (
+            not isinstance(attribute, ast.Attribute)
+            or attribute.attr not in METHODS
+            or self.cls.find(attribute.attr) is not None
+        ):
             self._refuse_constructor("pass them on from here")
             return
         above = self.places.parent(attribute)

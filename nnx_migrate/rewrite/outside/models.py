@@ -102,7 +102,7 @@ class NamedModel:
 
     def _attribute(self, node: ast.Attribute, uses: Uses) -> str | None:
         above = self.places.parent(node)
-        if node.attr in METHODS:
+        if node.attr in METHODS and self.cls.find(node.attr) is None:
             if isinstance(above, ast.Call) and above.func is node:
                 uses.sites.append(self._site(above))
             else:

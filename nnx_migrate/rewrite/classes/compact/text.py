@@ -114,6 +114,7 @@ class InitText:
             receiver=method.receiver,
             optional=optional_sizes(method.sizes),
             settled=self.settled,
+            compact=True,
         )
 
     def _measures(self, kept: tuple[Step, ...]) -> bool:

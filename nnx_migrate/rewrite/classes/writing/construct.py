@@ -36,6 +36,8 @@ class Builder:
     Args:
       moved: ids of keyword values that move from the constructor to the call.
       rngs: text of the random streams in ``__init__``.
+      compact: whether items are built in a compact method, where the method's module is the parent
+        unless ``parent=None`` leaves them to the module that gets them.
     """
 
     project: Project
@@ -47,6 +49,7 @@ class Builder:
     receiver: str = "self"
     optional: frozenset[str] = frozenset()  # size arguments that may be None
     settled: frozenset[int] = frozenset()  # variables that are moved where they are made
+    compact: bool = False
 
     def guard(self, item: Item, text: str) -> str | None:
         """The condition under which the built ``text`` has all its sizes, if there is one."""
@@ -160,7 +163,7 @@ class Builder:
     def _plain(self, call: ast.Call) -> ast.Call:
         """The call without the keywords that move to where the layer is called."""
         for keyword in call.keywords:
-            if keyword.arg == "parent" and not _is_none(keyword.value):
+            if keyword.arg == "parent" and (self.compact or not _is_none(keyword.value)):
                 raise Refused(
                     call,
                     "an explicit parent= decides where the submodule hangs",
