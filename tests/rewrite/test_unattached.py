@@ -119,13 +119,13 @@ def test_a_module_that_may_get_a_parent_keeps_its_users_linen(body: str) -> None
     ],
 )
 def test_in_a_compact_method_it_belongs_to_the_module_that_gets_it(body: str) -> None:
-    source = (
-        f"{HEAD}class Model(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n        {body}\n"
-    )
+    source = f"{HEAD}class Model(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n        {body}\n"
     assert outcomes(rewrite({"m.py": source}))["m.Model"] == "refused"
 
 
 def test_a_method_of_its_own_called_apply_is_no_pure_function_of_linens() -> None:
-    function = "def turn(weights, x, width):\n    return Own(width, parent=None).apply(weights, x)\n"
+    function = (
+        "def turn(weights, x, width):\n    return Own(width, parent=None).apply(weights, x)\n"
+    )
     files = {"m.py": HEAD + function + MODEL}
     assert "nnm.apply" not in texts(rewrite(files), files)["m.py"]
