@@ -32,6 +32,30 @@ class M(nn.Module):
     return x @ kernel + u + bias
 """
 
+# What it assigns reads no state, so it is the same however often ``init`` runs it.
+NORM = """\
+class M(nn.Module):
+  steps: int = 2
+
+  @nn.compact
+  def __call__(self, x):
+    kernel = self.param("kernel", nn.initializers.lecun_normal(), (x.shape[-1], 4))
+    state = self.variable("power", "u", jnp.zeros, (1, 4))
+    u = kernel.sum(axis=0, keepdims=True)
+    for _ in range(self.steps):
+      u = jnp.tanh(u @ kernel)
+    state.value = jax.lax.stop_gradient(u)
+    return x @ kernel + state.value
+"""
+
+TWICE = """\
+class Outer(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    inner = M(name="inner")
+    return inner(x) + inner(x + 1)
+"""
+
 COUNTING = """\
 class M(nn.Module):
   flag: bool = True
@@ -52,11 +76,30 @@ def halves(body: str) -> tuple[str, str]:
 
 
 def test_an_update_that_follows_from_parameters_is_part_of_the_constructor() -> None:
-    init, call = halves(POWER)
+    init, call = halves(NORM)
     update = "state.set_value(jax.lax.stop_gradient(u))"
     assert update in init
     assert update in call
     assert "for _ in range(self.steps):" in init
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "v.value = v.value + 1",
+        "v.value += 1",
+        "n = v.value\n    v.value = 2 * n",
+        "w = self.variable('state', 'w', jnp.ones, ())\n    v.value = w.value + 1",
+        "n = 1 if v.value > 0 else 2\n    v.value = jnp.asarray(n)",
+        "v.value = jax.random.normal(self.make_rng('power'))",
+        "k = self.make_rng('power')\n    v.value = jax.random.normal(k)",
+    ],
+)
+def test_an_update_that_differs_from_call_to_call_is_left_to_lazy_init(update: str) -> None:
+    init, call = halves(COUNTING.format(update=update))
+    assert "set_value" not in init
+    assert "moved_by_init=True" in init
+    assert "v.set_value(" in call
 
 
 def test_a_key_that_only_a_variable_starts_from_is_not_drawn_in_the_call() -> None:
@@ -74,7 +117,7 @@ def test_a_key_that_the_call_uses_too_is_drawn_there() -> None:
     assert "key = self.power_rng()" in call
 
 
-@pytest.mark.parametrize("body", [POWER, COUNTING.format(update="v.value += 1")])
+@pytest.mark.parametrize("body", [POWER, NORM, COUNTING.format(update="v.value += 1")])
 def test_all_variables_start_as_linens_do_and_move_alike(body: str) -> None:
     with loaded(body, "before") as before, loaded(converted(body), "after") as after:
         report = check(
@@ -91,6 +134,30 @@ def test_all_variables_start_as_linens_do_and_move_alike(body: str) -> None:
     assert report.verdict == "identical"
     for one, other in zip(jax.tree.leaves(expected), jax.tree.leaves(built), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("body", [POWER, NORM, COUNTING.format(update="v.value += 1")])
+def test_a_submodule_that_init_calls_twice_starts_as_linens_does(body: str) -> None:
+    both = f"{body}\n{TWICE}"
+    with loaded(both, "before") as before, loaded(converted(both), "after") as after:
+        expected = jax.jit(before.Outer().init)(KEYS, X)
+        report = check(
+            ParityCase(
+                linen=before.Outer(),
+                nnx=lambda rngs: after.Outer(in_features=4, rngs=rngs),
+                inputs=(X,),
+                rngs={"power": 0},
+                collections=("power", "state"),
+            )
+        )
+        made = nnm.build(after.Outer, in_features=4, rngs=KEYS)
+        shown = nnm.variables_of(made, X)
+        nnm.lazy_init(made, X)
+        started = nnm.variables_of(made)
+    assert report.verdict == "identical"
+    for one, *others in zip(*map(jax.tree.leaves, (expected, shown, started)), strict=True):
+        for other in others:
+            np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 KEYS = {"params": jax.random.key(1), "power": jax.random.key(2)}

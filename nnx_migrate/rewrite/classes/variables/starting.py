@@ -1,8 +1,10 @@
 """What Linen's initial call does to a variable, and ``__init__`` does, too, because no input reaches it.
 
 ``v.value = f(kernel)`` runs in ``init`` as in every call, so the variable starts from what it assigns.
-Where that follows from fields, parameters and variables alone, ``__init__`` assigns it. A key that
-only such a variable starts from (``key = self.make_rng("noise")``) is not drawn again in the call.
+Where that follows from fields and parameters alone, ``__init__`` assigns it: it comes out the same
+however often ``init`` calls the module. What reads state (``v.value += 1``) or a key does not, and only
+``nnm.lazy_init`` runs it as often as ``init``. A key that only a variable starts from
+(``key = self.make_rng("noise")``) is not drawn again in the call.
 """
 
 from __future__ import annotations
@@ -12,7 +14,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
-from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, tainted_name, value_of
+from nnx_migrate.rewrite.classes.compact.taint import (
+    Replaced,
+    Taint,
+    taint_of,
+    tainted_name,
+    value_of,
+)
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, self_call
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, Unclear
@@ -42,7 +50,28 @@ def with_updates(
         more = ()
     if not more or not _needs_only_arrays(more, kept, longer.values, items):
         return slicer, kept, frozenset()
+    if not _repeatable(more, updates, items, replaced):
+        return slicer, kept, frozenset()
     return longer, more, updates
+
+
+_STATE = "<state>"  # stands for every variable and key; no name of Python's
+
+
+def _repeatable(
+    kept: Sequence[Step], updates: frozenset[int], items: Mapping[int, Item], replaced: Replaced
+) -> bool:
+    """Whether the updates give the same however often they run: they read no state and no key."""
+    changing = (ItemKind.VARIABLE, ItemKind.STREAM)
+    marks = {key: frozenset({_STATE}) for key, one in items.items() if one.kind in changing}
+    reads = {**replaced, **marks}
+    taint = taint_of(kept, (_STATE,), reads)
+    return all(
+        isinstance(step.node, ast.Assign)
+        and tainted_name(value_of(step.node), taint.before[id(step)], reads) is None
+        for step in kept
+        if isinstance(step, Bind) and id(step.node) in updates
+    )
 
 
 def _initial_updates(
