@@ -14,6 +14,7 @@ from .forks import MARK
 from .lifted import Parts, Values
 from .methods import lift_calls
 from .pure import PureCall
+from .state import asked_of_call, is_initializing
 
 T = TypeVar("T")
 
@@ -85,6 +86,8 @@ def _compiled(function: Callable[..., Any], options: Mapping[str, Any]) -> Calla
 
     @functools.wraps(function)
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_initializing():  # bridged modules make their variables: a compiled call cannot
+            return function(module, *args, **kwargs)
         with forked(module) as fork:
             lifted = PureCall.of(module, args, kwargs)
             parts, before = lifted.parts, fork.drawn()
@@ -127,6 +130,7 @@ class _Structure:
             kinds,
             tuple(map(_as_tuple, metadata)),
             frozenset(drawn.items()),
+            asked_of_call(),
         )
         try:
             hash(key)

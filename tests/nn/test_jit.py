@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from flax import linen, nnx
+from flax.core import DenyList
 
 from nnx_migrate import nn as nnm
 
@@ -329,3 +330,42 @@ def test_a_module_among_the_results_is_refused() -> None:
 
     with pytest.raises(TypeError, match="found a module"):
         Maker()()
+
+
+class Asking(nnx.Module):
+    def __init__(self) -> None:
+        self.v = nnm.variable("state", jnp.zeros(()))
+
+    @nnm.jit
+    def __call__(self, x: Any) -> Any:
+        more = 10 if nnm.is_mutable_collection(self, "params") else 1
+        return x + self.v[...] + more * (100 if nnm.is_initializing() else 1)
+
+
+def test_what_a_call_may_change_is_asked_anew() -> None:
+    model, values, x = Asking(), {"state": {"v": jnp.zeros(())}}, jnp.zeros(2)
+    found = [
+        nnm.apply(model, values, x)[0],
+        nnm.apply(model, values, x, mutable=["params"])[0][0],
+        nnm.apply(model, values, x, mutable=DenyList("state"))[0][0],
+        nnm.apply(model, values, x, mutable="batch_stats")[0][0],
+        model(x)[0],
+    ]
+    assert list(map(int, found)) == [1, 10, 10, 1, 1]
+
+
+class Bridging(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.inner = nnm.ToNNX(linen.Dense(3), rngs=rngs)
+
+    @nnm.jit
+    def __call__(self, x: Any) -> Any:
+        return self.inner(x)
+
+
+def test_bridged_modules_get_their_variables_inside_a_compiled_call() -> None:
+    x = jnp.ones((2, 4))
+    model = nnm.lazy_init(Bridging(rngs=nnx.Rngs(0)), x)
+    params = nnm.variables_of(model)["params"]["inner"]
+    assert params["kernel"].shape == (4, 3)
+    assert jnp.allclose(model(x), x @ params["kernel"])
