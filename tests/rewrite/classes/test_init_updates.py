@@ -91,7 +91,7 @@ def test_state_starts_and_moves_as_in_linen(source: str, train: bool) -> None:
 
 @pytest.mark.parametrize(
     ("source", "marked"),
-    [(COMPACT, 1), (TWICE, 1), (SETUP, 1), (GUARDED, 0), (ELSEWHERE, 0)],
+    [(COMPACT, 2), (TWICE, 2), (SETUP, 1), (GUARDED, 0), (ELSEWHERE, 0)],
 )
 def test_what_may_ask_whether_init_runs_is_not_marked(source: str, marked: int) -> None:
     assert converted(source).count("moved_by_init=True") == marked
