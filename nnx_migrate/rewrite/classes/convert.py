@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import dataclass, field
 
 from nnx_migrate.model import ClassMap, Confidence
@@ -50,6 +51,7 @@ from nnx_migrate.rewrite.classes.uses.functional import functional_calls
 from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.uses.unbound import unbound_calls
+from nnx_migrate.rewrite.classes.variables.asked import asked_in_init
 from nnx_migrate.rewrite.classes.variables.init_updates import with_init_updates
 from nnx_migrate.rewrite.classes.writing.construct import (
     Builder,
@@ -189,6 +191,7 @@ class _Conversion:
             lambda node: self.project.resolve(node, self.cls.scope),
             children_of(self.project, self.cls, attributes, self.items),
             Draws(self.project, self.cls.scope).of,
+            functools.partial(asked_in_init, self.cls, self.items),
             lambda _: "nnm.is_initializing()" if self.makes_late else "False",
             {
                 one.name: self.items[id(one.value)]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
+from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.rewrite.render import Renderer, Replacement
 from nnx_migrate.rewrite.rules.base import argument_texts
 from nnx_migrate.source.project import Project, Scope
@@ -33,26 +33,12 @@ def handed_method(name: str, node: ast.Attribute) -> Replacement:
     return lambda renderer: f"functools.partial(nnm.{name}, {renderer.render(node.value)})"
 
 
-def in_init(
-    name: str, node: ast.Call, method: ast.FunctionDef, items: Mapping[int, Item]
-) -> str | None:
-    """What a call of :func:`carried_call` is in Linen's ``init``, as far as ``__init__`` may ask.
+def mutable_in_init(node: ast.Call) -> str:
+    """What ``self.is_mutable_collection(...)`` is in Linen's ``init``, as ``__init__`` may ask it.
 
     Raises:
       Refused: what it is depends on more than the class' fields.
     """
-    if name == "has_variable":
-        before = (items[id(one)] for one in ast.walk(method) if id(one) in items)
-        if any(_makes(item, node) for item in before):
-            raise Refused(
-                node,
-                "it asks for a variable that was made before, which is always there",
-                "leave the question out",
-                RULE,
-            )
-        return "False"
-    if name != "is_mutable_collection":
-        return None
     match node.args:
         case [ast.Constant(value=collection)]:
             return str(collection != "intermediates")
@@ -64,18 +50,6 @@ def in_init(
         "write it as a string",
         RULE,
     )
-
-
-def _makes(item: Item, node: ast.Call) -> bool:
-    """Whether an item, made before the call asks, is the variable it asks for."""
-    wanted = [one.value for one in node.args if isinstance(one, ast.Constant)]
-    if len(wanted) != 2 or not isinstance(item.name, ast.Constant):
-        return False
-    collection = item.collection.value if isinstance(item.collection, ast.Constant) else None
-    if item.kind is ItemKind.PARAM:
-        collection = "params"
-    place = (item.call.lineno, item.call.col_offset)
-    return [collection, item.name.value] == wanted and place < (node.lineno, node.col_offset)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.classes.uses.api_calls import (
     carried_call,
     drawing_text,
     handed_method,
-    in_init,
+    mutable_in_init,
 )
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.held import makes_array, reading, replacing
@@ -68,6 +68,7 @@ class Reader:
       resolve: the symbol of an expression.
       children: which expressions are submodules.
       draws: what functions draw that are handed ``self.make_rng``.
+      asked: what ``self.has_variable(...)`` is in ``__init__``, if it is another text there.
       initializing: what calls get in place of the question whether Linen's ``init`` runs.
       held: items of the variables that attributes hold.
     """
@@ -81,6 +82,7 @@ class Reader:
     resolve: Callable[[ast.expr], str | None]
     children: Children
     draws: Callable[[ast.FunctionDef, ast.Attribute], tuple[str, ...]]
+    asked: Callable[[ast.FunctionDef, ast.Call], str | None]
     initializing: Replacement
     held: Mapping[str, Item] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
@@ -224,9 +226,11 @@ class Reader:
         elif name in CARRIED:
             self.remarks.imports.add("nnm")
             self.found.call[id(node)] = carried_call(name, node)
-            static = in_init(name, node, method, self.items)
-            if static is not None:
-                self.found.static[id(node)] = static
+            if name == "is_mutable_collection":
+                self.found.static[id(node)] = mutable_in_init(node)
+            elif name == "has_variable":
+                static = self.asked(method, node)
+                self.found.static |= {} if static is None else {id(node): static}
         elif name == "make_rng":
             self._stream(node)
 
