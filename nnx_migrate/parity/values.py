@@ -20,6 +20,10 @@ Array: TypeAlias = np.ndarray[Any, Any]
 Arrays: TypeAlias = dict[str, Array]
 
 
+ALL_ZERO = "every number is zero"
+_MEANS = ("mean", "running_mean", "moving_mean")
+
+
 @dataclass(frozen=True)
 class ShapeDtype:
     """Shape and dtype of one array; a typed PRNG key has the dtype ``key<impl>``."""
@@ -68,14 +72,16 @@ def random_value(path: str, spec: ShapeDtype, initial: Any, seed: int) -> Any:
     ``path`` starts with the collection. Floating-point parameters are normal with the scale of a
     usual initialiser, so that nothing saturates: ``fan_in ** -0.5`` for kernels, about 1 for
     scales, 0.3 for other vectors, never all zero. Floating-point variables of other collections
-    are positive (a variance must be). Everything else (integers, keys) keeps ``initial``.
+    are positive (a variance must be), running means of both signs: positive ones alone leave nothing
+    behind a few layers of normalisation and ReLU. Everything else (integers, keys) keeps ``initial``.
     """
     if not is_inexact(spec.dtype):
         return initial
     normal = _normal(path, spec, seed)
+    name = path.rsplit("/", 1)[-1]
     if not path.startswith("params/"):
-        value = np.abs(normal) + 0.5
-    elif path.rsplit("/", 1)[-1] in ("scale", "gamma"):
+        value = 0.3 * normal if name in _MEANS else np.abs(normal) + 0.5
+    elif name in ("scale", "gamma"):
         value = 1 + 0.1 * normal
     elif len(spec.shape) < 2:
         value = 0.3 * normal
@@ -151,7 +157,7 @@ def emptiness(arrays: Iterable[Array]) -> str | None:
     if all(is_inexact(value.dtype) and _all_nan(value) for value in present):
         return "every number is NaN"
     if not any(np.any(_nonzero(value)) for value in present):
-        return "every number is zero"
+        return ALL_ZERO
     return None
 
 

@@ -158,10 +158,45 @@ def test_zeros_or_nan_on_both_sides_prove_nothing(name, value):
     assert result.verdict == "different"
 
 
-def test_initial_values_that_are_all_zero_prove_nothing():
+def test_initial_values_that_are_all_zero_are_named_as_not_checked():
     empty = {"params/a": ZEROS}
     result = compare(CASE, side("linen", init_values=empty), side("nnx", init_values=empty))
+    assert failed(result) == set()
+    assert any(
+        line.startswith("init_values: all initial values are zero") for line in result.not_checked
+    )
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"params/a": ZEROS}, {"params/a": ONES}),
+        ({"params/a": ONES}, {"params/a": ZEROS}),
+        ({"params/a": ZEROS}, {"params/a": -ZEROS}),
+        ({"params/a": ZEROS}, {"params/a": ZEROS.astype(jnp.bfloat16)}),
+        ({"params/a": ZEROS}, {"params/b": ZEROS}),
+        ({"params/a": ZEROS}, {}),
+        ({"params/a": NANS}, {"params/a": NANS}),
+        ({}, {}),
+    ],
+)
+def test_initial_values_that_differ_or_show_nothing_fail(ours, theirs):
+    result = compare(CASE, side("linen", init_values=ours), side("nnx", init_values=theirs))
     assert failed(result) == {"init_values"}
+
+
+def test_draws_that_share_a_key_fail_beside_zeros():
+    empty = {"params/a": ZEROS}
+    other = side("nnx", init_values=empty, draws=4, repeated_draws=1)
+    assert failed(compare(CASE, side("linen", init_values=empty), other)) == {"init_values"}
+
+
+def test_a_model_of_zeros_fails_where_its_outputs_are_zero_too():
+    empty, run = {"params/a": ZEROS}, numbers(outputs={"": ZEROS})
+    result = compare(
+        CASE, side("linen", init_values=empty, first=run), side("nnx", init_values=empty, first=run)
+    )
+    assert failed(result) == {"forward"}
 
 
 def test_a_model_without_variables_proves_nothing():

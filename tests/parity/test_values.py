@@ -44,6 +44,18 @@ def test_variables_that_are_no_parameters_are_positive():
     assert value.min() >= 0.5
 
 
+@pytest.mark.parametrize("name", ["mean", "running_mean", "moving_mean"])
+def test_running_means_have_both_signs(name):
+    value = random_value(f"batch_stats/norm/{name}", ShapeDtype((256,), "float32"), None, 0)
+    assert 64 < np.sum(value < 0) < 192
+
+
+@pytest.mark.parametrize("name", ["mean_square", "meaning", "var", "m"])
+def test_names_that_only_look_like_means_stay_positive(name):
+    value = random_value(f"batch_stats/mean/{name}", ShapeDtype((256,), "float32"), None, 0)
+    assert value.min() >= 0.5
+
+
 @pytest.mark.parametrize("dtype", ["int32", "bool", "uint8", "key<fry>"])
 def test_what_is_not_floating_point_keeps_its_value(dtype):
     initial = object()

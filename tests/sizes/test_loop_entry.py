@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nnx_migrate.rewrite.classes.writing.construct import relaxed
 from nnx_migrate.sizes import ClassSizes
 from tests.sizes.inference import BY_NAME, in_features, sizes_of
 
@@ -80,3 +81,50 @@ class Model(nn.Module):
         return x
 """
     assert sizes_of(source).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("body", "optional"),
+    [
+        (
+            "if self.deep:\n            for size in self.sizes:\n                x = nn.Dense(size)(x)",
+            True,
+        ),
+        ("for size in self.sizes:\n            x = nn.Dense(size)(x)", False),
+        (
+            (
+                "if self.deep:\n            for size in self.sizes:\n                x = nn.Dense(size)(x)\n"
+                "        x = nn.LayerNorm()(x)"
+            ),
+            True,
+        ),
+        (
+            (
+                "if self.deep:\n            for _ in self.sizes:\n"
+                "                x = jnp.concatenate([x, nn.Dense(x.shape[-1])(x)], -1)"
+            ),
+            False,
+        ),
+    ],
+    ids=[
+        "conditional",
+        "always",
+        "the size behind it has an argument of its own",
+        "calculated with in the loop",
+    ],
+)
+def test_a_size_that_enters_a_loop_is_optional_where_only_some_instances_run_it(
+    body: str, optional: bool
+) -> None:
+    source = f"""
+class Model(nn.Module):
+    sizes: tuple
+    deep: bool = False
+    @nn.compact
+    def __call__(self, x):
+        x = x.reshape((x.shape[0], -1))
+        {body}
+        return x
+"""
+    arguments = relaxed(sizes_of(source)).new_arguments
+    assert [one.optional for one in arguments if one.name == "input_x_features"] == [optional]

@@ -231,20 +231,39 @@ def relaxed(sizes: ClassSizes) -> ClassSizes:
     always: set[str] = set()
     sometimes: set[str] = set()
     never: set[str] = set()
+    handed = _handed_on(sizes)
     for site in sizes.sites.values():
         names = {name for text in site.sizes.values() for name in _names(text)}
+        names |= {one for name in names for one in handed.get(name, ())}
         group = {None: always, "False": never}.get(site.reached, sometimes)
         group.update(names)
     texts = [*sizes.dims.values(), *([sizes.out_features] if sizes.out_features else [])]
     for carried in sizes.carried.values():
-        texts += [text for one in carried for text in (one.before, one.after)]
+        texts += [text for one in carried for text in (one.before, one.after) if not _is_name(text)]
     for text in texts:
-        always |= _names(text)
+        always |= {one for name in _names(text) for one in (name, *handed.get(name, ()))}
     arguments = tuple(
         replace(one, optional=_is_optional(one, always, sometimes, never))
         for one in sizes.new_arguments
     )
     return replace(sizes, new_arguments=arguments)
+
+
+def _handed_on(sizes: ClassSizes) -> dict[str, set[str]]:
+    """Names that a size which a loop carries stands for, as they are, by its own name."""
+    found: dict[str, set[str]] = {}
+    for carried in sizes.carried.values():
+        for one in carried:
+            found.setdefault(one.name, set()).update(filter(_is_name, (one.before, one.after)))
+    while True:
+        wider = {k: v | {n for one in v for n in found.get(one, ())} for k, v in found.items()}
+        if wider == found:
+            return found
+        found = wider
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier()
 
 
 def without_applied_only(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
