@@ -12,7 +12,7 @@ from typing import Any
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
 from nnx_migrate.evidence.presence import Outcome, presence_of
 from nnx_migrate.evidence.solve import INDEX, Answer, Observation, solve
-from nnx_migrate.evidence.values import dimensions, facts, numbers, replaced
+from nnx_migrate.evidence.values import dimensions, facts, numbers, opaque_parts, replaced
 
 _GIVEN = "given"  # stands for an argument that is not None
 
@@ -33,7 +33,8 @@ def solve_class(connection: sqlite3.Connection, class_id: int) -> None:
     found: dict[Slot, list[Observation]] = {}
     for slot, observation in _observations(connection, class_id):
         found.setdefault(slot, []).append(observation)
-    answers = {slot: solve(seen) for slot, seen in found.items()}
+    opaque = _opaque(connection, class_id)
+    answers = {slot: solve(seen, opaque) for slot, seen in found.items()}
     connection.execute("DELETE FROM sizes WHERE class_id = ?", (class_id,))
     connection.executemany(
         "INSERT INTO sizes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -60,6 +61,19 @@ def _row(class_id: int, slot: Slot, answer: Answer, seen: list[Observation]) -> 
         len({one.instance for one in seen}),
         len(seen),
     )
+
+
+def _opaque(connection: sqlite3.Connection, class_id: int) -> dict[int, str]:
+    """By instance, the type of something in its fields or inputs that was not written down."""
+    rows = connection.execute(
+        "SELECT id, fields, inputs FROM instances WHERE class_id = ?", (class_id,)
+    ).fetchall()
+    parts = {
+        instance: [*opaque_parts(json.loads(fields))]
+        + [name for value in json.loads(inputs).values() for name in opaque_parts(value)]
+        for instance, fields, inputs in rows
+    }
+    return {instance: names[0] for instance, names in parts.items() if names}
 
 
 _CALLS = """

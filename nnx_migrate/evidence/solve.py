@@ -45,8 +45,12 @@ class Answer:
     reason: str = ""
 
 
-def solve(observations: Sequence[Observation]) -> Answer:
-    """Find the expression that all observations agree on."""
+def solve(observations: Sequence[Observation], opaque: Mapping[int, str] | None = None) -> Answer:
+    """Find the expression that all observations agree on.
+
+    ``opaque`` names, by instance, the type of a part that was not written down: no trace changes the
+    numbers in it.
+    """
     instances = _by_instance(observations)
     if not instances:
         return Answer(None, reason="it was only seen with changed fields or inputs")
@@ -61,7 +65,7 @@ def solve(observations: Sequence[Observation]) -> Answer:
         ]
         groups = [forms for forms in found if forms]
         if groups:
-            return _chosen(groups, instances)
+            return _chosen(groups, instances, opaque or {})
     return Answer(None, reason=f"no expression over {', '.join(responsive) or 'nothing'} fits")
 
 
@@ -113,7 +117,11 @@ def _verified(
             yield form
 
 
-def _chosen(groups: list[list[Form]], instances: Mapping[int, list[Observation]]) -> Answer:
+def _chosen(
+    groups: list[list[Form]],
+    instances: Mapping[int, list[Observation]],
+    opaque: Mapping[int, str],
+) -> Answer:
     """The best of the forms that fit, one group per set of sources."""
     unsure = [forms for forms in groups if len(forms) > 1]
     if unsure:
@@ -121,7 +129,7 @@ def _chosen(groups: list[list[Form]], instances: Mapping[int, list[Observation]]
         return Answer(None, reason=f"{texts} fit alike")
     forms = sorted((forms[0] for forms in groups), key=_preference)
     for form in forms:
-        doubt = _doubtful(form, instances)
+        doubt = _doubtful(form, instances) or _hidden(form, instances, opaque)
         if doubt is not None:
             return Answer(None, reason=doubt)
     return Answer(forms[0].text, tuple(form.text for form in forms[1:]))
@@ -149,6 +157,21 @@ def _doubtful(form: Form, instances: Mapping[int, list[Observation]]) -> str | N
                 f"the {literal} in {form.text} may be {min(suspects)}, which no trace could change"
             )
     return None
+
+
+def _hidden(
+    form: Form, instances: Mapping[int, list[Observation]], opaque: Mapping[int, str]
+) -> str | None:
+    """Why a literal of the form may come from something that was not written down.
+
+    A small factor is the code's own.
+    """
+    least = 2 if not form.terms and not form.product and not form.divisors else _FEW + 1
+    literals = [one for one in form.literals if one >= least]
+    if not literals or not instances.keys() <= opaque.keys():
+        return None
+    where = min(opaque[one] for one in instances)
+    return f"the {literals[0]} in {form.text} may stand in a {where}, which is not written down"
 
 
 def _alike(literal: int, value: Number) -> bool:

@@ -145,15 +145,27 @@ def unreadable(value: Encoded) -> Iterator[str]:
         yield f"a {value['type']}"
     elif kind == "object":
         yield f"a {value['name']}, which is no dataclass"
-    elif kind == "dict":
-        for _, item in value["items"]:
+    else:
+        for item in _children(value):
             yield from unreadable(item)
+
+
+def opaque_parts(value: Encoded) -> Iterator[str]:
+    """Types of the values inside that were not written down: they may hold any number."""
+    if kind_of(value) == "opaque":
+        yield value["type"]
+    for item in _children(value):
+        yield from opaque_parts(item)
+
+
+def _children(value: Encoded) -> Iterator[Encoded]:
+    """The values directly inside a value."""
+    kind = kind_of(value)
+    if kind == "dict":
+        yield from (item for _, item in value["items"])
     elif kind == "partial":
-        for item in (value["function"], *value["items"], *value["fields"].values()):
-            yield from unreadable(item)
+        yield from (value["function"], *value["items"], *value["fields"].values())
     elif kind in HAS_ITEMS:
-        for item in value["items"]:
-            yield from unreadable(item)
+        yield from value["items"]
     elif kind in (*HAS_FIELDS, "call"):
-        for item in value["fields"].values():
-            yield from unreadable(item)
+        yield from value["fields"].values()

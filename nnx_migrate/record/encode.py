@@ -23,6 +23,7 @@ from flax import linen
 from nnx_migrate.evidence.values import Encoded, unreadable
 
 _DEEPEST = 12
+_NESTED = 2  # config objects inside a config object
 _LONGEST = 256  # items of a container beyond this are data, not structure
 
 # What a module's field becomes: not its own, Linen's.
@@ -122,16 +123,24 @@ class Encoder:
         fields = {name: self(item, depth) for name, item in arguments.items()}
         return {"$": "call", "module": maker[0], "name": maker[1], "fields": fields}
 
-    def _numbers_of(self, value: Any) -> dict[str, Encoded]:
-        """Numbers that a config object holds under names that the code reads."""
+    def _numbers_of(self, value: Any, nested: int = _NESTED) -> dict[str, Encoded]:
+        """Numbers that a config object holds under names that the code reads.
+
+        Also in lists of numbers and in the config objects that it holds, which come last.
+        """
         attributes = getattr(value, "__dict__", None)
-        if not isinstance(attributes, dict) or callable(value):
+        if not isinstance(attributes, dict) or callable(value) or inspect.ismodule(value):
             return {}
-        return {
-            name: self(item, _DEEPEST)
-            for name, item in attributes.items()
-            if isinstance(item, bool | int | float) and self.has_word(name)
+        read = {name: item for name, item in attributes.items() if self.has_word(name)}
+        plain = {n: self(item, _DEEPEST - 1) for n, item in read.items() if _holds_numbers(item)}
+        inner = {
+            name: {**_named("object", type(item)), "fields": numbers}
+            for name, item in read.items()
+            if nested and name not in plain
+            for numbers in (self._numbers_of(item, nested - 1),)
+            if numbers
         }
+        return {**plain, **inner}
 
 
 @functools.lru_cache
@@ -141,6 +150,13 @@ def _initialiser_texts() -> frozenset[str]:
     tree = ast.parse(Path(file).read_text(encoding="utf-8")) if file else ast.parse("")
     constants = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
     return frozenset(one for one in constants if isinstance(one, str) and one.isidentifier())
+
+
+def _holds_numbers(value: Any) -> bool:
+    """Whether a value is a number or a plain list of some."""
+    if type(value) in (list, tuple) and 0 < len(value) <= _LONGEST:
+        return all(isinstance(one, bool | int | float) for one in value)
+    return isinstance(value, bool | int | float)
 
 
 def is_array(value: Any) -> bool:

@@ -171,12 +171,13 @@ def _size(cls: _Class) -> int:
 
 
 def _sources(instance: seen.Instance) -> dict[str, int | float]:
+    """What tracing changes, axes of inputs first: a large config may take all the time there is."""
     plain = {
         path: value
         for name, argument in instance.inputs.items()
         for path, value in numbers(argument, name)
     }
-    return {**dict(numbers(instance.fields, "self")), **dimensions(instance.inputs), **plain}
+    return {**dimensions(instance.inputs), **dict(numbers(instance.fields, "self")), **plain}
 
 
 def _abstract(value: Any) -> Any:

@@ -69,6 +69,35 @@ def test_a_literal_is_an_answer_when_every_source_was_moved() -> None:
     assert solve(observe({"self.a": 12}, lambda e: 64)).expression == "64"
 
 
+@pytest.mark.parametrize(
+    ("size", "is_hidden"),
+    [
+        (lambda e: 24, True),
+        (lambda e: 2, True),
+        (lambda e: 24 * e["self.a"], True),
+        (lambda e: e["self.a"] + 24, True),
+        (lambda e: 1, False),
+        (lambda e: 4 * e["self.a"], False),
+        (lambda e: e["self.a"], False),
+    ],
+)
+def test_a_literal_that_may_stand_in_what_was_not_written_down_is_no_answer(
+    size: Callable[[Sources], int], is_hidden: bool
+) -> None:
+    answer = solve(observe({"self.a": 12}, size), {0: "Config"})
+    assert (answer.expression is None) is is_hidden
+    assert ("may stand in a Config, which is not written down" in answer.reason) is is_hidden
+
+
+def test_one_instance_without_hidden_parts_is_enough_for_a_literal() -> None:
+    seen = [
+        *observe({"self.a": 12}, lambda e: 24),
+        *observe({"self.a": 8}, lambda e: 24, instance=1),
+    ]
+    assert solve(seen, {0: "Config"}).expression == "24"
+    assert solve(seen, {0: "Config", 1: "Config"}).expression is None
+
+
 @pytest.mark.parametrize("stuck", [16, 8, 32])
 def test_a_literal_that_a_stuck_source_may_explain_is_no_answer(stuck: int) -> None:
     seen = observe({"self.a": 12, "self.b": stuck}, lambda e: 16, stuck=("self.b",))
