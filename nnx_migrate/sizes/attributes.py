@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.lists import MUTATING, hold, list_method
+from nnx_migrate.sizes.lists import READING, hold, list_method
 from nnx_migrate.sizes.records import record_method
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
@@ -199,7 +199,7 @@ def call_method(
                 call_method(interpreter, one, name, args, kwargs, node, frame)
                 for one in base.options
             ]
-            if name in MUTATING and any(isinstance(one, Sequence) for one in base.options):
+            if name not in READING and any(isinstance(one, Sequence) for one in base.options):
                 hold(Unknown("one of several lists, changed"), node, frame)
             result = values[0]
             for other in values[1:]:

@@ -20,7 +20,10 @@ from nnx_migrate.sizes.values import (
 )
 
 _MUTABLE = (Sequence, Repeated, Extended, Record, Choice)
-MUTATING = frozenset({"append", "extend", "pop", "insert", "remove", "reverse", "clear", "sort"})
+# Methods of lists, tuples and dicts that change nothing; any other may.
+READING = frozenset({"index", "count", "copy", "get", "keys", "items", "values"}) | {
+    f"__{name}__" for name in ("getitem", "len", "iter", "contains", "eq", "add", "mul")
+}
 
 
 def list_method(
@@ -41,7 +44,7 @@ def list_method(
             return NONE
         case "pop":
             return _popped(base, args, node, frame)
-    if name in MUTATING:
+    if name not in READING:
         hold(Unknown(f"a list after {name}"), node, frame)
     return Unknown(f"sequence method {name}")
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.lists import hold
+from nnx_migrate.sizes.lists import READING, hold
 from nnx_migrate.sizes.values import NONE, Record, Sequence, Static, Unknown, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
 _REPLACING = ("_replace", "replace")
-_CHANGING = frozenset({"setdefault", "popitem", "clear", "__setitem__"})
+_CHANGING = ("pop", "popitem", "setdefault", "clear")
 
 
 def record_method(
@@ -42,11 +42,10 @@ def record_method(
     if name == "update":
         hold(_updated(base, args, kwargs), node, frame)
         return NONE
-    if name in _CHANGING or name == "pop":
-        hold(Unknown(f"a dict after {name}"), node, frame)
-        return Unknown(f"dict method {name}")
-    if name in base.entries:
+    if name in base.entries and name not in _CHANGING:
         return interpreter.call_value(base.entries[name], args, kwargs, node)
+    if name not in READING:
+        hold(Unknown(f"a dict after {name}"), node, frame)
     return Unknown(f"dict method {name}")
 
 

@@ -39,6 +39,9 @@ def test_what_is_changed_under_its_own_name_is_known(change: str, size: str) -> 
         "def add(y):\n    xs.append(y)\nadd(x)",
         "def add(y):\n    nonlocal xs\n    xs = grow(xs, y)\nadd(x)",
         "d = {'a': xs}\nd['a'].append(x)",
+        "xs.__setitem__(0, jnp.ones((1, 3)))",
+        "xs.__iadd__([x])",
+        "d = {'a': xs}\nd['a'].__delitem__(0)",
     ],
 )
 def test_what_is_changed_elsewhere_is_asked_for(change: str) -> None:
@@ -58,6 +61,10 @@ def test_what_is_changed_elsewhere_is_asked_for(change: str) -> None:
         ("e = d; e['a'] = jnp.ones((1, 3))", ASKED),
         ("d.update(x)", ASKED),
         ("d.clear()", ASKED),
+        ("d.__setitem__('a', jnp.ones((1, 3)))", ASKED),
+        ("d.__ior__({'a': jnp.ones((1, 3))})", ASKED),
+        ("d |= {'a': jnp.ones((1, 3))}", ASKED),
+        ("e = d; e |= {'a': jnp.ones((1, 3))}", ASKED),
         ("d.pop('a'); d['a'] = jnp.ones((1, 6))", "6"),
     ],
 )

@@ -371,3 +371,23 @@ def test_an_axis_of_an_array_of_unknown_rank_may_be_the_last_one(made: str) -> N
 )
 def test_an_axis_of_an_array_of_unknown_rank_that_is_not_the_last_one(made: str, size: str) -> None:
     assert head(f"x = {made}\n" + HEAD) == size
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "try:\n    x = jnp.ones((1, 3))\nexcept ValueError:\n    x = jnp.ones((1, 9))",
+        "try:\n    x = jnp.ones((1, 3))\nexcept ValueError:\n    pass",
+        "try:\n    x = jnp.ones((1, 3))\nexcept ValueError:\n    return x",
+        "xs = [x]\ntry:\n    check(x)\nexcept ValueError:\n    xs.append(x)\nx = jnp.concatenate(xs, -1)",
+    ],
+)
+def test_what_a_handler_may_leave_behind_is_asked_for(code: str) -> None:
+    found = sizes_of(compact(f"{code}\nreturn nn.Dense(2)(x)"))
+    assert in_features(found) == ["Dense_0_in_features"]
+
+
+def test_a_handler_that_raises_again_changes_nothing() -> None:
+    code = "try:\n    x = jnp.ones((1, 3))\nexcept ValueError as error:\n    raise TypeError() from error"
+    found = sizes_of(compact(f"{code}\nreturn nn.Dense(2)(x)"))
+    assert in_features(found) == ["3"]

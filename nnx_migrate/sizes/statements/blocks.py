@@ -18,6 +18,7 @@ from nnx_migrate.sizes.values import (
     NONE,
     Extended,
     Function,
+    Record,
     Repeated,
     Sequence,
     Unknown,
@@ -100,23 +101,48 @@ def _run_one(
                 if item.optional_vars:
                     assign(interpreter, item.optional_vars, entered, frame)
             return run_block(interpreter, body, frame)
-        case ast.Try(body=body, orelse=orelse, finalbody=final):
-            with interpreter.ranks.uncertain():
-                return run_block(interpreter, [*body, *orelse, *final], frame)
+        case ast.Try():
+            return _run_try(interpreter, statement, frame)
         case ast.FunctionDef():
             frame.env[statement.name] = _closure(interpreter, statement, frame)
         case ast.Delete() | ast.Global() | ast.Nonlocal() | ast.ClassDef() | ast.Match():
-            for name in _bound_names(statement):
-                frame.env[name] = Unknown("bound by an unmodelled statement")
+            _skip(statement, frame)
             for target in getattr(statement, "targets", []):  # del xs[0]
                 lose(target, frame)
     return None, ()
 
 
+def _run_try(interpreter: Interpreter, statement: ast.Try, frame: Frame) -> tuple[str | None, Rest]:
+    """Where a handler goes on, it may do so after any part of the body."""
+    caught = [one for one in statement.handlers if not isinstance(one.body[-1], ast.Raise)]
+    with interpreter.ranks.uncertain():
+        ended, rest = run_block(interpreter, [*statement.body, *statement.orelse], frame)
+        if caught:
+            for one in (*statement.body, *statement.orelse, *caught):
+                _skip(one, frame)
+            ended, rest = None, ()
+        last = run_block(interpreter, statement.finalbody, frame)
+    return (ended, rest) if last[0] is None else last
+
+
+def _skip(part: ast.AST, frame: Frame) -> None:
+    """Of what may or may not run here nothing is known afterwards."""
+    for node in ast.walk(part):
+        match node:
+            case ast.Return():
+                frame.returns.append(
+                    (None, Unknown("returned by a statement that is not followed"))
+                )
+            case ast.Name(ctx=ast.Load()):
+                lose(node, frame)
+    for name in _bound_names(part):
+        frame.env[name] = Unknown("bound by a statement that is not followed")
+
+
 def _add_to(interpreter: Interpreter, target: ast.expr, result: Value, frame: Frame) -> None:
-    """``target += value``, which changes a list in place."""
+    """``target += value``, which changes a list or dict in place."""
     held = frame.env.get(target.id) if isinstance(target, ast.Name) else None
-    if isinstance(target, ast.Name) and isinstance(held, Sequence | Repeated | Extended):
+    if isinstance(target, ast.Name) and isinstance(held, Sequence | Repeated | Extended | Record):
         frame.change(target.id, result)
     else:
         assign(interpreter, target, result, frame)
@@ -127,12 +153,15 @@ def _loaded(target: ast.expr) -> ast.expr:
     return ast.copy_location(copied, target)
 
 
-def _bound_names(statement: ast.stmt) -> list[str]:
-    names = [one.id for one in ast.walk(statement) if isinstance(one, ast.Name)]
-    stored = [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and _stores(n)]
-    return [*stored, *([statement.name] if isinstance(statement, ast.ClassDef) else [])] or names[
-        :0
-    ]
+def _bound_names(part: ast.AST) -> set[str]:
+    found = {one.id for one in ast.walk(part) if isinstance(one, ast.Name) and _stores(one)}
+    named = (ast.ClassDef, ast.FunctionDef, ast.ExceptHandler)
+    found |= {one.name for one in ast.walk(part) if isinstance(one, named) and one.name}
+    return found | {
+        one.name
+        for one in ast.walk(part)
+        if isinstance(one, ast.MatchAs | ast.MatchStar) and one.name is not None
+    }
 
 
 def _stores(node: ast.Name) -> bool:
