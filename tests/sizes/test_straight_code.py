@@ -391,3 +391,18 @@ def test_a_handler_that_raises_again_changes_nothing() -> None:
     code = "try:\n    x = jnp.ones((1, 3))\nexcept ValueError as error:\n    raise TypeError() from error"
     found = sizes_of(compact(f"{code}\nreturn nn.Dense(2)(x)"))
     assert in_features(found) == ["3"]
+
+
+@pytest.mark.parametrize(
+    ("loop", "size"),
+    [
+        ("for i in (1, 2):\n    pass\nelse:\n    x = jnp.ones((1, 3))", "3"),
+        ("for i in (1, 2):\n    break\nelse:\n    x = jnp.ones((1, 3))", "Dense_0_in_features"),
+        ("while x.sum():\n    pass\nelse:\n    x = jnp.ones((1, 3))", "3"),
+        ("it = iter((3, 4))\nx = jnp.ones((1, next(it)))", "Dense_0_in_features"),
+        ("x = jnp.ones((1, random.randint(3, 4)))", "Dense_0_in_features"),
+    ],
+)
+def test_the_else_of_a_loop_and_iterators_are_followed_or_asked_for(loop: str, size: str) -> None:
+    source = compact(f"{loop}\nreturn nn.Dense(2)(x)", before="import random")
+    assert in_features(sizes_of(source)) == [size]

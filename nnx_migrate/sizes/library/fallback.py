@@ -23,8 +23,20 @@ def unmodelled(call: LibraryCall) -> Value:
 _NO_MODULES = frozenset(("builtins", "collections", "functools", "jax", "numpy", "optax", "typing"))
 
 
+# Two calls of these give two results, or change what they are given.
+_IMPURE = (
+    *(
+        f"builtins.{name}"
+        for name in ("iter", "next", "map", "filter", "open", "input", "id", "object")
+    ),
+    *("random.", "numpy.random.", "time.", "secrets.", "uuid.", "itertools.", "tempfile."),
+)
+
+
 def static_call(call: LibraryCall) -> Value:
     """A pure function of static values is static."""
+    if call.symbol.startswith(_IMPURE):
+        return unmodelled(call)
     parts = [static_of(one) for one in call.args]
     named = {key: static_of(one) for key, one in call.kwargs.items()}
     if any(p is None for p in parts) or any(p is None for p in named.values()):

@@ -24,6 +24,7 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
 )
+from nnx_migrate.source.jumps import breaks
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -92,9 +93,11 @@ def _run_one(
         case ast.Match() if (branches := branches_of(statement)) is not None:
             return _run_one(interpreter, branches, frame)
         case ast.For():
-            return run_loop(interpreter, statement, frame), ()
+            flow = run_loop(interpreter, statement, frame)
+            return (flow, ()) if flow is not None else _run_else(interpreter, statement, frame)
         case ast.While():
             run_while(interpreter, statement, frame)
+            return _run_else(interpreter, statement, frame)
         case ast.With(items=items, body=body):
             for item in items:
                 entered = interpreter.evaluate(item.context_expr, frame)
@@ -109,6 +112,17 @@ def _run_one(
             _skip(statement, frame)
             for target in getattr(statement, "targets", []):  # del xs[0]
                 lose(target, frame)
+    return None, ()
+
+
+def _run_else(
+    interpreter: Interpreter, loop: ast.For | ast.While, frame: Frame
+) -> tuple[str | None, Rest]:
+    """The ``else`` of a loop, which runs unless the loop ends early."""
+    if not breaks(loop.body):
+        return run_block(interpreter, loop.orelse, frame)
+    for one in loop.orelse:
+        _skip(one, frame)
     return None, ()
 
 

@@ -38,6 +38,11 @@ def _model(change: str) -> str:
         "ys = ws\nys += [4]",
         "ys, n = ws, 2\nys.append(n)",
         "ys = ws if True else None\nys.append(4)",
+        "ws = vs = [5]\nvs += [4]",
+        "k = ws.pop()",
+        "i = 0\nwhile i < 2:\n    ws.append(4)\n    i += 1",
+        "with open('f'):\n    ws.append(4)",
+        "try:\n    ws.append(4)\nexcept ValueError:\n    ws = [5]",
     ],
 )
 def test_a_change_under_another_name_is_made_in_init_too(change: str) -> None:
@@ -56,6 +61,10 @@ def test_what_changes_nothing_that_is_built_stays_out_of_init(change: str) -> No
 @pytest.mark.parametrize(
     "change",
     [
+        "[ws.append(k) for k in (5, 6)]",
+        "k = [ws.pop()]",
+        "if ws.pop():\n    pass",
+        "print(next(iter(ws)), ws.pop())",
         "push(ws, 4)",
         "push(y=4, ys=ws)",
         "def add(y):\n  ws.append(y)\nadd(4)",

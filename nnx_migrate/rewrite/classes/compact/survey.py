@@ -15,11 +15,14 @@ from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.compact.told import Told
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.naming import Name, names_of
-from nnx_migrate.rewrite.classes.reading.aliases import changed_by_functions, with_aliases
+from nnx_migrate.rewrite.classes.reading.aliases import changed_elsewhere, with_aliases
+from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_lazy, refuse_leaks
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
+
+RULE = "compact"
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,7 @@ class Survey:
             fixed=known,
             told=Told(self.taint, self.replaced) if self.told else None,
             askable=self.method.askable,
-            changed=changed_by_functions(
-                self.method.project, self.method.scope, self.method.method
-            ),
+            changed=changed_elsewhere(self.method.project, self.method.scope, self.method.method),
         )
 
 
@@ -82,6 +83,8 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     items = {key: item for key, item in method.items.items() if not is_inline(item)}
     lazy = made_by_the_call(method.method, items, replaced)
     items = {key: item for key, item in items.items() if key not in lazy}
+    refuse_lazy(method.method, items, RULE)
+    refuse_leaks(method.method, items, RULE)
     steps = with_aliases(flow_of(method.method.body, items), method.method)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
     moves = moves_of(

@@ -9,18 +9,14 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
+from nnx_migrate.rewrite.classes.reading.changes import changed_names, hidden_changes, holders
 from nnx_migrate.rewrite.classes.reading.evaluation import bound_names, target_names
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project, Scope
 
-# Methods of lists, dicts, sets and deques that change them.
-CHANGING = frozenset(
-    "append extend insert remove pop clear sort reverse update setdefault popitem add discard"  # noqa: SIM905
-    " __setitem__ __delitem__ __setattr__ __delattr__ appendleft extendleft popleft rotate move_to_end"
-    " intersection_update difference_update symmetric_difference_update".split()
-)
 Groups = Mapping[str, frozenset[str]]
 
 
@@ -59,6 +55,8 @@ def _links(method: ast.FunctionDef, *, whole: bool) -> Iterator[tuple[str, str]]
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     yield from _pairs(target, value, whole=whole)
+                names = [one.id for one in targets if isinstance(one, ast.Name)]
+                yield from pairwise(names)  # a = b = [4]
             case ast.AnnAssign(target=target, value=ast.expr() as value):
                 yield from _pairs(target, value, whole=whole)
             case ast.NamedExpr(target=target, value=value):
@@ -77,31 +75,18 @@ def _pairs(target: ast.expr, value: ast.expr, *, whole: bool) -> Iterator[tuple[
                 yield from _pairs(one, other, whole=whole)
         case _:
             for name in target_names(target):
-                yield from ((name, one) for one in _holders(value, whole=whole))
+                yield from ((name, one) for one in holders(value, whole=whole))
 
 
-def _holders(value: ast.expr, *, whole: bool) -> Iterator[str]:
-    """Locals that ``value`` may be, or may be a part of."""
-    match value:
-        case ast.Name(id=name) if name != "self":
-            yield name
-        case ast.Attribute(value=inner) | ast.Subscript(value=inner) if not whole:
-            yield from _holders(inner, whole=whole)
-        case ast.IfExp(body=body, orelse=orelse):
-            yield from (*_holders(body, whole=whole), *_holders(orelse, whole=whole))
-        case ast.BoolOp(values=values):
-            for one in values:
-                yield from _holders(one, whole=whole)
-        case ast.List(elts=values) | ast.Tuple(elts=values) if not whole:
-            for one in values:
-                yield from _holders(one, whole=whole)
-
-
-def changed_by_functions(
+def changed_elsewhere(
     project: Project, scope: Scope, method: ast.FunctionDef
 ) -> Mapping[str, ast.AST]:
-    """Locals that functions change: local ones that do not bind them, and called ones of the project."""
-    found: dict[str, ast.AST] = {}
+    """Locals that no statement of its own changes, with what does.
+
+    That is a local function that does not bind them, a function of the project that is called, or an expression on
+    the way (``f(ws.pop())``).
+    """
+    found: dict[str, ast.AST] = dict(hidden_changes(method.body))
     for node in ast.walk(method):
         if node is not method and isinstance(node, FunctionNode):
             found |= dict.fromkeys(_changed_around(node), node)
@@ -118,7 +103,7 @@ def _changed_around(function: FunctionNode) -> frozenset[str]:
     around = {
         name for one in ast.walk(function) if isinstance(one, ast.Nonlocal) for name in one.names
     }
-    return frozenset((_changed(function) - own) | around)
+    return frozenset((changed_names(function) - own) | around)
 
 
 def _changed_arguments(project: Project, scope: Scope, call: ast.Call) -> Iterator[str]:
@@ -126,24 +111,10 @@ def _changed_arguments(project: Project, scope: Scope, call: ast.Call) -> Iterat
     function = project.function(project.resolve(call.func, scope))
     if function is None:
         return
-    changed = _changed(function)
+    changed = changed_names(function)
     names = parameter_names(function)
     given = [*zip(names, call.args, strict=False)]
     given += [(one.arg, one.value) for one in call.keywords if one.arg is not None]
     for name, value in given:
         if name in changed:
-            yield from _holders(value, whole=False)
-
-
-def _changed(function: FunctionNode) -> frozenset[str]:
-    """Names whose objects the body of a function changes in place."""
-    found: set[str] = set()
-    for node in ast.walk(function):
-        match node:
-            case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in CHANGING:
-                found |= set(_holders(value, whole=False))
-            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
-                found |= set(_holders(value, whole=False))
-            case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
-                found |= set(_holders(value, whole=False))
-    return frozenset(found)
+            yield from holders(value, whole=False)

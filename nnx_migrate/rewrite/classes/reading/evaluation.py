@@ -61,7 +61,11 @@ def _free(node: ast.AST, replaced: Mapping[int, frozenset[str]]) -> Iterator[str
             yield name
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             bound = {name for gen in node.generators for name in target_names(gen.target)}
-            for child in ast.iter_child_nodes(node):
+            around = node.generators[0].iter
+            yield from _free(around, replaced)
+            parts = [*ast.iter_child_nodes(node), *node.generators[0].ifs]
+            inside = [one for one in parts if one is not node.generators[0]]
+            for child in inside:
                 yield from (name for name in _free(child, replaced) if name not in bound)
         case ast.Lambda(args=arguments, body=body):
             yield from _defaults(arguments, replaced)

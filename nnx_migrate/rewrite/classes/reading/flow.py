@@ -11,6 +11,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.changes import (
+    WHOLE,
+    changed_by_call,
+    changed_names,
+    open_change,
+)
 from nnx_migrate.rewrite.classes.reading.evaluation import (
     COMPREHENSIONS,
     bound_names,
@@ -18,6 +24,7 @@ from nnx_migrate.rewrite.classes.reading.evaluation import (
     operands,
     target_names,
 )
+from nnx_migrate.source.jumps import breaks
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,11 +36,11 @@ class Build:
 
 @dataclass(frozen=True, eq=False)
 class Bind:
-    """A plain statement (or walrus) that binds or mutates local names."""
+    """A statement (or walrus), kept or dropped whole, that binds or mutates local names."""
 
     node: ast.AST
     defines: frozenset[str]  # rebound: the old value is gone
-    mutates: frozenset[str] = frozenset()  # changed in place
+    mutates: frozenset[str] = frozenset()  # changed in place, or perhaps bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,17 +95,18 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
             branch = Branch(node, test, flow_of(body, items), flow_of(orelse, items))
             return [*_expression(test, items), branch]
         case ast.For(target=target, iter=iterable, body=body, orelse=orelse):
-            if any(contains(one, items) for one in orelse):
-                return [Unclear(node, "a loop's else builds something")]
-            steps = [*_expression(iterable, items)]
-            return [*steps, Loop(node, target, iterable, flow_of(body, items))]
+            if orelse and breaks(body):
+                reason = "something is built inside a loop with 'break' and 'else'"
+                return [Unclear(node, reason)] if inside else [_bind(node)]
+            loop = Loop(node, target, iterable, flow_of(body, items))
+            return [*_expression(iterable, items), loop, *flow_of(orelse, items)]
         case ast.With(items=managers, body=body):
             if inside and not all(_is_scope(one.context_expr) for one in managers):
                 return [Unclear(node, "something is built inside a 'with' block")]
             if any(one.optional_vars is not None for one in managers) or not inside:
                 return [_bind(node)]
             return list(flow_of(body, items))
-        case ast.While() | ast.Try() | ast.Match() | ast.AsyncFor() | ast.AsyncWith():
+        case _ if isinstance(node, WHOLE):
             if inside:
                 return [Unclear(node, f"something is built inside a '{_keyword(node)}' block")]
             return [_bind(node)]
@@ -111,7 +119,7 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
             return [*steps, Exit(node)]
         case ast.Expr(value=value):
             steps = _expression(value, items)
-            mutated = _mutated_receiver(value)
+            mutated = _mutated_receiver(value) | _openly_changed(node)
             return [*steps, Bind(node, frozenset(), mutated)] if mutated else steps
         case _:
             steps = [step for one in operands(node) for step in _expression(one, items)]
@@ -121,15 +129,24 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
 
 def _bind(node: ast.stmt) -> Bind:
     defines = frozenset(bound_names(node))
-    mutates: set[str] = set()
+    mutates = set(_openly_changed(node))
     match node:
         case ast.Assign(targets=targets):
-            mutates = {name for one in targets for name in _mutated_target(one)}
+            mutates |= {name for one in targets for name in _mutated_target(one)}
         case ast.AugAssign(target=ast.Name(id=name)):
             return Bind(node, frozenset(), frozenset({name}))
         case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
-            mutates = set(_mutated_target(target))
+            mutates |= set(_mutated_target(target))
+        case ast.For() | ast.With():
+            return Bind(node, frozenset(), defines | changed_names(node))
+        case _ if isinstance(node, WHOLE):
+            return Bind(node, frozenset(), defines | changed_names(node))
     return Bind(node, defines, frozenset(mutates))
+
+
+def _openly_changed(node: ast.stmt) -> frozenset[str]:
+    call = open_change(node)
+    return frozenset(changed_by_call(call)) if call is not None else frozenset()
 
 
 def _mutated_target(target: ast.expr) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
 from nnx_migrate.rewrite.classes.reading.evaluation import own_bound_names
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute
 from nnx_migrate.rewrite.classes.setup.lists import ComprehensionLoop, comprehension_loop
@@ -81,6 +82,7 @@ class Structures:
         self, loop: ComprehensionLoop, collect: str | None = None
     ) -> Callable[[Renderer], str]:
         """``self.layers = [Block(...) for i in range(n)]`` as a loop."""
+        refuse_leaks(self.method, {id(loop.node): loop}, RULE)
         carried = self.sizes.carried.get(id(loop.node), ())
         indent = indent_of(self.cls, loop.attribute.statement)
         inner = indent + self.layout.unit

@@ -1,0 +1,97 @@
+"""Which locals a piece of code changes in place: lists, dicts, sets, and iterators by ``next``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from nnx_migrate.source.names import FunctionNode
+
+# Methods of lists, dicts, sets and deques that change them.
+CHANGING = frozenset(
+    "append extend insert remove pop clear sort reverse update setdefault popitem add discard"  # noqa: SIM905
+    " __setitem__ __delitem__ __setattr__ __delattr__ appendleft extendleft popleft rotate move_to_end"
+    " intersection_update difference_update symmetric_difference_update __next__".split()
+)
+# Statements that a compact method keeps or drops whole; how often their bodies run is not followed.
+WHOLE = (ast.While, ast.Try, ast.Match, ast.AsyncFor, ast.AsyncWith)
+
+
+def changed_names(part: ast.AST) -> frozenset[str]:
+    """Locals whose objects ``part`` changes in place, functions inside it included."""
+    found: set[str] = set()
+    for node in ast.walk(part):
+        match node:
+            case ast.Call():
+                found |= set(changed_by_call(node))
+            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+                found |= set(holders(value, whole=False))
+            case ast.Attribute(value=value, ctx=ast.Store() | ast.Del()):
+                found |= set(holders(value, whole=False))
+    return frozenset(found)
+
+
+def changed_by_call(call: ast.Call) -> Iterator[str]:
+    """Locals that ``ws.append(3)`` or ``next(ws)`` changes."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in CHANGING:
+            yield from holders(value, whole=False)
+        case ast.Call(func=ast.Name(id="next" | "setattr" | "delattr"), args=[value, *_]):
+            yield from holders(value, whole=False)
+
+
+def holders(value: ast.expr, *, whole: bool) -> Iterator[str]:
+    """Locals that ``value`` may be, or, unless ``whole``, may be a part of."""
+    match value:
+        case ast.Name(id=name) if name != "self":
+            yield name
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner) if not whole:
+            yield from holders(inner, whole=whole)
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from (*holders(body, whole=whole), *holders(orelse, whole=whole))
+        case ast.BoolOp(values=values):
+            for one in values:
+                yield from holders(one, whole=whole)
+        case ast.List(elts=values) | ast.Tuple(elts=values) if not whole:
+            for one in values:
+                yield from holders(one, whole=whole)
+
+
+def open_change(statement: ast.stmt) -> ast.Call | None:
+    """The call of ``ws.append(3)`` and ``w = ws.pop()``: changes that a statement makes openly."""
+    match statement:
+        case (
+            ast.Expr(value=ast.Call() as call)
+            | ast.Assign(value=ast.Call() as call)
+            | ast.AnnAssign(value=ast.Call() as call)
+        ) if any(changed_by_call(call)):
+            return call
+    return None
+
+
+def hidden_changes(body: Iterable[ast.stmt]) -> Iterator[tuple[str, ast.AST]]:
+    """Locals that an expression changes on the way, with the place: ``f(ws.pop())``, ``if ws.pop():``."""
+    for statement in body:
+        match statement:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                continue
+            case ast.If(test=head, body=inner, orelse=orelse):
+                yield from (*_hidden(head), *hidden_changes([*inner, *orelse]))
+            case ast.For(iter=head, body=inner, orelse=orelse):
+                yield from (*_hidden(head), *hidden_changes([*inner, *orelse]))
+            case ast.With(items=managers, body=inner):
+                for one in managers:
+                    yield from _hidden(one)
+                yield from hidden_changes(inner)
+            case _ if not isinstance(statement, WHOLE):
+                yield from _hidden(statement, but=open_change(statement))
+
+
+def _hidden(part: ast.AST, but: ast.Call | None = None) -> Iterator[tuple[str, ast.AST]]:
+    if isinstance(part, FunctionNode):
+        return
+    if isinstance(part, ast.Call) and part is not but:
+        for name in changed_by_call(part):
+            yield name, part
+    for child in ast.iter_child_nodes(part):
+        yield from _hidden(child, but)
