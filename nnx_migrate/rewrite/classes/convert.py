@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_items,
     check_lazy,
     check_methods,
+    check_text,
     constructs_nothing,
 )
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
@@ -112,6 +113,7 @@ class _Conversion:
         check_items(self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
         check_functions(self.cls)
+        check_text(self.cls)
         attributes = self._setup_attributes()
         reads = self._reads(attributes)
         common: Edits = dict(reads.call)

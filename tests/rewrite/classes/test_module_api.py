@@ -215,6 +215,34 @@ def test_what_linen_alone_has_is_refused(use: str, reason: str) -> None:
     assert found.rule == "module-api"
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        *("repr(self)", "str(self)", "f'{self}'", "f'{self!r}'", "len(str(self))"),
+        *("hash(self)", "format(self, '')", "ascii(self)"),
+    ],
+)
+def test_the_text_of_the_module_is_no_value(use: str) -> None:
+    found = refusal(model("y = nn.Dense(6)(x)", f"return y, {use}"))
+    assert "of the module itself" in found.reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["print(self)", "logging.info(f'{self}')", "raise ValueError(f'{self}')", "str(self.scale)"],
+)
+def test_the_text_of_the_module_may_be_told(line: str) -> None:
+    source = model(
+        f"if self.scale > 9:\n    {line}", "return x * self.scale", fields="scale: int = 2"
+    )
+    assert line in converted(source)
+
+
+def test_the_text_of_the_module_is_a_value_where_the_class_writes_it() -> None:
+    source = model("return nn.Dense(6)(x), repr(self)")
+    assert "repr(self)" in converted(f"{source}\n    def __repr__(self):\n        return 'M'\n")
+
+
 def test_a_variable_that_was_just_made_is_not_asked_for() -> None:
     source = model(
         COUNTER, "if self.has_variable('state', 'count'):", "    x = nn.Dense(6)(x)", "return x"

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from nnx_migrate.rewrite.classes.checks.conflicts import check_automatic, check_collections
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
@@ -79,6 +79,61 @@ def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                     f"inherit from {ast.unparse(other)}, or write out what it sets",
                     RULE,
                 )
+
+
+_TEXT = {
+    "repr": "__repr__",
+    "ascii": "__repr__",
+    "str": "__str__",
+    "format": "__str__",
+    "hash": "__hash__",
+}
+_LOGS = frozenset({"debug", "info", "warning", "warn", "error", "exception", "log"})
+
+
+def check_text(cls: ClassInfo) -> None:
+    """Refuse the text or hash of the module itself: Linen makes them of the fields, NNX does not.
+
+    What only a person reads may differ: messages of errors, and what is printed.
+
+    Raises:
+      Refused: a method computes one for anything else.
+    """
+    own = {name for one in cls.mro for name in one.methods}
+    for method in cls.methods.values():
+        read = {id(one) for node in ast.walk(method) if _is_told(node) for one in ast.walk(node)}
+        for node in ast.walk(method):
+            function = _text_of(node, receiver_of(method))
+            if function is None or id(node) in read or _TEXT[function] in own:
+                continue
+            raise Refused(
+                node,
+                f"{function} of the module itself, which NNX writes otherwise",
+                "write it from the fields",
+                "module-api",
+            )
+
+
+def _text_of(node: ast.AST, receiver: str) -> str | None:
+    """The built-in function of the module that an expression computes."""
+    match node:
+        case ast.Call(func=ast.Name(id=function), args=[ast.Name(id=name), *_]) if (
+            name == receiver and function in _TEXT
+        ):
+            return function
+        case ast.FormattedValue(value=ast.Name(id=name), conversion=conversion) if name == receiver:
+            return "format" if conversion == -1 else "repr" if conversion == ord("r") else "str"
+    return None
+
+
+def _is_told(node: ast.AST) -> bool:
+    """Whether a person reads what a statement computes, and no program."""
+    match node:
+        case ast.Raise() | ast.Expr(value=ast.Call(func=ast.Name(id="print"))):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr))):
+            return name in ("logging", "logger", "log", "warnings") and attr in _LOGS
+    return False
 
 
 def check_functions(cls: ClassInfo) -> None:
