@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -64,28 +64,41 @@ def set_submodules(owner: nnx.Module, attribute: str, value: Any) -> None:
 
     Every submodule becomes an attribute of its own, named as Linen names it: ``layers_0`` in a
     list, ``layers_key`` in a dict, ``layers_0_1`` nested. One that ``owner`` holds already keeps its
-    attribute. Read the value back with :func:`get_submodules`.
+    attribute; one that stands in several places gets the first name, in Linen's order (sorted as
+    text: flax 0.12.8, linen/module.py, ``_map_over_modules_in_tree``). Read the value back with
+    :func:`get_submodules`.
     """
     held = {id(one): key for key, one in vars(owner).items() if isinstance(one, nnx.Module)}
-    setattr(owner, f"_{attribute}_structure", _store(owner, attribute, value, held))
+    for path, one in sorted(_submodules(value, (attribute,)), key=lambda entry: entry[0]):
+        name, module = (one.name, one.module) if isinstance(one, _Named) else ("_".join(path), one)
+        if id(module) not in held:
+            setattr(owner, name, module)
+            held[id(module)] = name
+    setattr(owner, f"_{attribute}_structure", _emptied(value, held))
 
 
-def _store(owner: nnx.Module, name: str, value: Any, held: dict[int, str]) -> Any:
+def _submodules(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The submodules in a structure of lists, tuples and dicts, with their places."""
+    if isinstance(value, nnx.Module | _Named):
+        yield path, value
+    elif isinstance(value, list | tuple):
+        for index, one in enumerate(value):
+            yield from _submodules(one, (*path, str(index)))
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _submodules(one, (*path, str(key)))
+
+
+def _emptied(value: Any, held: Mapping[int, str]) -> Any:
+    """A structure with the names of its submodules in their places."""
     if isinstance(value, _Named):
-        name, value = value.name, value.module
+        value = value.module
     if isinstance(value, nnx.Module):
-        known = held.get(id(value))
-        if known is None:
-            setattr(owner, name, value)
-            held[id(value)] = known = name
-        return _Child(known)
-    if isinstance(value, (list, tuple)):
-        parts = enumerate(value)
-        return tuple(_store(owner, f"{name}_{index}", one, held) for index, one in parts)
+        return _Child(held[id(value)])
+    if isinstance(value, list | tuple):
+        return tuple(_emptied(one, held) for one in value)
     if isinstance(value, Mapping):
-        return _frozen(
-            {key: _store(owner, f"{name}_{key}", one, held) for key, one in value.items()}
-        )
+        return _frozen({key: _emptied(one, held) for key, one in value.items()})
     return value
 
 

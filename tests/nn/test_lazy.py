@@ -188,3 +188,29 @@ def test_a_model_whose_calls_make_variables_is_known(
         x = jnp.ones((1, 2))
         nnm.lazy_init(model, x)
         assert [leaf.shape for leaf in jax.tree.leaves(nnx.state(model))] == [(1, 2)]
+
+
+class Parts(linen.Module):
+    parts: Any
+
+    def __call__(self, x: Any) -> Any:
+        for part in jax.tree.leaves(self.parts, is_leaf=lambda one: isinstance(one, linen.Module)):
+            x = part(x)
+        return x
+
+
+@pytest.mark.parametrize(
+    "arrange",
+    [
+        lambda a, b: {"foo": a, "bar": a, "baz": b},
+        lambda a, b: [b] * 2 + [a] * 9,
+        lambda a, b: {"x": [b, a], "b": {"y": a}},
+        lambda a, b: (a, {"k": b, "a": b}),
+    ],
+)
+def test_a_submodule_in_several_places_has_the_name_that_linen_gives_it(arrange: Any) -> None:
+    theirs = Parts(arrange(linen.Dense(3), linen.Dense(3)))
+    expected = theirs.init(jax.random.key(0), jnp.ones((1, 3)))["params"]
+    owner = Holder()
+    nnm.set_submodules(owner, "parts", arrange(linear(), linear()))
+    assert sorted(nnx.state(owner)) == sorted(expected)

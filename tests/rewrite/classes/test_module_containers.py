@@ -79,3 +79,50 @@ def test_submodules_have_linens_paths_and_the_field_reads_as_before(
 def test_containers_of_other_things_are_frozen_or_kept(annotation: str) -> None:
     body = f"class Layer(nn.Module):\n    sizes: {annotation}\n    def __call__(self, x):\n        return x\n"
     assert "set_submodules" not in converted(body)
+
+
+CALLED = """\
+class Layer(nn.Module):
+    parts: {annotation}
+
+    @nn.compact
+    def __call__(self, x):
+        return {result}
+"""
+
+
+@pytest.mark.parametrize(
+    ("annotation", "result", "is_structure"),
+    [
+        ("Any", "self.parts['a'](self.parts['b'](x))", True),
+        ("dict[str, Any]", "self.parts['a'](self.parts['b'](x))", True),
+        ("tuple", "self.parts[0](x)", True),
+        ("Any", "self.parts(x)", False),
+        ("Any", "self.parts['a'] * x", False),
+        ("Any", "other.parts['a'](x)", False),
+        ("int", "self.parts['a'](x)", False),
+    ],
+)
+def test_a_field_of_any_type_whose_items_are_called_may_hold_modules(
+    annotation: str, result: str, is_structure: bool
+) -> None:
+    text = converted(CALLED.format(annotation=annotation, result=result))
+    assert ("set_submodules(self, 'parts', parts)" in text) is is_structure
+
+
+def test_items_that_are_called_may_be_functions_and_one_module_in_several_places() -> None:
+    body = CALLED.format(
+        annotation="Any", result="self.parts['f'](self.parts['b'](self.parts['a'](x)))"
+    )
+    source = SOURCE.replace("ANNOTATION", "Any") + "\n\n" + body
+    with (
+        module_of("linen_side", source) as old,
+        module_of("nnx_side", migrated_file(source)) as new,
+    ):
+        shared = old.Tower(6)
+        theirs = old.Layer({"b": shared, "a": shared, "f": np.negative})
+        tower = new.Tower(6, in_features=6, rngs=nnx.Rngs(0))
+        ours = new.Layer({"b": tower, "a": tower, "f": np.negative}, rngs=nnx.Rngs(0))
+        values = nnm.variables_of(ours)
+        assert set(values["params"]) == {"parts_a"}
+        np.testing.assert_array_equal(ours(X), theirs.apply(values, X))

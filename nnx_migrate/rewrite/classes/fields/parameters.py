@@ -11,6 +11,7 @@ from nnx_migrate.rewrite.classes.fields.types import (
     holds_modules,
     is_container,
     is_tuple,
+    items_are_called,
     items_are_read,
 )
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
@@ -92,7 +93,7 @@ def _parameter(
     keyword_only = one.keyword_only or (keyword_only and here) or _class_keyword_only(one.owner)
     annotation = renderer.render(one.annotation) if here else _inherited(project, cls, one)
     default = one.default
-    structure = holds_modules(project, one)
+    structure = holds_modules(project, one) or items_are_called(project, cls, one)
     frozen = not structure and is_container(one.annotation)
     data = (
         not structure and not frozen and is_tuple(one.annotation) and items_are_read(cls, one.name)

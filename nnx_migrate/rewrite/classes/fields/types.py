@@ -37,6 +37,25 @@ def holds_modules(project: Project, one: Field) -> bool:
     return False
 
 
+def items_are_called(project: Project, cls: ClassInfo, one: Field) -> bool:
+    """Whether a field may be a container of modules by its uses: ``self.layers["a"](x)``.
+
+    Other values, functions among them, are kept as they are in such a container too.
+    """
+    is_any = project.resolve(one.annotation, one.owner.scope) == "typing.Any"
+    if not (is_any or is_container(one.annotation) or is_tuple(one.annotation)):
+        return False
+    methods = (method for owner in cls.mro for method in owner.methods.values())
+    return any(_calls_item(node, one.name) for method in methods for node in ast.walk(method))
+
+
+def _calls_item(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Call(func=ast.Subscript(value=ast.Attribute(value=ast.Name("self"), attr=attr))):
+            return attr == name
+    return False
+
+
 def items_are_read(cls: ClassInfo, name: str) -> bool:
     """Whether a method takes the field apart: its items may be arrays, which NNX keeps as data.
 
