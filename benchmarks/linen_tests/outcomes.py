@@ -12,6 +12,7 @@ from benchmarks.corpus.rewriting import OUTCOMES, within_file
 
 AT_PARITY = ("identical", "equal_by_rules", "numerically_equal")
 EMPTY = "nothing shown"  # every comparison that fails is one of zeros or of nothing
+ALONE = "cannot run alone"  # the Linen call itself does not run without what is around it
 _EMPTY = re.compile(r"(every number is (zero|NaN)|nothing was compared)$")
 # The verdict of a class is the worst of its recorded calls that could be compared.
 _WORST_FIRST = ("different", EMPTY, "numerically_equal", "equal_by_rules", "identical")
@@ -82,13 +83,15 @@ def _verdict(row: Mapping[str, Any]) -> str:
     failed = [one["details"] for one in checks if one["status"] == "fail"]
     if failed and all(map(_EMPTY.search, (line for each in failed for line in each))):
         return EMPTY
+    if row["verdict"] == "cannot run" and str(row.get("detail", "")).startswith("before side"):
+        return ALONE
     return str(row["verdict"])
 
 
 def _worst(verdicts: Sequence[str]) -> str:
     if "cannot run" in verdicts and "different" not in verdicts:
         return "cannot run"
-    return next((one for one in _WORST_FIRST if one in verdicts), "not compared")
+    return next((one for one in (*_WORST_FIRST, ALONE) if one in verdicts), "not compared")
 
 
 def _by_outcome(outcomes: Iterable[str]) -> dict[str, int]:

@@ -36,6 +36,8 @@ class ParityCase:
     ``optimizer``, ``steps`` and ``zero1`` serve the checks that take training steps; with ``zero1``
     the training state is sharded over the mesh axis ``data`` too, and only the model's calls have
     parameters as their logical names say. Under ``shard_mode="explicit"`` all mesh axes are Explicit.
+    A ``stateless`` model is one that made no variables where it was recorded: then only what it computes
+    is compared, and a variable on one side alone still fails.
     Without ``compiled`` the model runs operation by operation, as one that reads values
     (``x.item()``) has to; a Linen module that cannot be traced sets that for both sides.
     """
@@ -58,6 +60,7 @@ class ParityCase:
     method: str | None = None
     seed: int = 0
     compiled: bool = True
+    stateless: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be a case. Raises BadCase."""

@@ -30,6 +30,7 @@ CASE_KEYS = (
     "method",
     "seed",
     "tolerance",
+    "stateless",
 )
 
 

@@ -142,8 +142,6 @@ def _left_out(one: Instance, failure: str | None, rewritten: set[str] | None) ->
         return "the class stays Linen"
     if failure is not None:
         return failure
-    if not one.collections:
-        return "it has no variables"
     parts = [*unreadable(one.fields), *(w for v in one.inputs.values() for w in unreadable(v))]
     return f"it holds {parts[0]}" if parts else None
 
@@ -178,8 +176,9 @@ def _title(one: Instance) -> str:
 def _write_case(file: Path, one: Instance, shim: str | None) -> Path:
     """Write a case file, and the recorded fields and inputs beside it."""
     settings = {
-        "rngs": dict.fromkeys(one.rngs, 0),
+        "rngs": dict.fromkeys((*one.rngs, "params"), 0),  # what init draws from, too
         "collections": tuple(name for name in one.collections if name != "params"),
+        "stateless": not one.collections,
     }
     load_shim = f"import runpy\n\nrunpy.run_path({str(Path(shim).absolute())!r})\n" if shim else ""
     file.write_text(_CASE.format(settings=settings, shim=load_shim), encoding="utf-8")

@@ -81,6 +81,7 @@ def _run(job: Job) -> dict[str, Any]:
         "rngs": dict.fromkeys(shared.rngs, 0),  # only the names are read
         "collections": list(shared.collections),
         "tolerance": shared.tolerance,
+        "stateless": shared.stateless,
         "mesh": dict(shared.mesh) if isinstance(shared.mesh, Mapping) else None,
         "compiled": not side.untraced,
     }

@@ -36,6 +36,7 @@ class Encoder:
 
     has_text: Callable[[str], bool]
     has_word: Callable[[str], bool]
+    has_keyword: Callable[[str], bool]
 
     def __call__(self, value: Any, depth: int = 0) -> Encoded:
         """The JSON form of a value."""
@@ -91,7 +92,8 @@ class Encoder:
         return {"$": "dict", "items": [[name, self(item, depth)] for name, item in value.items()]}
 
     def _is_written(self, name: Any) -> bool:
-        return isinstance(name, str) and (self.has_text(name) or self.has_word(name))
+        known = (self.has_text, self.has_word, self.has_keyword)
+        return isinstance(name, str) and any(knows(name) for knows in known)
 
     def _other(self, value: Any, depth: int) -> Encoded:
         name = qualified(value)

@@ -56,7 +56,7 @@ class Session:
     lock: Any = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
-        self.encoder = Encoder(self.files.has_text, self.files.has_word)
+        self.encoder = Encoder(self.files.has_text, self.files.has_word, self.files.has_keyword)
 
     def built(self, module: linen.Module) -> None:
         """Only traces need to know where a module is built."""

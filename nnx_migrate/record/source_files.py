@@ -38,6 +38,10 @@ class SourceFiles:
         """Whether an attribute of that name is read in some file met so far."""
         return any(read is not None and word in read.attributes for read in self.known.values())
 
+    def has_keyword(self, word: str) -> bool:
+        """Whether an argument is given by that name in some file met so far."""
+        return any(read is not None and word in read.keywords for read in self.known.values())
+
     @property
     def all(self) -> list[SourceFile]:
         """Every user's file met so far."""
@@ -78,6 +82,12 @@ class _Read:
         """Names of attributes."""
         nodes = ast.walk(self._tree) if self._tree else ()
         return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
+
+    @cached_property
+    def keywords(self) -> frozenset[str]:
+        """Names under which arguments are given: ``dict(heads=8)``."""
+        nodes = ast.walk(self._tree) if self._tree else ()
+        return frozenset(node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg)
 
 
 def is_library(filename: str) -> bool:

@@ -123,7 +123,7 @@ def initialised(
 
     Raises what the class's own code raises, and NotAlone.
     """
-    encoder = Encoder(lambda text: True, lambda word: False)
+    encoder = Encoder(lambda text: True, lambda word: False, lambda word: False)
 
     def shapes_of(arguments: Mapping[str, Any]) -> tuple[tuple[str, Shape], ...]:
         return tuple(

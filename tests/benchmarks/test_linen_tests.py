@@ -95,3 +95,22 @@ def test_models_of_zeros_show_nothing_and_do_not_differ(
     row = {"module": "a_test.A(x[2])", "verdict": "different", "report": {"checks": checks}}
     assert verdicts_of([row]) == {"a_test.py:A": verdict}
     assert counts(LISTS, REPORT, {"a_test.py:A": verdict}).at_parity == 0
+
+
+@pytest.mark.parametrize(
+    ("others", "verdict"),
+    [
+        ([], "cannot run alone"),
+        (["not compared"], "cannot run alone"),
+        (["identical"], "identical"),
+    ],
+)
+def test_a_call_that_linen_itself_cannot_repeat_alone_says_nothing(
+    others: list[str], verdict: str
+) -> None:
+    row = {"module": "a_test.B(x[2])", "verdict": "cannot run"}
+    before = {**row, "detail": "before side: the model raised NameError: axis batch"}
+    rows = [before, *({**row, "verdict": one} for one in others)]
+    assert verdicts_of(rows) == {"a_test.py:B": verdict}
+    after = {**row, "detail": "after side: the model raised NameError: axis batch"}
+    assert verdicts_of([*rows, after]) == {"a_test.py:B": "cannot run"}
