@@ -25,6 +25,7 @@ from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements import call_function, set_up
 from nnx_migrate.sizes.study import Study, finish
 from nnx_migrate.sizes.values import (
+    SPREAD,
     Argument,
     Class,
     Factories,
@@ -282,6 +283,8 @@ def _run_method(
     args = tuple(given.get(one, Argument(one)) for one in positional)
     keywords = [one.arg for one in spec.kwonlyargs]
     kwargs = {one: given.get(one, Argument(one)) for one in keywords}
+    if spec.kwarg is not None:
+        kwargs[SPREAD] = Unknown("arguments by name")
     function = Function(node, cls.scope, {}, root, cls)
     interpreter.ranks.method = name
     return call_function(interpreter, function, args, kwargs)

@@ -311,6 +311,7 @@ class Use:
 
 
 NONE = Static(ex.literal(None))
+SPREAD = "**"  # among a call's arguments: there may be more of them, by names that nobody knows
 
 
 def constant(value: ex.Const) -> Static:

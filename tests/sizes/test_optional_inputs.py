@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nnx_migrate import rewrite_source
 from nnx_migrate.sizes import ClassSizes
 from tests.sizes.inference import in_features, sizes_of
 
@@ -301,3 +302,67 @@ def test_an_optional_input_of_unknown_size_that_is_handed_in_becomes_an_argument
 def test_an_optional_input_that_is_not_handed_in_has_no_size() -> None:
     found = sizes_of(HANDED_IN.format(memory="None"), "Top")
     assert passed(found, "main.Block") == [{}]
+
+
+CALLER = """
+class Caller(nn.Module):
+    cross: bool = False
+    def setup(self):
+        self.attn = Attention()
+    def __call__(self, x, memory{more}):
+        {body}
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "body", "handed"),
+    [
+        ("", "return self.attn(x, memory) if self.cross else self.attn(x)", "by field"),
+        ("", "return self.attn(x) if not self.cross else self.attn(x, memory)", "by field"),
+        ("", "return self.attn(self.attn(x), memory)", "None"),
+        ("", "return self.attn(self.attn(x, memory))", "memory_features"),
+        ("", "return self.attn(x, memory if self.cross else None)", "attn_memory_features"),
+        (
+            ", train=False",
+            "return self.attn(x, memory) if train else self.attn(x)",
+            "attn_memory_features",
+        ),
+        (
+            "",
+            ("known = {}\n        if self.cross: known['memory'] = memory\n"
+            "        return self.attn(x, **known)"),
+            "attn_memory_features",
+        ),
+        ("", "return self.attn(x, **dict(memory=memory))", "memory_features"),
+        ("", "return self.attn(x, **self.options(memory))", "attn_memory_features"),
+        (", **more", "return self.attn(x, **more)", "attn_memory_features"),
+        (", **more", "return self.attn(x, memory=None, **more)", None),
+    ],
+    ids=[
+        "in one branch", "in the other", "in the second call", "in the first call", "by a value",
+        "by the call", "by an open dict", "by a dict", "by something unknown", "by the callers",
+        "None beside what callers give",
+    ],
+)  # fmt: skip
+def test_an_input_that_only_some_calls_hand_on_has_a_size_in_those_alone(
+    more: str, body: str, handed: str | None
+) -> None:
+    found = sizes_of(
+        ATTENTION.format(test="if True:") + CALLER.format(more=more, body=body), "Caller"
+    )
+    (sizes,) = passed(found)
+    by_field = {
+        "memory_features if self.cross else None",
+        "None if not self.cross else memory_features",
+    }
+    assert sizes.get("memory_features") in (by_field if handed == "by field" else {handed})
+
+
+def test_a_submodule_is_built_where_the_size_that_it_is_handed_is_none() -> None:
+    body = "return self.attn(x, memory) if self.cross else self.attn(x)"
+    source = ATTENTION.format(test="if True:") + CALLER.format(more="", body=body)
+    code = rewrite_source(f"import flax.linen as nn\n{source}").code
+    start = code.index("class Caller")
+    init = code[start : code.index("def __call__", start)]
+    assert "memory_features if self.cross else None" in init
+    assert "is not None:" not in init

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes.attributes import call_method
 from nnx_migrate.sizes.expressions.names import symbol_value, through_class
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Record, Sequence, Unknown, Value
+from nnx_migrate.sizes.values import SPREAD, Instance, Record, Sequence, Unknown, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -20,6 +20,9 @@ def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
     if isinstance(method, tuple):
         base, name = method
     args, kwargs = arguments(interpreter, node, frame)
+    called = method[0] if isinstance(method, tuple) else method
+    if isinstance(called, Instance) and _spreads_unknown(interpreter, node, frame):
+        kwargs[SPREAD] = Unknown("spread")
     if isinstance(method, tuple):
         return call_method(interpreter, base, name, args, kwargs, node, frame)
     return interpreter.call(method, args, kwargs, node, frame)
@@ -59,5 +62,11 @@ def arguments(
         if keyword.arg is not None:
             kwargs[keyword.arg] = value
         elif isinstance(value, Record):
-            kwargs.update(value.entries)
+            kwargs.update({name: one for name, one in value.entries.items() if name != SPREAD})
     return tuple(args), kwargs
+
+
+def _spreads_unknown(interpreter: Interpreter, node: ast.Call, frame: Frame) -> bool:
+    """Whether ``**x`` may hand in arguments that nobody knows."""
+    spread = [interpreter.evaluate(one.value, frame) for one in node.keywords if one.arg is None]
+    return any(not isinstance(one, Record) or SPREAD in one.entries for one in spread)

@@ -13,6 +13,7 @@ from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.sizes.study.agreed import agreed_size
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import (
+    SPREAD,
     Argument,
     Array,
     Choice,
@@ -25,6 +26,8 @@ from nnx_migrate.sizes.values import (
     is_none,
 )
 
+_NONE = ex.literal(None)
+
 
 def witness_of(
     study: Study, child: ClassSizes, argument: SizeArgument, uses: list[Use]
@@ -32,13 +35,23 @@ def witness_of(
     """Size of a child's argument: read off the call, else off a site inside that has this size."""
     full = argument.name in child.full_shapes.values()
     axes = _axes_read(child, argument.name)
-    seen = [
-        replace(use, sizes={"": _passed(argument, use, axes, full)})
-        for use in uses
-        if is_passed(argument, use)
-    ]
-    if argument.name in child.decisive and not all(_tells(argument, use) for use in seen):
+    passing = [use for use in uses if is_passed(argument, use)]
+    decisive = argument.name in child.decisive and bool(passing)
+    if decisive and not all(_tells(argument, use) for use in passing):
         return None, False
+    # A decisive size is None in the calls that go without what it measures: those count, too.
+    shown = [
+        use
+        for use in uses
+        if is_passed(argument, use) or (decisive and use.method == argument.method)
+    ]
+    seen = [
+        replace(
+            use,
+            sizes={"": _passed(argument, use, axes, full) if is_passed(argument, use) else _NONE},
+        )
+        for use in shown
+    ]
     known = {id(use.module) for use in seen if use.sizes[""] is not None}
     if seen and known == {id(use.module) for use in uses}:
         return agreed_size(seen, "")
@@ -70,8 +83,10 @@ def _inner(study: Study, site: Site, name: str, uses: list[Use]) -> tuple[Expr |
 def is_passed(argument: SizeArgument, use: Use) -> bool:
     """Whether a call hands in what the size is read off: then it is needed, known or not."""
     head = (argument.argument or "").partition(".")[0].partition("[")[0]
-    given = use.arguments.get(head) if use.method == argument.method else None
-    return bool(head) and given is not None and not is_none(given)
+    if not head or use.method != argument.method:
+        return False
+    given = use.arguments.get(head, use.arguments.get(SPREAD))
+    return given is not None and not is_none(given)
 
 
 def _tells(argument: SizeArgument, use: Use) -> bool:
@@ -79,7 +94,7 @@ def _tells(argument: SizeArgument, use: Use) -> bool:
 
     It does always, or the caller's own argument is handed on: its size is None without it.
     """
-    value = use.arguments.get(argument.argument or "")
+    value = use.arguments.get(argument.argument or "", use.arguments.get(SPREAD))
     options = value.options if isinstance(value, Choice) else (value,)
     if all(one is None or is_none(one) is False for one in options):
         return True

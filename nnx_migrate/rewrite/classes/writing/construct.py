@@ -58,7 +58,9 @@ class Builder:
         if site is not None and site.symbol in self.context.new_arguments:
             child = self.context.new_arguments.get(site.symbol or "", ())
             may_be_none = [one.name for one in child if one.optional]
-            passed = {site.sizes.get(one) for one in may_be_none if one not in site.only_with}
+            texts = [site.sizes[one] for one in may_be_none if one in site.sizes]
+            only = {site.sizes[one] for one in site.only_with if one in site.sizes}
+            passed = {name for text in texts if text not in only for name in _handed(text)}
             passed |= {text.partition(" or {}).get(")[0][1:] for text in site.sizes.values()}
         needed = sorted((_names(text) & self.optional) - passed - _tested(text))
         return " and ".join(f"{name} is not None" for name in needed) or None
@@ -315,6 +317,18 @@ def _is_optional(one: SizeArgument, always: set[str], sometimes: set[str], never
     opaque = one.submodule is not None
     unneeded = one.name in never - always - sometimes
     return one.optional or unneeded or (opaque and one.name in sometimes - always)
+
+
+def _handed(text: str) -> set[str]:
+    """Names whose values a text hands on as they are: ``size`` and ``size if self.cross else None``."""
+    arms, found = [ast.parse(text, mode="eval").body], set()
+    while arms:
+        match arms.pop():
+            case ast.Name(id=name):
+                found.add(name)
+            case ast.IfExp(body=body, orelse=orelse):
+                arms += [body, orelse]
+    return found
 
 
 def _names(text: str) -> set[str]:
