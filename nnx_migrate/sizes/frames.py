@@ -77,6 +77,13 @@ class Loop:
     first: list[Value] = field(default_factory=list)  # items that come before the alike ones
     last: dict[str, Expr] = field(default_factory=dict)
     foreign: bool = False  # of another class: __init__ cannot read its variables
+    counters: set[str] = field(default_factory=set)  # variables that go up by one
+    reordered: bool = False  # items come in another order than the loop of their origin made them
+
+    def count(self, target: ast.expr | None) -> None:
+        """Note a variable that goes up by one."""
+        if isinstance(target, ast.Name):
+            self.counters.add(self.variable(target.id))
 
     def variable(self, identifier: str) -> str:
         """The name of a loop variable in expressions."""

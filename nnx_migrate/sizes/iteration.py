@@ -33,9 +33,10 @@ _UNROLL = 12  # sequences known item by item are unrolled up to this length
 
 @dataclass(frozen=True)
 class Range(Value):
-    """``range(...)``; ``last`` is its last item."""
+    """``range(...)``; ``last`` is its last item, ``counts`` that it goes up by one."""
 
     last: Expr | None
+    counts: bool = True
 
 
 @dataclass(frozen=True)
@@ -110,10 +111,13 @@ def _items(value: Value) -> list[Value] | None:
 def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
     """One item for all iterations; plain items are named by the loop's own target."""
     match value:
-        case Range(last=last):
+        case Range(last=last, counts=counts):
+            if counts:
+                loop.count(target)
             return _named(target, last, loop)
         case Enumerated(value=inner):
             first, second = _pair(target)
+            loop.count(first)
             count = _length(inner)
             end = ex.binary(count, ast.Sub(), ex.literal(1)) if count else None
             return Sequence((_named(first, end, loop), _abstract(inner, second, loop)))
@@ -128,6 +132,7 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             if origin is not None:
                 loop.origins.append(origin)
                 loop.last.update(value.last)
+                loop.reordered |= value.reordered
             return item
         case Choice():
             return _one_of(value, target, loop)

@@ -133,6 +133,7 @@ class Repeated(Value):
     length: Expr | None = None
     origin: ast.AST | None = None
     last: dict[str, Expr] = field(default_factory=dict, compare=False)
+    reordered: bool = False  # not in the order of the loop that made it
 
 
 @dataclass(frozen=True)

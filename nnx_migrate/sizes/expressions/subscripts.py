@@ -86,10 +86,14 @@ def item_of(
             if isinstance(index, ast.Slice):
                 return _rest_of(first, rest, index)
             return item_of(interpreter, rest, key, index, frame)
+        case Repeated() if isinstance(index, ast.Slice):
+            return replace(base, reordered=base.reordered or index.step is not None)
         case Repeated(item=item):
             if interpreter.loops and base.origin is not None:
-                interpreter.loops[-1].origins.append(base.origin)
-            return replace(base) if isinstance(index, ast.Slice) else item
+                loop = interpreter.loops[-1]
+                loop.origins.append(base.origin)
+                loop.reordered |= base.reordered or not _is_counted(interpreter, key)
+            return item
         case Record(entries=entries, default=default):
             if isinstance(number, int):
                 present = [one for one in entries.values() if is_none(one) is not True]
@@ -123,6 +127,12 @@ def item_of(
             return Unknown("item of an unknown value")
 
 
+def _is_counted(interpreter: Interpreter, key: Value) -> bool:
+    """Whether an index is a variable that goes up by one, round by round."""
+    name = key.expr.node if isinstance(key, Static) else None
+    return isinstance(name, ast.Name) and any(name.id in one.counters for one in interpreter.loops)
+
+
 def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
     """A part of a list of submodules, whose length is not known.
 
@@ -130,7 +140,9 @@ def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
     the first of the list, whose size would be taken. ``ls[1:]`` is right beside ``ls[0]``.
     """
     match node.slice:
-        case ast.Slice(lower=None, upper=None):
+        case ast.Slice(
+            lower=None, upper=None, step=None | ast.UnaryOp(operand=ast.Constant(value=1))
+        ):
             return
         case ast.Slice(lower=ast.Constant(value=1), upper=None, step=None) if _reads_first(
             interpreter, node
@@ -266,4 +278,6 @@ def _rest_of(first: tuple[Value, ...], rest: Repeated, index: ast.Slice) -> Valu
     match index:
         case ast.Slice(lower=ast.Constant(value=int(start)), upper=None, step=None):
             return Extended(first[start:], rest) if start < len(first) else rest
-    return Unknown("a part of a list that is known in part") if _is_filter(rest) else rest
+        case ast.Slice(lower=None, upper=None, step=None):
+            return Extended(first, rest)
+    return Unknown("a part of a list that is known in part")

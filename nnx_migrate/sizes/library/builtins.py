@@ -26,7 +26,7 @@ from nnx_migrate.sizes.values import (
 def _range(call: LibraryCall) -> Value:
     stop = call.args[-1] if len(call.args) < 3 else None
     last = ex.binary(stop.expr, ast.Sub(), ex.literal(1)) if isinstance(stop, Static) else None
-    return Range(last)
+    return Range(last, counts=len(call.args) < 3)
 
 
 def _enumerate(call: LibraryCall) -> Value:

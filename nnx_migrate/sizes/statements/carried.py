@@ -121,6 +121,8 @@ def _symbol(rounds: Rounds, name: str) -> str:
 
 def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None]) -> bool:
     """Whether ``__init__`` can compute the size of the next round at the end of a round."""
+    if rounds.loop.origins and rounds.loop.reordered:
+        return False
     first, last = last_of(entry.values[name]), lasts[0]
     if first is None or last is None or any(one != last for one in lasts[1:]):
         return False
