@@ -60,3 +60,44 @@ def test_items_that_may_not_be_all_ask_for_a_look() -> None:
         f"item {number} of a list of submodules: what no call reaches is built as well"
         for number in (1, 0)
     ]
+
+
+VARIED = MODEL.replace("nn.Dense(3) for _ in range(self.n)", "nn.Dense(k) for k in self.widths")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        LOOP.format("self.ls[::-1]"),
+        LOOP.format("list(self.ls)[::-1]"),
+        "for i in range(self.n - 1, -1, -1):\n            x = self.ls[i](x)",
+        "for i in reversed(range(self.n)):\n            x = self.ls[i](x)",
+        "for i in self.order:\n            x = self.ls[i](x)",
+        "for i in range(self.n):\n            x = self.ls[self.n - 1 - i](x)",
+        "for i, k in enumerate(self.order):\n            x = self.ls[k](x)",
+    ],
+)
+def test_sizes_are_not_carried_through_a_list_in_another_order(body: str) -> None:
+    source = VARIED.format(body).replace(
+        "n: int = 4", "n: int\n    widths: tuple\n    order: tuple"
+    )
+    found = sizes_of(source)
+    assert [one.name for one in found.new_arguments] == ["in_features_of"]
+    assert not found.carried
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        LOOP.format("self.ls"),
+        "for i in range(self.n):\n            x = self.ls[i](x)",
+        "for i, _ in enumerate(self.order):\n            x = self.ls[i](x)",
+    ],
+)
+def test_sizes_are_carried_through_a_list_in_its_order(body: str) -> None:
+    source = VARIED.format(body).replace(
+        "n: int = 4", "n: int\n    widths: tuple\n    order: tuple"
+    )
+    found = sizes_of(source)
+    assert [one.name for one in found.new_arguments] == ["in_features"]
+    assert found.carried
