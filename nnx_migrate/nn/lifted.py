@@ -86,7 +86,7 @@ class Parts:
         if new:
             raise ValueError(
                 f"a lifted call made the variable {new[0]!r}: expected the module to have it "
-                "before; make it in the constructor"
+                "before; make it in the constructor, or inside nnm.jit by nnm.lazy_init"
             )
         return {
             index: after[path].get_value() for index, path in enumerate(self.paths) if path in after

@@ -352,3 +352,47 @@ def test_a_case_that_cannot_run_is_refused(changes, message):
 def test_a_malformed_case_is_refused_at_once(arguments, message):
     with pytest.raises(BadCase, match=message):
         ParityCase(**arguments)
+
+
+class LinenScale(nn.Module):
+    by: float = 2.0
+
+    def __call__(self, x):
+        return x * self.by
+
+
+class Scale(nnx.Module):
+    def __init__(self, by=2.0, *, named=False, rngs):
+        self.by = by
+        if named:
+            self.count = nnm.variable("state", jnp.zeros(()))
+
+    def __call__(self, x):
+        return x * self.by
+
+
+@pytest.mark.parametrize(
+    ("stateless", "inputs", "after", "bad"),
+    [
+        (True, (X,), {}, set()),
+        (False, (X,), {}, {"paths", "shapes", "init_values"}),
+        (True, (X,), {"by": 3.0}, {"forward", "program"}),
+        (True, (X,), {"named": True}, {"paths", "shapes", "init_values"}),
+        (True, (0 * X,), {}, {"forward"}),
+    ],
+)
+def test_a_model_that_is_known_to_have_no_variables_shows_what_it_computes(
+    stateless, inputs, after, bad
+):
+    case = ParityCase(
+        linen=LinenScale(),
+        nnx=lambda rngs: Scale(**after, rngs=rngs),
+        inputs=inputs,
+        stateless=stateless,
+    )
+    report = check(case)
+    assert failed(report) == bad
+    assert report.ok is not bool(bad)
+    if not bad:
+        assert report.verdict == "identical"
+        assert any("no variables, as when it was recorded" in one for one in report.not_checked)

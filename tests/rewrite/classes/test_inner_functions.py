@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import textwrap
 
+import jax
+import jax.numpy as jnp
 import pytest
 
-from tests.rewrite.classes.support import converted, refusal
+from nnx_migrate import nn as nnm
+from tests.rewrite.classes.support import converted, loaded, refusal
 
 SWITCH = """\
 class M(nn.Module):
@@ -50,10 +53,27 @@ class M(nn.Module):
 
 
 def test_a_variable_that_the_call_shapes_is_refused_in_a_transformed_method() -> None:
-    found = refusal(LAZY.format(decorator="  @nn.jit\n"))
+    found = refusal(LAZY.format(decorator="  @nn.remat\n"))
     assert found.reason == (
-        "the shape of this variable is only known in the call, which flax.linen.jit transforms"
+        "the shape of this variable is only known in the call, which flax.linen.remat transforms"
     )
+
+
+def test_a_variable_that_the_call_shapes_is_made_by_lazy_init_inside_jit() -> None:
+    source, x = LAZY.format(decorator="  @nn.jit\n"), jnp.arange(3.0)
+    with loaded(source, "lazy_before") as before, loaded(converted(source), "lazy_after") as after:
+        started = before.M().init(jax.random.key(0), x)
+        expected, moved = before.M().apply(started, x, mutable=["state"])
+        made = nnm.build(after.M, rngs=jax.random.key(0))
+        assert nnm.variables_of(made, x)["state"]["v"].tolist() == [0, 1, 2]
+        applied, changed = nnm.apply(made, started, x, mutable=["state"])
+        with pytest.raises(ValueError, match="lazy_init"):
+            made(x)
+        nnm.lazy_init(made, x)
+        assert nnm.variables_of(made)["state"]["v"].tolist() == [0, 1, 2]
+        assert made(x).tolist() == applied.tolist() == expected.tolist() == [0, 2, 4]
+        now = nnm.variables_of(made)["state"]["v"]
+    assert now.tolist() == changed["state"]["v"].tolist() == moved["state"]["v"].tolist()
 
 
 def test_a_variable_that_the_call_shapes_is_made_by_a_plain_call() -> None:

@@ -21,7 +21,7 @@ _OF_MODULES = frozenset(
     " is_mutable_collection".split()
 )
 _LIFTED = frozenset(
-    f"flax.linen.{name}" for name in ("jit", "remat", "checkpoint", "scan", "vmap", "remat_scan")
+    f"flax.linen.{name}" for name in ("remat", "checkpoint", "scan", "vmap", "remat_scan")
 )
 _SPECIAL = ("__init__", "__getattr__", "__setattr__")
 
@@ -164,6 +164,8 @@ def check_lazy(
     project: Project, cls: ClassInfo, method: ast.FunctionDef, lazy: Mapping[int, Item]
 ) -> None:
     """Refuse variables that only the call can make where a transformation runs it.
+
+    ``nnm.jit`` makes them under ``nnm.lazy_init``, which runs the call plainly.
 
     Raises:
       Refused: the method is decorated with one, and makes such a variable.
