@@ -25,6 +25,7 @@ from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.in_scope import builders_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
+from nnx_migrate.rewrite.classes.compact.uncalled import without_uncalled
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
     ConversionContext,
@@ -103,7 +104,7 @@ class _Conversion:
                 "sizes",
             )
         self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
-        self.sizes = relaxed(without_applied_only(self.cls, self.sizes))
+        self.sizes = relaxed(without_uncalled(self.cls, without_applied_only(self.cls, self.sizes)))
         self.layout: Layout = layout_of(self.cls)
         self.helpers = helpers_of(self.project, self.cls, self.context)
         items = find_items(self.cls, self.sizes, self.helpers.inside)

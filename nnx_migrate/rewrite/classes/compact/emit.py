@@ -120,6 +120,7 @@ class Emitter:
         site = item.site
         reached = site.reached if site is not None else None
         if reached == "False":
+            self._check_unbuilt(item)
             return []
         value = self.builder(item, self.renderer)
         # Under a condition on fields Linen certainly calls it: a size left out is an error then.
@@ -131,6 +132,17 @@ class Emitter:
             return self._built_lines(item, value, indent)
         inner = self._built_lines(item, value, indent + self.layout.unit)
         return [f"{indent}if {conjunction(conditions)}:", *inner]
+
+    def _check_unbuilt(self, item: Item) -> None:
+        """What is not built takes no number from the run-time counter, and Linen gives it one."""
+        name = self.names.get(id(item.call), Name())
+        if name.counted is not None:
+            raise Refused(
+                item.call,
+                "it is never called, and how many of its class come before is not known",
+                "give the submodules names",
+                "compact",
+            )
 
     def _built_lines(self, item: Item, value: str, indent: str) -> list[str]:
         name = self.names.get(id(item.call), Name())
@@ -180,7 +192,10 @@ class Emitter:
         for one in step.conditions:
             lines.append(f"{inner}if {self.renderer.value(one)}:")
             inner += self.layout.unit
-        lines += self.lines(step.body, inner)
+        body = self.lines(step.body, inner)
+        if not body and not carried:
+            return []
+        lines += body
         inner = indent + self.layout.unit
         return [*lines, *(f"{inner}{one.name} = {one.after}" for one in carried)]
 

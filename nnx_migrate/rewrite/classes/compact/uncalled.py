@@ -1,0 +1,67 @@
+"""Built-in layers that a compact method builds and never calls: Linen's ``init`` gives them no parameters.
+
+``nn.LSTMCell(8).initialize_carry(key, shape)`` asks a cell for zeros. It counts where Linen numbers
+submodules and is not built. A layer with a name may be called by code that is not seen here, unless
+all that the method does with the name is to ask it for a carry or a field.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import replace
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.source.classes import ClassInfo
+
+RULE = "compact"
+_CARRY = "initialize_carry"
+
+
+def without_uncalled(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
+    """``sizes`` where cells that are built for a carry are never reached.
+
+    Raises:
+      Refused: a layer with a name is only asked for a carry or its fields.
+    """
+    layers = {key: one for key, one in sizes.sites.items() if one.kind is SiteKind.LAYER}
+    unreached: dict[int, Site] = {}
+    for name, method in cls.methods.items():
+        if name == "setup":
+            continue
+        for node in ast.walk(method):
+            match node:
+                case ast.Call(func=ast.Attribute(value=built, attr=attr)) if (
+                    attr == _CARRY and id(built) in layers
+                ):
+                    unreached[id(built)] = replace(layers[id(built)], reached="False")
+        for built in _only_asked(method):
+            if id(built) in layers:
+                raise Refused(
+                    built,
+                    "it is never called, and Linen's init gives it no parameters then",
+                    "ask for the carry where the cell is built, or write the values out",
+                    RULE,
+                )
+    return replace(sizes, sites={**sizes.sites, **unreached})
+
+
+def _only_asked(method: ast.FunctionDef) -> Iterator[ast.Call]:
+    """What is bound to a local name once, and then only asked for a carry or fields."""
+    names = [one for one in ast.walk(method) if isinstance(one, ast.Name)]
+    asked = {id(one.value) for one in ast.walk(method) if isinstance(one, ast.Attribute)}
+    asked -= {
+        id(one.func.value)
+        for one in ast.walk(method)
+        if isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and one.func.attr != _CARRY
+    }
+    for node in ast.walk(method):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as built):
+                same = [one for one in names if one.id == name]
+                loads = [one for one in same if isinstance(one.ctx, ast.Load)]
+                if len(same) == len(loads) + 1 and all(id(one) in asked for one in loads):
+                    yield built
