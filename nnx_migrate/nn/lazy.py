@@ -72,6 +72,11 @@ def set_submodules(owner: nnx.Module, attribute: str, value: Any) -> None:
     for path, one in sorted(_submodules(value, (attribute,)), key=lambda entry: entry[0]):
         name, module = (one.name, one.module) if isinstance(one, _Named) else ("_".join(path), one)
         if id(module) not in held:
+            if isinstance(module, nnx.Variable) and hasattr(owner, name):
+                raise ValueError(
+                    f"expected {name!r} to be free in {type(owner).__name__}: it is the name of a "
+                    f"parameter in {attribute!r}, and an NNX module has one attribute of a name"
+                )
             setattr(owner, name, module)
             held[id(module)] = name
     setattr(owner, f"_{attribute}_structure", _emptied(value, held))
@@ -79,7 +84,7 @@ def set_submodules(owner: nnx.Module, attribute: str, value: Any) -> None:
 
 def _submodules(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """The submodules in a structure of lists, tuples and dicts, with their places."""
-    if isinstance(value, nnx.Module | _Named):
+    if isinstance(value, nnx.Module | nnx.Variable | _Named):
         yield path, value
     elif isinstance(value, list | tuple):
         for index, one in enumerate(value):
@@ -93,7 +98,7 @@ def _emptied(value: Any, held: Mapping[int, str]) -> Any:
     """A structure with the names of its submodules in their places."""
     if isinstance(value, _Named):
         value = value.module
-    if isinstance(value, nnx.Module):
+    if isinstance(value, nnx.Module | nnx.Variable):
         return _Child(held[id(value)])
     if isinstance(value, list | tuple):
         return tuple(_emptied(one, held) for one in value)
@@ -103,13 +108,17 @@ def _emptied(value: Any, held: Mapping[int, str]) -> Any:
 
 
 def get_submodules(owner: nnx.Module, attribute: str) -> Any:
-    """What :func:`set_submodules` stored: lists come back as tuples, dicts as FrozenDicts."""
+    """What :func:`set_submodules` stored: lists come back as tuples, dicts as FrozenDicts.
+
+    Parameters come back as their arrays, as from Linen's ``self.param``.
+    """
     return _load(owner, getattr(owner, f"_{attribute}_structure"))
 
 
 def _load(owner: nnx.Module, value: Any) -> Any:
     if isinstance(value, _Child):
-        return getattr(owner, value.name)
+        found = getattr(owner, value.name)
+        return found[...] if isinstance(found, nnx.Variable) else found
     if isinstance(value, tuple):
         return tuple(_load(owner, one) for one in value)
     if isinstance(value, Mapping):

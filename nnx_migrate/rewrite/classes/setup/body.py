@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.classes.setup.computed import (
 )
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.setup.followed import attributes_of
-from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items
+from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items, listed_params
 from nnx_migrate.rewrite.classes.setup.optional import none_edits
 from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
 from nnx_migrate.rewrite.classes.setup.structures import Structures, is_single, named
@@ -144,6 +144,8 @@ class SetupConverter:
         for one in found:
             if one.kind is Kind.COMPUTED:
                 direct |= set(certain_items(one.value, items))
+            elif one.kind is Kind.STRUCTURE and is_single(one):
+                direct |= set(listed_params(one, items))
         for statement in statements(self.method.body):
             match statement:
                 case ast.Assign(targets=[ast.Name()], value=value):
@@ -167,7 +169,10 @@ class SetupConverter:
         """Properties of what follows a variable."""
         storing = Storing(items, self.builder, self.layout)
         unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
-        inliner = Inliner(self.method, unknown, reads_of(storing.made_in(self.method)))
+        structures = (one for one in found if one.kind is Kind.STRUCTURE)
+        listed = {key for one in structures for key in listed_params(one, items)}
+        made = [one for one in storing.made_in(self.method) if id(one.call) not in listed]
+        inliner = Inliner(self.method, unknown, reads_of(made))
         known = {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         renderer = Renderer(self.project, self.cls.module, self.common).with_edits(known)
         ComputedAttributes(self.method, storing, inliner).add(found, renderer, edits, properties)

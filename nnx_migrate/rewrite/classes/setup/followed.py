@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.setup.attributes import (
     statements,
 )
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
+from nnx_migrate.rewrite.classes.setup.lists import listed_params
 from nnx_migrate.source.classes import ClassInfo
 
 _VARIABLES = (Kind.PARAM, Kind.VARIABLE)
@@ -41,6 +42,8 @@ def attributes_of(
 def _followed(one: Attribute, method: ast.FunctionDef, items: Mapping[int, Item]) -> Attribute:
     """The attribute as computed, or as another name of the variable that a local name holds."""
     if id(one.value) in items or one.kind is Kind.SUBMODULE:
+        return one
+    if isinstance(one.value, ast.ListComp | ast.DictComp) and any(listed_params(one, items)):
         return one
     if any(item.kind is ItemKind.SITE for item in _inside(one.value, items)):
         return one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -68,6 +68,20 @@ def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> Comprehensi
                 asks = any(asks_its_name(site) for site in sites if site is not None)
                 return ComprehensionLoop(one, one.value, generator, item, asks)
     return None
+
+
+def listed_params(one: Attribute, items: Mapping[int, Item]) -> Iterator[int]:
+    """Parameters that are elements of a list, tuple or dict, by id of their call."""
+    elements: list[ast.expr] = []
+    match one.value:
+        case ast.List(elts=elts) | ast.Tuple(elts=elts) | ast.Dict(values=elts):
+            elements = elts
+        case ast.ListComp(elt=element) | ast.DictComp(value=element):
+            elements = [element]
+    for element in elements:
+        item = items.get(id(element))
+        if item is not None and item.kind is ItemKind.PARAM and item.axes is None:
+            yield id(element)
 
 
 def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int, str]:
