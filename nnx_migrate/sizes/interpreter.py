@@ -41,6 +41,7 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Use,
     Value,
+    join,
 )
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
@@ -349,14 +350,33 @@ class Interpreter:
     def _call_layer(
         self, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
     ) -> Value:
+        chosen = next((one for one in (*args, *kwargs.values()) if _is_by_presence(one)), None)
+        if chosen is not None:
+            return self._call_by_presence(chosen, layer, args, kwargs)
         sizes, output = call_layer(LayerCall(self, layer, args, kwargs))
         self.record(layer, sizes)
         return output
 
+    def _call_by_presence(
+        self, chosen: Value, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
+    ) -> Value:
+        """``layer(c if c is not None else x)`` is one of two calls: ``layer(c)`` and ``layer(x)``."""
+        assert isinstance(chosen, Choice)
+        assert chosen.given is not None
+        outputs = []
+        for option, is_given in zip(chosen.options, (True, False), strict=True):
+            left = tuple(option if one is chosen else one for one in args)
+            named = {name: option if one is chosen else one for name, one in kwargs.items()}
+            fact = ex.call_fact(chosen.given, ex.GIVEN)
+            test = fact if is_given else ex.negation(fact)
+            with self.under(test), self.knowing({chosen.given: is_given}):
+                outputs.append(self._call_layer(layer, left, named))
+        return join(None, *outputs)
+
     def _call_options(
         self, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
     ) -> Value:
-        from nnx_migrate.sizes.values import as_array, join
+        from nnx_migrate.sizes.values import as_array
 
         outputs = [self.call_value(one, args, kwargs, layer.call) for one in layer.options]
         array = as_array(args[0]) if args else None
@@ -417,6 +437,10 @@ class Interpreter:
         from nnx_migrate.sizes.statements import call_function
 
         return call_function(self, Function(node, cls.scope, {}, instance, cls), args, {})
+
+
+def _is_by_presence(value: Value) -> bool:
+    return isinstance(value, Choice) and value.given is not None
 
 
 def out_variable(call: ast.Call) -> str:

@@ -366,3 +366,53 @@ def test_a_submodule_is_built_where_the_size_that_it_is_handed_is_none() -> None
     init = code[start : code.index("def __call__", start)]
     assert "memory_features if self.cross else None" in init
     assert "is not None:" not in init
+
+
+@pytest.mark.parametrize(
+    ("body", "sizes"),
+    [
+        ("memory = x if memory is None else memory", CHOICE),
+        ("memory = memory if memory is not None else x", CHOICE),
+        ("memory = memory if not memory is None else x", CHOICE),
+        ("if memory is None: memory = x", CHOICE),
+        ("if memory is None: memory = 2 * x", CHOICE),
+        ("cross = memory is not None; memory = memory if cross else x", CHOICE),
+        ("memory = x if memory is None else 2 * memory", "k_in_features"),
+        ("memory = x if memory is None else x[..., :4]", "k_in_features"),
+        ("memory = jnp.concatenate([x, x], -1) if memory is not None else x", "k_in_features"),
+        ("memory = memory if memory else x", "k_in_features"),
+        ("memory = memory if memory is not None and x.ndim == 3 else x", "k_in_features"),
+        ("memory = memory if self.cross else x", "memory_features if self.cross else x_features"),
+        ("memory = 2 * x; memory = x if memory is None else memory", "x_features"),
+    ],
+)
+def test_an_input_that_another_stands_in_for_where_it_is_none_has_the_size_of_either(
+    body: str, sizes: str
+) -> None:
+    source = f"""
+class Attention(nn.Module):
+    cross: bool = False
+    def setup(self):
+        self.q, self.k = nn.Dense(8), nn.Dense(8)
+    def __call__(self, x, memory=None):
+        {body}
+        return self.q(x) + self.k(memory).sum()
+"""
+    found = sizes_of(source, "Attention")
+    only_x = "in_features" if sizes == "x_features" else "x_features"
+    assert in_features(found)[1] == sizes.replace("x_features", only_x)
+    arguments = optional(found)
+    assert arguments[only_x] is False
+    assert arguments.get("memory_features", True) is ("self.cross" not in sizes)
+
+
+def test_a_layer_of_two_optional_inputs_needs_neither_alone() -> None:
+    source = """
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x=None, memory=None):
+        return nn.Dense(8)(x if x is not None else memory)
+"""
+    found = sizes_of(source)
+    assert in_features(found) == ["x_features if x_features is not None else memory_features"]
+    assert optional(found)["x_features"]

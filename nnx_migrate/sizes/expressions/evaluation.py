@@ -26,6 +26,7 @@ from nnx_migrate.sizes.values import (
     Value,
     constant,
     join,
+    join_given,
 )
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Val
     negated = ex.negation(test) if test else None
     with interpreter.under(negated), interpreter.knowing(left_out):
         no = evaluate(interpreter, node.orelse, frame)
-    return join(test, yes, no)
+    return join(test, yes, no) if test is not None else join_given(given, left_out, yes, no)
 
 
 def _fstring(interpreter: Interpreter, node: ast.JoinedStr, frame: Frame) -> Value:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -12,7 +14,7 @@ from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.statements.flow import RAISE, Rest
 from nnx_migrate.sizes.statements.narrowing import assume, narrowed
 from nnx_migrate.sizes.statements.presence import presence
-from nnx_migrate.sizes.values import Value, join
+from nnx_migrate.sizes.values import Value, join, join_given
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -61,8 +63,9 @@ def run_branch(
         assume(interpreter.project, frame, statement.test, holds=True)
         interpreter.presence = {**interpreter.presence, **given}
         return None, _beyond(second, test, after_first)
-    frame.env = _merged(test, yes, frame.env)
-    _restore(frame, _merged(test, yes_attributes, no_attributes))
+    either = partial(join_given, given, left_out) if test is None else partial(join, test)
+    frame.env = _merged(either, yes, frame.env)
+    _restore(frame, _merged(partial(join, test), yes_attributes, no_attributes))
     return None, (*_implied(test, after_first), *_implied(negated, after_second))
 
 
@@ -88,9 +91,11 @@ def _restore(frame: Frame, attributes: dict[str, Value]) -> None:
         frame.instance.attributes.update(attributes)
 
 
-def _merged(test: Expr | None, yes: dict[str, Value], no: dict[str, Value]) -> dict[str, Value]:
+def _merged(
+    joined: Callable[[Value, Value], Value], yes: dict[str, Value], no: dict[str, Value]
+) -> dict[str, Value]:
     names = {**yes, **no}
     return {
-        name: join(test, yes[name], no[name]) if name in yes and name in no else names[name]
+        name: joined(yes[name], no[name]) if name in yes and name in no else names[name]
         for name in names
     }

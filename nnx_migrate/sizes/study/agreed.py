@@ -53,7 +53,28 @@ def _size_of_one(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
         for conditions, group in groups.items()
     ]
     size = _chosen([arm for arm in arms if not _is_covered(arm, arms)])
-    return size, size is not None and not any(use.certain for use in uses)
+    return size, size is not None and not _is_called(uses)
+
+
+def _is_called(uses: Sequence[Use]) -> bool:
+    """Whether one of the calls happens whatever the arguments are.
+
+    Of two calls, one where a parameter is given and one where it is not, one does.
+    """
+    met = {_facts(use) for use in uses}
+    return any(
+        facts is not None
+        and (not facts or (len(facts) == 1 and frozenset(map(ex.negation, facts)) in met))
+        for facts in met
+    )
+
+
+def _facts(use: Use) -> frozenset[Expr] | None:
+    """The facts about arguments that a use hangs on; None where it hangs on more than facts."""
+    if None in use.conditions:
+        return None
+    known = [one for one in use.conditions if one is not None]
+    return frozenset(one for one in known if any(map(ex.fact_of, one.names)))
 
 
 def _over_fields(use: Use) -> frozenset[Expr]:

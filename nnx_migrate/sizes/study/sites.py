@@ -239,9 +239,17 @@ def _text(
     size = with_evidence(study, module.call, key, size, argument)
     if size is not None:
         inputs = {name for name in size.names if ex.is_input(name)}
-        (study.optional if conditional else study.required).update(inputs)
+        unsure = inputs if conditional else inputs & _named_by_facts(inputs)
+        study.optional.update(unsure)
+        study.required.update(inputs - unsure)
         return size.text
     return _asked(study, module, key, conditional, argument)
+
+
+def _named_by_facts(inputs: set[str]) -> set[str]:
+    """Sizes of parameters of which the size itself asks whether they are given, and those facts."""
+    asked = {ex.input_of(one)[0] for one in inputs if ex.fact_of(one)}
+    return {one for one in inputs if ex.input_of(one)[0] in asked}
 
 
 def _asked(
