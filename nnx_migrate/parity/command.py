@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from nnx_migrate.parity import words as read_words
 from nnx_migrate.parity.case_file import CaseError
-from nnx_migrate.parity.models.options import model_options
+from nnx_migrate.parity.models.options import ModelOptions, model_options
 from nnx_migrate.parity.recorded import (
     RecordedOptions,
     as_json,
@@ -50,10 +50,7 @@ class CommandOutcome:
 def run(words: Sequence[str]) -> CommandOutcome:
     """Run ``parity`` with the given ``key=value`` words. Never raises for bad input."""
     is_model = any(word.partition("=")[0] == "model" for word in words)
-    try:
-        return _run_model(words) if is_model else _run_case(words)
-    except (BadWord, CaseError) as error:
-        return CommandOutcome(2, (f"parity: {error}",))
+    return _attempt(lambda: _run_model(words) if is_model else _run_case(words))
 
 
 def _run_case(words: Sequence[str]) -> CommandOutcome:
@@ -100,7 +97,33 @@ def _run_recorded(
 def _run_model(words: Sequence[str]) -> CommandOutcome:
     given = read_words.read(words)
     options = model_options(given)
-    report_file = read_words.writable(given.get("report"))
+    if not options.distributed:
+        return _compare_model(options, given.get("report"))
+    from nnx_migrate.parity.models import distributed
+
+    distributed.join()
+    name = given.get("report") if distributed.is_first() else None
+    # First of all: a process that gave up later, alone, would leave the others waiting.
+    ready = distributed.agreed(_attempt(lambda: _ready(name)))
+    if ready.exit_code:
+        return ready
+    return distributed.agreed(_attempt(lambda: _compare_model(options, name)))
+
+
+def _attempt(work: Callable[[], CommandOutcome]) -> CommandOutcome:
+    try:
+        return work()
+    except (BadWord, CaseError) as error:
+        return CommandOutcome(2, (f"parity: {error}",))
+
+
+def _ready(report_name: str | None) -> CommandOutcome:
+    read_words.writable(report_name)
+    return CommandOutcome(0, ())
+
+
+def _compare_model(options: ModelOptions, report_name: str | None) -> CommandOutcome:
+    report_file = read_words.writable(report_name)
     from nnx_migrate.parity.models.full import run_full
     from nnx_migrate.parity.models.run import run_model
 

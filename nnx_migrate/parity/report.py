@@ -62,6 +62,7 @@ class ParityReport:
     first_difference: Mapping[str, Any] | None = None
     model: str = ""
     mesh: str | None = None
+    processes: int = 1
     versions: Mapping[str, str] = field(default_factory=dict)
     seconds: float = 0.0
     peak_rss_bytes: int = 0
@@ -88,6 +89,7 @@ class ParityReport:
             "ok": self.ok,
             "model": data.pop("model"),
             "mesh": data.pop("mesh"),
+            "processes": data.pop("processes"),
             "versions": data.pop("versions"),
             **data,
         }

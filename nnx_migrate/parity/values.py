@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import multihost_utils
 
 Array: TypeAlias = np.ndarray[Any, Any]
 Arrays: TypeAlias = dict[str, Array]
@@ -52,9 +53,11 @@ def is_key(value: Any) -> bool:
 
 
 def to_host(value: Any) -> Array:
-    """Fetch one array; of PRNG keys their raw data."""
+    """Fetch one array, whole, whichever processes hold its parts; of PRNG keys their raw data."""
     if isinstance(value, jax.Array) and is_key(value):
         value = jax.random.key_data(value)
+    if isinstance(value, jax.Array) and not value.is_fully_addressable:
+        value = multihost_utils.process_allgather(value, tiled=True)
     return np.asarray(value)
 
 

@@ -33,6 +33,9 @@ def require_known(words: Sequence[str], known: Sequence[str]) -> None:
             raise BadWord(f"unknown key {key!r}{nearest(key, known)}")
 
 
+MOST = 2**32 - 1  # what a seed of jax may be; more steps or devices nobody waits for
+
+
 def number(given: Mapping[str, str], key: str, least: int) -> int | None:
     """A whole number, or None where the key is not given."""
     if key not in given:
@@ -40,6 +43,8 @@ def number(given: Mapping[str, str], key: str, least: int) -> int | None:
     text = given[key]
     if not text.isascii() or not text.isdigit() or int(text) < least:
         raise BadWord(f"{key}={text}: expected a whole number of at least {least}")
+    if int(text) > MOST:
+        raise BadWord(f"{key}={text}: expected at most {MOST}")
     return int(text)
 
 

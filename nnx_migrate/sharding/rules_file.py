@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -256,7 +257,7 @@ def _axes(entry: Any) -> tuple[str, ...]:
 
 def _kind(node: yaml.Node) -> str:
     if isinstance(node, yaml.ScalarNode):
-        return repr(node.value)
+        return reprlib.repr(node.value)  # shortened: it may be a whole file
     return "a list" if isinstance(node, yaml.SequenceNode) else "a mapping"
 
 

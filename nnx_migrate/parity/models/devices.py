@@ -10,25 +10,45 @@ from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.process import device_flags
 from nnx_migrate.parity.words import BadWord
 
+# How simulated devices compile: without LLVM's optimisations, which took half of the time. Both sides
+# are compiled so, and XLA's own passes (partitioning, fusion, memory) are what they are.
+QUICKLY = ("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true")
+MOST_SIMULATED = 4096  # starting takes seconds already, and grows with the square
+
 
 def set_up(options: ModelOptions) -> None:
-    """Simulate the devices, unless JAX_PLATFORMS names others.
+    """Simulate the devices, unless JAX_PLATFORMS names others; a cluster's are what they are.
 
     Types of arrays have no mesh axes of size 1, unless the model's config wants them: a stack whose
     layers such an axis shards could not be scanned over Explicit axes.
     """
-    os.environ["XLA_FLAGS"] = device_flags(os.environ.get("XLA_FLAGS", ""), options.devices)
-    if "JAX_PLATFORMS" not in os.environ:
-        jax.config.update("jax_platforms", "cpu")
+    if not options.distributed:
+        flags = device_flags(os.environ.get("XLA_FLAGS", ""), options.devices)
+        os.environ["XLA_FLAGS"] = " ".join([*QUICKLY, flags])  # of two the last one counts
+        if "JAX_PLATFORMS" not in os.environ:
+            jax.config.update("jax_platforms", "cpu")
     jax.config.update(
         "jax_remove_size_one_mesh_axis_from_type",
         getattr(options.config, "remove_size_one_mesh_axis_from_type", True),
     )
 
 
-def require_devices(needed: int) -> None:
-    """Refuse a mesh that needs more devices than there are. Raises BadWord."""
+def require_devices(options: ModelOptions) -> None:
+    """Refuse a mesh that needs more devices than there are, and one that leaves some out.
+
+    Of several processes each has to have its devices in the mesh. Raises BadWord.
+    """
+    needed = options.devices
+    if not options.distributed and needed > MOST_SIMULATED:
+        raise BadWord(
+            f"{needed} devices are needed, {MOST_SIMULATED} can be simulated: make the mesh smaller"
+        )
     found = len(jax.devices())
+    if options.distributed and needed != found:
+        raise BadWord(
+            f"distributed=true: the mesh has {needed} devices, the {jax.process_count()} processes "
+            f"have {found}: pass mesh= with all of them"
+        )
     if needed > found:
         raise BadWord(
             f"{needed} devices are needed, {found} are there: make the mesh smaller, or start with "

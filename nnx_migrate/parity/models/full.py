@@ -15,7 +15,7 @@ from nnx_migrate.parity.models.devices import require_devices, set_up
 from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.models.pair import Pair, pair_of, require_divisible
-from nnx_migrate.parity.models.required import with_required
+from nnx_migrate.parity.models.required import finished
 from nnx_migrate.parity.report import ParityReport
 from nnx_migrate.sharding.placing import AnyMesh
 
@@ -41,17 +41,13 @@ def run_full(options: ModelOptions) -> ParityReport:
     start = time.monotonic()
     set_up(options)
     if options.compile:
-        require_devices(options.devices)
+        require_devices(options)
     pair, mesh = abstract_pair(options)
     linen = trace_linen(pair.linen, mesh, compile_too=options.compile)
     nnx = trace_nnx(pair.nnx, mesh, compile_too=options.compile)
     report = run.judge(pair.linen, linen, nnx)
     needed = (*REQUIRED, COMPILED) if options.compile else REQUIRED
-    return dataclasses.replace(
-        with_required(report, needed),
-        model=f"{options.model.name} (size={options.size})",
-        seconds=round(time.monotonic() - start, 3),
-    )
+    return finished(report, options, needed, start)
 
 
 def abstract_pair(options: ModelOptions) -> tuple[Pair, AnyMesh]:

@@ -28,6 +28,7 @@ KEYS = (
     "zero1",
     "devices",
     "compile",
+    "distributed",
     "report",
 )
 SIZES = ("tiny", "full")
@@ -56,6 +57,7 @@ class ModelOptions:
     optimizer: str = "adamw"
     zero1: bool = False
     compile: bool = False
+    distributed: bool = False
 
     def describe(self) -> str:
         """What was compared, in a few words."""
@@ -81,6 +83,7 @@ def model_options(given: Mapping[str, str]) -> ModelOptions:
     asked = choice(given, "shard_mode", ("auto", "explicit")) or model.shard_mode
     shard_mode: Literal["auto", "explicit"] = "explicit" if asked == "explicit" else "auto"
     optimizer = choice(given, "optimizer", OPTIMIZERS) or OPTIMIZERS[0]
+    _require_size(given, size)
     zero1 = choice(given, "zero1", ("true", "false")) == "true"
     rules = _rules(given.get("rules", model.rules))
     default = FULL_MESH if size == "full" else ZERO1_MESH if zero1 else DEFAULT_MESH
@@ -110,6 +113,7 @@ def model_options(given: Mapping[str, str]) -> ModelOptions:
         optimizer=optimizer,
         zero1=zero1,
         compile=choice(given, "compile", ("true", "false")) == "true",
+        distributed=choice(given, "distributed", ("true", "false")) == "true",
     )
 
 
@@ -117,6 +121,16 @@ def _model(name: str) -> BuiltInModel:
     if name not in NAMES:
         raise BadWord(f"model={name}: unknown model{nearest(name, NAMES)}")
     return MODELS[ALIASES.get(name, name)]
+
+
+def _require_size(given: Mapping[str, str], size: str) -> None:
+    """Refuse what would say nothing at this size."""
+    if size == "full" and given.get("steps", "0") != "0":
+        raise BadWord(f"steps={given['steps']}: nothing has values at size=full: use size=tiny")
+    if size == "tiny" and given.get("compile") == "true":
+        raise BadWord(
+            "compile=true: expected size=full; at size=tiny everything is compiled anyway"
+        )
 
 
 def _rules(name: str) -> AxisRules:

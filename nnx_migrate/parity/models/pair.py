@@ -64,6 +64,7 @@ def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
 
 def require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...]) -> None:
     """Refuse a mesh that splits an axis of a parameter, or the batch, unevenly."""
+    _require_whole_parts(options, inputs[0].shape[0])
     boxed = jax.eval_shape(module.init, jax.random.key(0), *inputs)
     shapes, _ = named_leaves(meta.unbox(boxed))
     boxes = jax.tree.leaves(boxed, is_leaf=lambda leaf: isinstance(leaf, meta.Partitioned))
@@ -72,6 +73,18 @@ def require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...
         spec = resolve_spec(names, options.rules.logical_axis_rules, options.mesh) or ()
         _require_even(options.mesh, path, array.shape, spec)
     _require_even(options.mesh, "the batch", inputs[0].shape, options.rules.data_spec or ())
+
+
+def _require_whole_parts(options: ModelOptions, batch: int) -> None:
+    """Refuse micro-batches that a device's rows cannot be dealt out to evenly."""
+    parts = getattr(options.config, "batch_parts", 1)
+    spec = resolve_spec(("activation_batch",), options.rules.logical_axis_rules, options.mesh)
+    shards = math.prod(options.mesh.get(axis, 1) for axis in mesh_axes((spec or (None,))[0]))
+    if parts > 1 and batch % (shards * parts):
+        raise BadWord(
+            f"batch_size={batch}: expected a multiple of {shards * parts}: {parts} micro-batches on "
+            f"{shards} devices"
+        )
 
 
 def _require_even(mesh: Mapping[str, int], name: str, shape: tuple[int, ...], spec: Any) -> None:

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Collection
 
+import jax
+
+from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.report import Check, ParityReport
+
+
+def finished(
+    report: ParityReport, options: ModelOptions, names: Collection[str], start: float
+) -> ParityReport:
+    """The report on a model begun at ``start`` (``time.monotonic``) that has to show ``names``."""
+    return dataclasses.replace(
+        with_required(report, names),
+        model=f"{options.model.name} (size={options.size})",
+        processes=jax.process_count() if options.distributed else 1,
+        seconds=round(time.monotonic() - start, 3),
+    )
 
 
 def with_required(report: ParityReport, names: Collection[str]) -> ParityReport:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 
 from nnx_migrate.parity import run
@@ -11,7 +10,7 @@ from nnx_migrate.parity.linen_side import evaluate_linen
 from nnx_migrate.parity.models.devices import require_devices, set_up
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.models.pair import Pair, build
-from nnx_migrate.parity.models.required import with_required
+from nnx_migrate.parity.models.required import finished
 from nnx_migrate.parity.nnx_side import evaluate_nnx
 from nnx_migrate.parity.report import ParityReport
 from nnx_migrate.parity.words import BadWord
@@ -39,17 +38,13 @@ def run_model(options: ModelOptions) -> ParityReport:
     """
     start = time.monotonic()
     set_up(options)
-    require_devices(options.devices)
+    require_devices(options)
     pair = build(options)
     try:
         report = _compare(pair)
     except BadCase as error:
         raise BadWord(str(error)) from error
-    return dataclasses.replace(
-        with_required(report, REQUIRED),
-        model=f"{options.model.name} (size={options.size})",
-        seconds=round(time.monotonic() - start, 3),
-    )
+    return finished(report, options, REQUIRED, start)
 
 
 def _compare(pair: Pair) -> ParityReport:
