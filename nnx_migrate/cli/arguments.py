@@ -178,6 +178,11 @@ def _parsers() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
     _record_parser(commands)
     parity = _command(commands, "parity", "compare a Linen model with its NNX counterpart")
     parity.add_argument("words", nargs="*", metavar="key=value", help="case=FILE.py and more")
+    parity.epilog = (
+        "With distributed=true, model=NAME is compared by all processes of a job: start one per host "
+        "or device under SLURM (srun), Open MPI, Kubernetes (an indexed job) or on a TPU pod, where "
+        "jax.distributed finds the others; their devices are the mesh, the first process reports."
+    )
     shardings = _command(commands, "shardings", "print or compare the specs of a model's arrays")
     shardings.add_argument("words", nargs="*", metavar="key=value", help="model=NAME and more")
     for name, text in LATER.items():

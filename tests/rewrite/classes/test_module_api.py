@@ -86,6 +86,40 @@ GUARDED = model(
         (
             model(
                 "y = nn.Dense(6, name='d')(x)",
+                "tree = self.variables['params']['d']",
+                "return y @ tree['kernel'].T + tree['bias'].sum()",
+            ),
+            WIDTH,
+            (),
+        ),
+        (
+            model(
+                "y = nn.Dense(6, name='scale')(x)",
+                "return y, self.variables['params']['scale']['bias'] + 1",
+            ),
+            WIDTH,
+            (),
+        ),
+        (
+            model(
+                "y = nn.Dense(6, name='scale')(x)",
+                "tree = self.variables['params']['scale']",
+                "return y, sum((p**2).sum() for p in jax.tree.leaves(tree))",
+            ),
+            WIDTH,
+            (),
+        ),
+        (
+            model(
+                "w = self.param('w', nn.initializers.normal(), (6,))",
+                "return x @ nn.Dense(6)(x).T @ (self.variables['params']['w'] * w)[: x.shape[0]]",
+            ),
+            WIDTH,
+            (),
+        ),
+        (
+            model(
+                "y = nn.Dense(6, name='d')(x)",
                 "tree = self.variables['params']",
                 "return y, sum((p**2).sum() for p in jax.tree.leaves(tree))",
             ),

@@ -23,6 +23,8 @@ from nnx_migrate.rewrite.rules.base import argument_texts
 from nnx_migrate.rewrite.rules.module_api import CARRIED, OWN_ONLY, RECIPES
 
 RULE = "module-api"
+# What flax's layers call their variables; another name may be that of a submodule.
+LEAVES = frozenset(("bias", "embedding", "kernel", "mean", "scale", "var"))
 
 
 @dataclass
@@ -272,8 +274,14 @@ class Reader:
         owner = _path(inner.value)
         if owner is None or owner[0] != receiver or not all(map(is_attribute_name, keys)):
             return
+        is_own = len(owner) == 1 and len(keys) == 2
+        known = {*self.params, *self.variables} if is_own else LEAVES
+        if keys[-1] not in known:
+            return  # the dict of a submodule, for all that is known
+        last = self.params.get(keys[-1], self.variables.get(keys[-1])) if is_own else None
         chains |= {*seen, id(inner)}
-        self.found.call[id(node)] = ".".join(["self", *owner[1:], *keys[1:]]) + "[...]"
+        steps = ["self", *owner[1:], *keys[1:-1], last or keys[-1]]
+        self.found.call[id(node)] = f"{'.'.join(steps)}[...]"
 
     def _tied_call(self, node: ast.Call, receiver: str) -> None:
         """``self.head.apply({"params": {"kernel": e.T}}, h)`` of a layer of ``setup``."""
