@@ -24,7 +24,9 @@ def set_up(options: ModelOptions) -> None:
     """
     if not options.distributed:
         flags = device_flags(os.environ.get("XLA_FLAGS", ""), options.devices)
-        os.environ["XLA_FLAGS"] = " ".join([*QUICKLY, flags])  # of two the last one counts
+        simulated = os.environ.get("JAX_PLATFORMS", "cpu") == "cpu"
+        # Of two the last one counts.
+        os.environ["XLA_FLAGS"] = " ".join([*QUICKLY, flags] if simulated else [flags])
         if "JAX_PLATFORMS" not in os.environ:
             jax.config.update("jax_platforms", "cpu")
     jax.config.update(
