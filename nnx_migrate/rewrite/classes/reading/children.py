@@ -27,18 +27,18 @@ class Children:
 
     def holds(self, node: ast.expr, method: ast.FunctionDef) -> bool:
         """Whether ``node`` is a submodule."""
-        return bool(self._classes(node, method))
+        return bool(self.classes(node, method))
 
     def has_own(self, node: ast.expr, method: ast.FunctionDef, name: str) -> bool:
         """Whether the submodule's class defines ``name`` itself, which shadows Linen's."""
-        for symbol in self._classes(node, method):
+        for symbol in self.classes(node, method):
             cls = self.project.linen.get(symbol or "")
             fields = {one.name for one in cls.fields} if cls is not None else set()
             if cls is not None and (cls.find(name) is not None or name in fields):
                 return True
         return False
 
-    def _classes(self, node: ast.expr, method: ast.FunctionDef) -> list[str | None]:
+    def classes(self, node: ast.expr, method: ast.FunctionDef) -> list[str | None]:
         """Symbols of the classes that the submodule may have; empty when it may be none."""
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver_of(method):

@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes.uses.api_calls import (
     handed_method,
     mutable_in_init,
 )
+from nnx_migrate.rewrite.classes.uses.layer_fields import field_text
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.held import makes_array, reading, replacing
 from nnx_migrate.rewrite.render import Renderer, Replacement
@@ -178,6 +179,15 @@ class Reader:
             )
         elif not is_called:
             self._handed(node, method)
+            if not is_own:
+                self._field(node, method)
+
+    def _field(self, node: ast.Attribute, method: ast.FunctionDef) -> None:
+        """A field of a submodule."""
+        name = field_text(self.children.classes(node.value, method), node)
+        if name is not None:
+            text: Replacement = lambda renderer: f"{renderer.render(node.value)}.{name}"
+            self.found.call[id(node)] = text
 
     def _handed(self, node: ast.Attribute, method: ast.FunctionDef) -> None:
         """A method of the module as a value."""

@@ -1,0 +1,64 @@
+"""Fields of built-in layers that a method reads: ``self.head.features``.
+
+NNX's layers keep some of Linen's fields as attributes, a few under other names (flax 0.12.8). What is not
+listed here may be missing there, or hold another value: a read of it is refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+
+from nnx_migrate.rewrite.classes.data import Refused
+
+RULE = "module-api"
+_WIDE = {"features": "out_features", "use_bias": "use_bias"}
+_NORM = {"epsilon": "epsilon", "use_bias": "use_bias", "use_scale": "use_scale"}
+# Layer -> Linen's field -> NNX's attribute of the same value, for layers that become NNX's own.
+FIELDS: Mapping[str, Mapping[str, str]] = {
+    "Dense": _WIDE,
+    "Conv": _WIDE,
+    "ConvTranspose": _WIDE,
+    "Embed": {"num_embeddings": "num_embeddings", "features": "features"},
+    "Dropout": {"rate": "rate"},
+    "LayerNorm": _NORM,
+    "BatchNorm": {**_NORM, "momentum": "momentum"},
+    "DenseGeneral": {},
+    "Einsum": {},
+}
+# What both layers have besides their fields.
+_BOTH = ("embedding", "attend", "__call__", "__class__")
+
+
+def field_text(symbols: Sequence[str | None], node: ast.Attribute) -> str | None:
+    """The attribute that ``node`` reads of a submodule, where it has another name.
+
+    Args:
+      symbols: the classes that the submodule may have.
+
+    Raises:
+      Refused: a built-in layer keeps no such attribute in NNX.
+    """
+    names = {_renamed(symbol, node) for symbol in symbols}
+    if len(names) > 1:
+        raise _unknown(node, "one of several layers")
+    name = names.pop() if names else node.attr
+    return name if name != node.attr else None
+
+
+def _renamed(symbol: str | None, node: ast.Attribute) -> str:
+    package, _, layer = (symbol or "").rpartition(".")
+    if package != "flax.linen" or layer not in FIELDS or node.attr in _BOTH:
+        return node.attr
+    if node.attr not in FIELDS[layer]:
+        raise _unknown(node, f"nn.{layer}")
+    return FIELDS[layer][node.attr]
+
+
+def _unknown(node: ast.Attribute, layer: str) -> Refused:
+    return Refused(
+        node,
+        f"it reads {node.attr!r} of {layer}, which the layer of NNX may not keep",
+        "read it where the layer is given it",
+        RULE,
+    )
