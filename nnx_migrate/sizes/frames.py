@@ -77,13 +77,19 @@ class Loop:
     first: list[Value] = field(default_factory=list)  # items that come before the alike ones
     last: dict[str, Expr] = field(default_factory=dict)
     foreign: bool = False  # of another class: __init__ cannot read its variables
-    counters: set[str] = field(default_factory=set)  # variables that go up by one
+    counters: dict[str, bool] = field(default_factory=dict)  # go up by one; whether from 0
     reordered: bool = False  # items come in another order than the loop of their origin made them
+    first_known: bool = True  # the item of the first round is the first that was made
 
-    def count(self, target: ast.expr | None) -> None:
+    def count(self, target: ast.expr | None, *, from_zero: bool) -> None:
         """Note a variable that goes up by one."""
         if isinstance(target, ast.Name):
-            self.counters.add(self.variable(target.id))
+            self.counters[self.variable(target.id)] = from_zero
+
+    def reorder(self, *, first_known: bool) -> None:
+        """Note that items come in another order than they were made in."""
+        self.reordered = True
+        self.first_known &= first_known
 
     def variable(self, identifier: str) -> str:
         """The name of a loop variable in expressions."""

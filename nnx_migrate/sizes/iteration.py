@@ -33,10 +33,11 @@ _UNROLL = 12  # sequences known item by item are unrolled up to this length
 
 @dataclass(frozen=True)
 class Range(Value):
-    """``range(...)``; ``last`` is its last item, ``counts`` that it goes up by one."""
+    """``range(...)``: ``last`` is its last item; whether it goes up by one, and from 0."""
 
     last: Expr | None
     counts: bool = True
+    from_zero: bool = True
 
 
 @dataclass(frozen=True)
@@ -111,13 +112,13 @@ def _items(value: Value) -> list[Value] | None:
 def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
     """One item for all iterations; plain items are named by the loop's own target."""
     match value:
-        case Range(last=last, counts=counts):
+        case Range(last=last, counts=counts, from_zero=from_zero):
             if counts:
-                loop.count(target)
+                loop.count(target, from_zero=from_zero)
             return _named(target, last, loop)
         case Enumerated(value=inner):
             first, second = _pair(target)
-            loop.count(first)
+            loop.count(first, from_zero=True)
             count = _length(inner)
             end = ex.binary(count, ast.Sub(), ex.literal(1)) if count else None
             return Sequence((_named(first, end, loop), _abstract(inner, second, loop)))
@@ -132,7 +133,8 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             if origin is not None:
                 loop.origins.append(origin)
                 loop.last.update(value.last)
-                loop.reordered |= value.reordered
+                if value.reordered:
+                    loop.reorder(first_known=False)
             return item
         case Choice():
             return _one_of(value, target, loop)

@@ -101,3 +101,19 @@ def test_sizes_are_carried_through_a_list_in_its_order(body: str) -> None:
     found = sizes_of(source)
     assert [one.name for one in found.new_arguments] == ["in_features"]
     assert found.carried
+
+
+@pytest.mark.parametrize(
+    ("index", "argument"),
+    [
+        ("i // 2", "in_features"),
+        ("int(i / (self.n / 2))", "in_features"),
+        ("(i + 1) // 2", "in_features_of"),
+        ("1 - i", "in_features_of"),
+    ],
+)
+def test_only_the_first_item_is_given_the_input_where_the_first_round_meets_it(
+    index: str, argument: str
+) -> None:
+    body = f"for i in range(self.n):\n            x = self.ls[{index}](x)"
+    assert [one.name for one in study(body).new_arguments] == [argument]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.expressions.indexing import index_array
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     NONE,
@@ -92,7 +92,7 @@ def item_of(
             if interpreter.loops and base.origin is not None:
                 loop = interpreter.loops[-1]
                 loop.origins.append(base.origin)
-                loop.reordered |= base.reordered or not _is_counted(interpreter, key)
+                _note_order(interpreter, loop, base, key)
             return item
         case Record(entries=entries, default=default):
             if isinstance(number, int):
@@ -127,10 +127,31 @@ def item_of(
             return Unknown("item of an unknown value")
 
 
-def _is_counted(interpreter: Interpreter, key: Value) -> bool:
-    """Whether an index is a variable that goes up by one, round by round."""
-    name = key.expr.node if isinstance(key, Static) else None
-    return isinstance(name, ast.Name) and any(name.id in one.counters for one in interpreter.loops)
+def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value) -> None:
+    """Whether the rounds of a loop meet the items by an index in the order they were made in."""
+    index = key.expr.node if isinstance(key, Static) else None
+    counters = {name: zero for one in interpreter.loops for name, zero in one.counters.items()}
+    if base.reordered:
+        loop.reorder(first_known=False)
+    elif not (isinstance(index, ast.Name) and index.id in counters):
+        zeros = {name for name, from_zero in counters.items() if from_zero}
+        loop.reorder(first_known=index is not None and _starts_at_zero(index, zeros))
+
+
+def _starts_at_zero(index: ast.expr, zeros: set[str]) -> bool:
+    """Whether an index is 0 where variables are that go up from 0: ``i // 2``, ``int(i / n)``."""
+    match index:
+        case ast.Constant(value=0):
+            return True
+        case ast.Name(id=name):
+            return name in zeros
+        case ast.BinOp(left=left, op=ast.Div() | ast.FloorDiv() | ast.Mod()):
+            return _starts_at_zero(left, zeros)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _starts_at_zero(left, zeros) or _starts_at_zero(right, zeros)
+        case ast.Call(func=ast.Name(id="int"), args=[inner], keywords=[]):
+            return _starts_at_zero(inner, zeros)
+    return False
 
 
 def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:

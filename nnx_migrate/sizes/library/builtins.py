@@ -26,7 +26,9 @@ from nnx_migrate.sizes.values import (
 def _range(call: LibraryCall) -> Value:
     stop = call.args[-1] if len(call.args) < 3 else None
     last = ex.binary(stop.expr, ast.Sub(), ex.literal(1)) if isinstance(stop, Static) else None
-    return Range(last, counts=len(call.args) < 3)
+    given = len(call.args)
+    from_zero = given == 1 or (given > 1 and call.args[0] == Static(ex.literal(0)))
+    return Range(last, counts=given < 3, from_zero=from_zero)
 
 
 def _enumerate(call: LibraryCall) -> Value:

@@ -121,12 +121,20 @@ def _symbol(rounds: Rounds, name: str) -> str:
 
 def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None]) -> bool:
     """Whether ``__init__`` can compute the size of the next round at the end of a round."""
-    if rounds.loop.origins and rounds.loop.reordered:
-        return False
     first, last = last_of(entry.values[name]), lasts[0]
+    if rounds.loop.origins and rounds.loop.reordered and not _is_only_first(rounds, last):
+        return False
     if first is None or last is None or any(one != last for one in lasts[1:]):
         return False
     return not rounds.frame.own or (spellable(first) and spellable(last))
+
+
+def _is_only_first(rounds: Rounds, last: Expr | None) -> bool:
+    """Whether the first item made is met first, and every round ends with the same size."""
+    loop = rounds.loop
+    varying = {*rounds.interpreter.symbols, *loop.last, *loop.counters}
+    varying |= {loop.variable(one) for one in target_variables(rounds.statement.target)}
+    return loop.first_known and last is not None and not last.names & varying
 
 
 def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
