@@ -65,6 +65,11 @@ def test_a_layer_that_is_only_asked_is_refused(body: str) -> None:
     assert "it is never called" in refusal(CELL.format(body=body)).reason
 
 
+def test_a_layer_whose_call_is_handed_on_is_called() -> None:
+    body = "dense = nn.Dense(4)\n    x = jax.checkpoint(dense.__call__)(x)"
+    assert "it is never called" not in converted(CELL.format(body=body))
+
+
 def test_a_cell_for_a_carry_among_cells_without_numbers_is_refused() -> None:
     body = f"""\
 for size in self.sizes:

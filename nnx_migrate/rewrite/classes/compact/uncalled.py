@@ -17,6 +17,7 @@ from nnx_migrate.source.classes import ClassInfo
 
 RULE = "compact"
 _CARRY = "initialize_carry"
+_CALLS = frozenset({"__call__", "attend"})  # these make parameters, whoever is handed them
 
 
 def without_uncalled(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
@@ -50,7 +51,11 @@ def without_uncalled(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
 def _only_asked(method: ast.FunctionDef) -> Iterator[ast.Call]:
     """What is bound to a local name once, and then only asked for a carry or fields."""
     names = [one for one in ast.walk(method) if isinstance(one, ast.Name)]
-    asked = {id(one.value) for one in ast.walk(method) if isinstance(one, ast.Attribute)}
+    asked = {
+        id(one.value)
+        for one in ast.walk(method)
+        if isinstance(one, ast.Attribute) and one.attr not in _CALLS
+    }
     asked -= {
         id(one.func.value)
         for one in ast.walk(method)
