@@ -49,7 +49,11 @@ def test_a_submodule_given_to_one_that_sorts_after_it_keeps_its_path() -> None:
     [
         ("v.value = v.value + x.mean()", True),
         ("v.value += x[0]", True),
-        ("v.value += 1", False),  # no input reaches it: __init__ does it, too
+        ("v.value += 1", True),  # once for every call of init
+        (
+            "v.value = jnp.ones(6)",
+            False,
+        ),  # neither input nor state reaches it: __init__ does it, too
         ("if not self.is_initializing():\n      v.value += 1", False),
         ("if x.ndim == 2:\n      v.value += 1", True),
     ],
