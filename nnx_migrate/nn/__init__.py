@@ -116,6 +116,7 @@ from .cells import (
     RNNCellBase,
     SimpleCell,
 )
+from .copying import copy_of, remember
 from .decorating import class_decorator
 from .dtypes import (
     canonicalize_dtype,
@@ -127,6 +128,7 @@ from .dtypes import (
 from .fields import with_fields
 from .functional import abstract, apply, apply_fn, bind, unbind, variables_of
 from .gradients import custom_vjp, grad, jvp, value_and_grad, vjp
+from .in_scope import InScope, Scope
 from .jit import jit
 from .lazy import (
     EITHER,
@@ -193,6 +195,7 @@ __all__ = [
     "Embed",
     "GRUCell",
     "GroupNorm",
+    "InScope",
     "InstanceNorm",
     "LSTMCell",
     "LayerNorm",
@@ -203,6 +206,7 @@ __all__ = [
     "OptimizedLSTMCell",
     "RMSNorm",
     "RNNCellBase",
+    "Scope",
     "SelfAttention",
     "Sequential",
     "SimpleCell",
@@ -226,6 +230,7 @@ __all__ = [
     "cond",
     "constant",
     "copied",
+    "copy_of",
     "custom_vjp",
     "dot_product_attention",
     "dot_product_attention_weights",
@@ -267,6 +272,7 @@ __all__ = [
     "read",
     "remat",
     "remat_scan",
+    "remember",
     "scan",
     "set_submodules",
     "sized",

@@ -17,6 +17,7 @@ from flax.core.scope import LazyRng
 
 from .draw_owners import PARAMS, Made, linen_places
 from .forks import Route, route_of
+from .in_scope import is_in_scope, own_variables
 from .linen_streams import typed_key
 from .variables import variable_type
 
@@ -229,18 +230,18 @@ def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
 
 def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]]:
     """The variables that modules hold: with the module's path, and the route of keys to it."""
-    owners = [(path, one) for path, one in nnx.iter_graph(module) if isinstance(one, nnx.Module)]
+    owners = [
+        (path, one)
+        for path, one in nnx.iter_graph(module)
+        if isinstance(one, nnx.Module) and not is_in_scope(path)
+    ]
     modules = dict(owners)
-    params = {path: sum(map(_is_param, _own(one))) for path, one in owners}
+    params = {path: sum(map(_is_param, own_variables(one))) for path, one in owners}
     return [
         (path, route_of(path, modules, params), one)
         for path, owner in owners
-        for one in _own(owner)
+        for one in own_variables(owner)
     ]
-
-
-def _own(module: nnx.Module) -> list[nnx.Variable[Any]]:
-    return [one for one in vars(module).values() if isinstance(one, nnx.Variable)]
 
 
 def _dependencies(jaxpr: Any) -> list[frozenset[int]]:

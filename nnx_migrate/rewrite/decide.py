@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes import (
     convert_class,
     convert_function,
 )
+from nnx_migrate.rewrite.classes.scopes.copies import copied_classes
 from nnx_migrate.rewrite.cut import Cut, behind_bridges, bridged, cut
 from nnx_migrate.rewrite.factories import stuck_in_scope, stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
@@ -69,8 +70,9 @@ def decide(
     links = links_of(project)
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
     pending -= _join_cuts(decisions, links, pending)
+    copied = copied_classes(project)
     while True:
-        context = _context(sizes, pending)
+        context = replace(_context(sizes, pending), copied=copied)
         refused = _convert(project, sizes, context, pending, decisions)
         gone = refused | _join_cuts(decisions, links, pending - refused)
         if not gone:

@@ -132,6 +132,11 @@ CONCERNS: Mapping[str, str] = {
         "A reference or call site outside of the converted classes that stays as it is and nobody"
         " else has spoken of; it may need a change by hand."
     ),
+    "share-scope": (
+        "A submodule that makes its variables in the scope of the class (nn.share_scope, parent=self.scope) is"
+        " held in an nnm.InScope: its variables are attributes of the class, too. Refused where the"
+        " submodule, the order of its parameters or one of their names is not certain."
+    ),
     "submodule": (
         "The constructor call of a submodule. Refused where it says where the submodule hangs"
         " (parent=), or passes what the converted class cannot take."

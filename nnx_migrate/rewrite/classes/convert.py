@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
@@ -42,6 +42,9 @@ from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.reading.children import children_of
 from nnx_migrate.rewrite.classes.refusing import or_refusal
+from nnx_migrate.rewrite.classes.scopes.copies import COPY_NOTE, copies_of, sites_of
+from nnx_migrate.rewrite.classes.scopes.pushed import pushed_scopes
+from nnx_migrate.rewrite.classes.scopes.sharing import SharedScope, shared_scope_of
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.setup.body import SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.setup.followed import attributes_of
@@ -107,6 +110,7 @@ class _Conversion:
         self.sizes = relaxed(without_uncalled(self.cls, without_applied_only(self.cls, self.sizes)))
         self.layout: Layout = layout_of(self.cls)
         self.helpers = helpers_of(self.project, self.cls, self.context)
+        self._take_copies()
         items = find_items(self.cls, self.sizes, self.helpers.inside)
         self.items = with_init_updates(self.cls, items)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
@@ -115,11 +119,12 @@ class _Conversion:
         check_given(self.cls, self.items)
         check_functions(self.cls)
         check_text(self.cls)
+        self._share_scope()
         attributes = self._setup_attributes()
         reads = self._reads(attributes)
-        common: Edits = dict(reads.call)
+        common: Edits = {**reads.call, **self.shared.edits, **self.pushed.edits}
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
-        handled |= self.helpers.builds
+        handled |= self.helpers.builds | self.shared.handled
         partials, inside = partial_edits(self.project, self.cls, self.remarks)
         common |= name_edits(self.project, self.cls, handled | inside, self.remarks) | partials
         base = Renderer(self.project, self.cls.module, common)
@@ -140,6 +145,8 @@ class _Conversion:
             parameters,
             setup,
             compact,
+            self.shared,
+            self.pushed.names,
         )
         edits = self._edits(common, constructor, reads)
         return self._finish(edits, constructor, reads)
@@ -157,6 +164,30 @@ class _Conversion:
             )
         ]
         return next(iter(with_items or found), None)
+
+    def _take_copies(self) -> None:
+        """Copies of modules that fields hold are submodules of this class."""
+        self.copies = [
+            one
+            for one in copies_of(self.project, self.cls)
+            if one.declared in self.context.converted or one.declared not in self.project.linen
+        ]
+        self.sizes = replace(self.sizes, sites={**self.sizes.sites, **sites_of(self.copies)})
+        for one in self.copies:
+            self.remarks.review.append((one.call, COPY_NOTE))
+
+    def _share_scope(self) -> None:
+        """Find the submodule that has no scope of its own, and scopes made by hand."""
+        pushed = pushed_scopes(self.cls, self.items, self._compact_method())
+        self.shared: SharedScope = shared_scope_of(
+            self.project,
+            self.cls,
+            pushed.items,
+            self._compact_method(),
+            lambda symbol: symbol in self.context.converted,
+            helps=bool(self.helpers.inside),
+        )
+        self.items, self.pushed = dict(self.shared.items), pushed
 
     def _setup_attributes(self) -> list[Attribute]:
         found = list(self.inherited.attributes)
@@ -206,7 +237,8 @@ class _Conversion:
         functional = functional_calls(
             self.cls, self._compact_method(), self.own_names, self.remarks
         )
-        reader.found.handled |= functional.handled
+        reader.found.handled |= functional.handled | self.shared.handled
+        reader.found.handled |= self.pushed.handled | {id(one.call.func) for one in self.copies}
         reader.found.call |= functional.edits
         submodules = {one.name for one in attributes if one.kind is Kind.SUBMODULE}
         unbound = unbound_calls(self.cls, submodules, functional.handled, self.remarks)

@@ -41,6 +41,7 @@ class Item:
     axes: ast.expr | None = (
         None  # logical names that a parameter is constrained by where it is read
     )
+    scope: str | None = None  # made by hand, in which a submodule stands
     moved_by_init: bool = False  # a variable that Linen's init updates as every call does
 
     @property

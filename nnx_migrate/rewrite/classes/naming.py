@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.compact.in_scope import numbered
 from nnx_migrate.rewrite.classes.data import Refused
@@ -30,6 +30,7 @@ class Name:
     text: str | None = None
     explicit: ast.expr | None = None
     counted: ast.expr | str | None = None
+    scope: str | None = None  # attribute of the module that holds the item instead
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def names_of(
             continue
         if item.kind is not ItemKind.SITE or item.name is not None:
             if item.name is not None:
-                result[id(item.call)] = explicit(item.name)
+                result[id(item.call)] = replace(explicit(item.name), scope=item.scope)
             continue
         kind = _class(item)
         number = lexical.get(kind, 0)

@@ -38,11 +38,17 @@ def stored_name(item: Item) -> str:
 
 def reference(name: Name, receiver: str, render: Callable[[ast.AST], str]) -> str:
     """The attribute of an item, as an expression."""
+    receiver = holder(name, receiver)
     if name.literal is not None:
         if is_attribute_name(name.literal):
             return f"{receiver}.{name.literal}"
         return f"getattr({receiver}, {name.literal!r})"
     return f"getattr({receiver}, {name_text(name, render)})"
+
+
+def holder(name: Name, receiver: str) -> str:
+    """What holds an item: the module, or a scope in it."""
+    return receiver if name.scope is None else f"{receiver}.{name.scope}"
 
 
 def name_text(name: Name, render: Callable[[ast.AST], str]) -> str:
@@ -59,6 +65,7 @@ def name_text(name: Name, render: Callable[[ast.AST], str]) -> str:
 
 def assignment(name: Name, value: str, receiver: str, render: Callable[[ast.AST], str]) -> str:
     """The statement that stores ``value`` under the item's name."""
+    receiver = holder(name, receiver)
     if name.literal is not None and is_attribute_name(name.literal):
         return f"{receiver}.{name.literal} = {value}"
     return f"setattr({receiver}, {name_text(name, render)}, {value})"
@@ -155,7 +162,7 @@ class Emitter:
             return [wrapped(indent + value, indent, self.layout)]
         if site is not None and asks_its_name(site):
             lines.append(f"{indent}{SCOPE_NAME} = {name_text(name, render)}")
-            name = name if name.literal is not None else Name(text=SCOPE_NAME)
+            name = name if name.literal is not None else Name(text=SCOPE_NAME, scope=name.scope)
         if temporary is not None:
             lines.append(f"{indent}{temporary} = {value}")
             value = temporary

@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
+from nnx_migrate.rewrite.classes.writing.text import GONE
 
 RULE = "compact"
 
@@ -85,7 +86,8 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     items = {key: item for key, item in items.items() if key not in lazy}
     refuse_lazy(method.method, items, RULE)
     refuse_leaks(method.method, items, RULE)
-    steps = with_aliases(flow_of(method.method.body, items), method.method)
+    body = [one for one in method.method.body if method.common.get(id(one)) != GONE]
+    steps = with_aliases(flow_of(body, items), method.method)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
     moves = moves_of(
         method.project,

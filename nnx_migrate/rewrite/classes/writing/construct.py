@@ -123,6 +123,10 @@ class Builder:
                 )
             )
             return self.remarks.take(found, site.call)
+        if site.kind is SiteKind.COPY:
+            assert isinstance(call.func, ast.Attribute)
+            self.remarks.imports.add("nnm")
+            return f"nnm.copy_of({renderer.render(call.func.value)}, rngs={self.rngs})"
         if site.kind is SiteKind.FUNCTION:
             return building_call(site, self.context, renderer, self.receiver, self.rngs)
         if site.kind is SiteKind.FACTORY:

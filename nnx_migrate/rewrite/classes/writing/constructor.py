@@ -6,16 +6,18 @@ import ast
 from dataclasses import dataclass
 
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, global_reads
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.parameters import Parameter, signature
 from nnx_migrate.rewrite.classes.fields.post_init import calls_post_init
 from nnx_migrate.rewrite.classes.inheritance import Inherited
+from nnx_migrate.rewrite.classes.scopes.sharing import SharedScope
 from nnx_migrate.rewrite.classes.setup.body import SetupPart
 from nnx_migrate.rewrite.classes.uses.reads import Reads, stream_attribute
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.document import class_docstring, init_docstring
-from nnx_migrate.rewrite.classes.writing.layout import WIDTH, Layout, docstring_of
+from nnx_migrate.rewrite.classes.writing.layout import WIDTH, Layout, docstring_of, wrapped
 from nnx_migrate.rewrite.classes.writing.text import END, GONE, before, without_gone
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import ClassSizes
@@ -34,6 +36,8 @@ class Constructor:
     parameters: tuple[Parameter, ...]
     setup: SetupPart | None
     compact: CompactPart | None
+    shared: SharedScope
+    scopes: tuple[str, ...]
 
     def text(self, reads: Reads, own_names: frozenset[str], remarks: Remarks) -> str:
         """Text of ``__init__`` and the properties, the first line without indentation.
@@ -44,6 +48,12 @@ class Constructor:
         layout = self.layout
         remarks.imports.add("nnx")
         lines = [f"{layout.body}{one}" for one in self._assignments()]
+        if self.cls.name in self.context.copied:
+            remarks.imports.add("nnm")
+            names = [one.name for one in self.parameters]
+            names += [one.name for one in self.new_arguments()]
+            given = ", ".join(["self", "__class__", *(f"{one}={one}" for one in names)])
+            lines.insert(0, wrapped(f"{layout.body}nnm.remember({given})", layout.body, layout))
         if calls_post_init(self.cls, self.inherited):
             lines.append(f"{layout.body}self.__post_init__()")
         for name in reads.owned:
@@ -51,6 +61,8 @@ class Constructor:
             lines.append(f"{layout.body}self.{attribute} = nnm.stream(rngs, {name!r})")
         if self.setup is not None and self.setup.text.strip(f" \t\r\n{GONE}"):
             lines.append(layout.body + self.setup.text)
+        remarks.imports |= {"nnm"} if self.scopes else set()
+        lines += [f"{layout.body}self.{name} = nnm.Scope()" for name in self.scopes]
         if self.compact is not None:
             lines += self.compact.lines
         if self.cls.name in self.context.factories and self._needs_width():
@@ -62,7 +74,8 @@ class Constructor:
         if class_docstring(self.cls, self.new_arguments(), layout.indent) is None:
             lines[:0] = init_docstring(self.new_arguments(), layout)
         text = layout.newline.join([head, *(lines or [f"{layout.body}pass"])])
-        return (text + self._properties()).removeprefix(layout.indent)
+        before = self._in_scope(remarks)
+        return (before + text + self._properties()).removeprefix(layout.indent)
 
     def new_arguments(self) -> tuple[SizeArgument, ...]:
         """Size arguments: those of the class and those its bases need."""
@@ -88,6 +101,24 @@ class Constructor:
                 ]
             )
         return text
+
+    def _in_scope(self, remarks: Remarks) -> str:
+        """The line of the class body for the submodule that has no scope of its own."""
+        call = self.shared.call
+        if call is None:
+            return ""
+        held = {
+            id(one): name for name, one in (self.compact.attributes if self.compact else {}).items()
+        }
+        if self.setup is not None:
+            held |= {id(one.value): one.stored or one.name for one in self.setup.attributes}
+        name = held.get(id(call), "")
+        if not is_attribute_name(name):
+            reason = "the name of a submodule that shares the scope is not known here"
+            raise Refused(call, reason, "give it a name", "share-scope")
+        remarks.imports.add("nnm")
+        layout = self.layout
+        return f"{layout.indent}{self.shared.line(name)}{layout.newline}{layout.newline}"
 
     def _needs_width(self) -> bool:
         taken = {one.name for one in self.parameters}

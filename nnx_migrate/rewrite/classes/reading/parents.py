@@ -1,0 +1,43 @@
+"""What stands around a node of a method."""
+
+from __future__ import annotations
+
+import ast
+
+
+class Parents:
+    """The way up from every node of ``method``."""
+
+    def __init__(self, method: ast.AST) -> None:
+        """Note the parent of every node."""
+        self._parents = {
+            id(child): node for node in ast.walk(method) for child in ast.iter_child_nodes(node)
+        }
+
+    def of(self, node: ast.AST) -> ast.AST | None:
+        """The node that ``node`` is a part of."""
+        return self._parents.get(id(node))
+
+    def above(self, node: ast.AST) -> list[ast.AST]:
+        """Everything around ``node``, the innermost first."""
+        found: list[ast.AST] = []
+        parent = self.of(node)
+        while parent is not None:
+            found.append(parent)
+            parent = self.of(parent)
+        return found
+
+    def called_by(self, node: ast.AST) -> ast.Call | None:
+        """``node(...)`` or ``node.method(...)``."""
+        owner = self.owner_of(node)
+        return owner if isinstance(owner, ast.Call) else None
+
+    def owner_of(self, node: ast.AST) -> ast.Call | ast.Attribute | None:
+        """``node(...)``, ``node.method(...)`` or ``node.attribute``."""
+        parent = self.of(node)
+        if isinstance(parent, ast.Call) and parent.func is node:
+            return parent
+        if not (isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Load)):
+            return None
+        above = self.of(parent)
+        return above if isinstance(above, ast.Call) and above.func is parent else parent

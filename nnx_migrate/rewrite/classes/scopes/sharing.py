@@ -1,0 +1,131 @@
+"""A submodule that makes its variables in the scope of the module that builds it.
+
+``nn.share_scope(self, inner)`` after ``inner`` is built, or ``Inner(..., parent=self.scope)``: no level is
+added to the path (flax 0.12.8, linen/module.py). The converted class holds the submodule in an
+``nnm.InScope``. Linen counts the keys of both modules as one, so the parameters of the class that
+are made before those of the submodule are named there.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from nnx_migrate.rewrite.classes.items import Item, receiver_of
+from nnx_migrate.rewrite.classes.reading.parents import Parents
+from nnx_migrate.rewrite.classes.scopes.children import check_child
+from nnx_migrate.rewrite.classes.scopes.finding import Sharing, given, refusal, stated
+from nnx_migrate.rewrite.classes.scopes.order import made_before
+from nnx_migrate.rewrite.classes.scopes.uses import check_uses
+from nnx_migrate.rewrite.classes.uses.references import Edits
+from nnx_migrate.rewrite.classes.writing.text import GONE
+from nnx_migrate.rewrite.rules.base import PLACEMENT
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+_KEPT_DECORATORS = frozenset(f"flax.linen.{name}" for name in ("compact", "nowrap"))
+
+
+@dataclass(frozen=True)
+class SharedScope:
+    """The submodule, if there is one.
+
+    Attributes:
+      call: its construction.
+      after: parameters of the class that Linen makes before those of the submodule.
+      items: what the class builds; a submodule without a name in Linen has one.
+      handled: ids of expressions that need no further reading.
+      edits: the statements that go.
+    """
+
+    items: Mapping[int, Item]
+    call: ast.Call | None = None
+    after: tuple[str, ...] = ()
+    handled: frozenset[int] = frozenset()
+    edits: Edits = field(default_factory=dict)
+
+    def line(self, name: str) -> str:
+        """The statement of the class body for the submodule's attribute."""
+        return f"{name} = nnm.InScope({', '.join(map(repr, self.after))})"
+
+
+def shared_scope_of(
+    project: Project,
+    cls: ClassInfo,
+    items: Mapping[int, Item],
+    compact: ast.FunctionDef | None,
+    is_converted: Callable[[str | None], bool],
+    *,
+    helps: bool,
+) -> SharedScope:
+    """The submodule of ``cls`` that shares its scope.
+
+    Args:
+      helps: whether helper methods of the class build, too.
+
+    Raises:
+      Refused: there are several, or what it does to paths, names or keys is not certain.
+    """
+    found = [*stated(project, cls, items, compact), *given(cls, items, compact)]
+    if not found:
+        return SharedScope(items)
+    first = found[0]
+    if len(found) > 1:
+        raise refusal(found[1].call, "several submodules share the scope of the module")
+    if helps:
+        raise refusal(first.call, "a submodule shares the scope of a class whose helpers build")
+    _check_class(project, cls, first)
+    check_child(project, cls, items[id(first.call)], is_converted)
+    after = made_before(cls, items, compact, first)
+    handled = frozenset(id(node) for one in first.marks for node in ast.walk(one))
+    edits: Edits = {} if first.statement is None else {id(first.statement): GONE}
+    return SharedScope(_named(cls, items, first), first.call, after, handled, edits)
+
+
+def _check_class(project: Project, cls: ClassInfo, sharing: Sharing) -> None:
+    """The class hangs together without surprises: no relatives, no lifts, ``self`` stays here."""
+    heirs = [one for one in project.classes.values() if one is not cls and cls in one.mro]
+    if heirs or any(one.linen for one in cls.parents):
+        raise refusal(
+            sharing.call, "a submodule shares the scope of a class that has Linen relatives"
+        )
+    shared = {id(one) for mark in sharing.marks for one in ast.walk(mark)}
+    for method in cls.methods.values():
+        if receiver_of(method) != "self" and not method.decorator_list:
+            raise refusal(method, "a submodule shares the scope of a class whose methods name it")
+        lifts = [
+            one
+            for one in project.decorators(cls, method)
+            if one.startswith("flax.linen.") and one not in _KEPT_DECORATORS
+        ]
+        if lifts:
+            raise refusal(method, f"a submodule shares the scope of a class with {lifts[0]}")
+        parents = Parents(method)
+        for node in ast.walk(method):
+            match node:
+                case ast.Name(id=name) if name == receiver_of(method) and id(node) not in shared:
+                    if not isinstance(parents.of(node), ast.Attribute):
+                        raise refusal(node, f"{name}, whose scope a submodule shares, is handed on")
+    check_uses(cls, sharing)
+
+
+def _named(cls: ClassInfo, items: Mapping[int, Item], sharing: Sharing) -> Mapping[int, Item]:
+    """The items, with an attribute name for a submodule that was given a scope."""
+    item = items[id(sharing.call)]
+    assert item.site is not None
+    if sharing.statement is not None:
+        return items
+    taken = {one.name.value for one in items.values() if isinstance(one.name, ast.Constant)}
+    taken |= {one.name for one in cls.fields} | {name for one in cls.mro for name in one.methods}
+    name = f"_{item.site.class_name or 'inner'}"
+    while name in taken:
+        name = f"{name}_"
+    site = replace(item.site, call=without_placement(sharing.call))
+    return {**items, id(sharing.call): replace(item, site=site, name=ast.Constant(name))}
+
+
+def without_placement(call: ast.Call) -> ast.Call:
+    """The construction without what says where the submodule hangs."""
+    keywords = [one for one in call.keywords if one.arg not in PLACEMENT]
+    return ast.copy_location(ast.Call(call.func, call.args, keywords), call)
