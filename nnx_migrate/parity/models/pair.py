@@ -73,6 +73,10 @@ def require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...
         spec = resolve_spec(names, options.rules.logical_axis_rules, options.mesh) or ()
         _require_even(options.mesh, path, array.shape, spec)
     _require_even(options.mesh, "the batch", inputs[0].shape, options.rules.data_spec or ())
+    if options.mesh.get("stage", 1) > 1 and hasattr(options.config, "schedule"):
+        rows = inputs[0].shape[0] // options.config.schedule.microbatches
+        spec = resolve_spec(("activation_batch",), options.rules.logical_axis_rules, options.mesh)
+        _require_even(options.mesh, "a micro-batch", (rows,), spec or ())
 
 
 def _require_whole_parts(options: ModelOptions, batch: int) -> None:

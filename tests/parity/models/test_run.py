@@ -76,6 +76,12 @@ def test_deepseek_is_the_same_model_on_eight_devices(
         ("model=deepseek", "rules=shard-exp-on-fsdp", "sparse_matmul=true"),
         ("model=deepseek", "optimizer=muon", "zero1=true", "steps=2"),
         ("model=llama2-7b", "shard_mode=explicit"),
+        ("model=llama2-7b", "mesh=stage:4,fsdp:2"),
+        ("model=llama2-7b", "mesh=stage:2,fsdp:2", "shard_mode=explicit"),
+        ("model=llama2-7b", "mesh=stage:2,data:2,fsdp:2", "zero1=true", "steps=2"),
+        ("model=llama2-7b", "mesh=stage:2,fsdp:2", "pipeline_fsdp_ag_per_repeat=true"),
+        ("model=llama2-7b", "mesh=stage:2,fsdp:2", "num_decoder_layers=5",
+         "pipeline_parallel_layers=4", "pipeline_delay_activation_forwarding=true"),
         ("model=gemma3-12b", "num_decoder_layers=3"),
         ("model=qwen3-0.6b",),
         ("model=deepseek3-671b-batchsplit",),
@@ -86,7 +92,7 @@ def test_deepseek_is_the_same_model_on_eight_devices(
         ),
     ],
 )
-def test_deepseek_is_the_same_model_in_all_its_ways(words: tuple[str, ...]) -> None:
+def test_a_model_is_the_same_in_all_its_ways(words: tuple[str, ...]) -> None:
     done = parity(*words)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.split()[:2] for line in done.stdout.splitlines()[1:-1]]
@@ -139,11 +145,14 @@ def test_deepseek3_routes_by_biased_sigmoids_in_groups() -> None:
     [
         (("mesh=fsdp:3",), ("mesh: axis 0 of params/decoder/dense_layers/mlp/wi_0/kernel has size "
          "64, which fsdp:3 do not divide")),
+        (("model=llama2-7b", "mesh=stage:2,fsdp:4", "num_pipeline_microbatches=4"),
+         "mesh: axis 0 of a micro-batch has size 2, which fsdp:4 do not divide"),
         (("mesh=fsdp:8", "batch_size=4"),
          "mesh: axis 0 of the batch has size 4, which fsdp:8 do not divide"),
     ],
 )  # fmt: skip
 def test_a_mesh_that_does_not_divide_is_one_line(words: tuple[str, ...], line: str) -> None:
-    done = parity("model=deepseek", *words)
+    model = () if words[0].startswith("model=") else ("model=deepseek",)
+    done = parity(*model, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == f"parity: {line}\n"
