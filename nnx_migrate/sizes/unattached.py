@@ -8,26 +8,38 @@ A function that builds such modules builds no submodules for its callers.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from functools import lru_cache
 
 from nnx_migrate.source.project import Project
-
-_PURE = frozenset({"apply", "init", "init_with_output"})
 
 
 @lru_cache(maxsize=2)  # every study of a project asks
 def unattached(project: Project) -> frozenset[int]:
     """Ids of the constructor calls that only a pure function is taken from, on the spot."""
     return frozenset(
-        id(node.value)
+        id(receiver)
         for module in project.modules.values()
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Attribute) and node.attr in _PURE and _has_no_parent(node.value)
+        for receiver in _receivers(module.tree)
+        if _has_no_parent(receiver)
     )
 
 
+def _receivers(tree: ast.Module) -> Iterator[ast.expr]:
+    """What ``apply`` is called on, and what ``init`` is called on or taken from."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="apply", value=value)):
+                yield value
+            case ast.Attribute(attr="init", value=value):
+                yield value
+
+
 def _has_no_parent(node: ast.expr) -> bool:
-    if not isinstance(node, ast.Call) or any(one.arg is None for one in node.keywords):
+    """Whether a class is called by its name, with ``parent=None`` in so many words."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
+        return False
+    if any(one.arg is None for one in node.keywords):
         return False
     given = [one.value for one in node.keywords if one.arg == "parent"]
     return len(given) == 1 and isinstance(given[0], ast.Constant) and given[0].value is None

@@ -97,6 +97,8 @@ def test_the_module_is_named_before_its_fields() -> None:
         'return Inner(width).apply({"params": weights}, x)',
         'return Inner(width, parent=other).apply({"params": weights}, x)',
         'return Inner(width, **{"parent": None}).apply({"params": weights}, x)',
+        'applied = Inner(width, parent=None).apply\n    return applied({"params": weights}, x)',
+        'return nn.vmap(Inner)(width, parent=None).apply({"params": weights}, x)',
         'layer = Inner(width, parent=None)\n    return layer.apply({"params": weights}, x)',
         'return Inner(width, parent=None).bind({"params": weights})(x)',
         "return Inner(width, parent=None)(x)",
