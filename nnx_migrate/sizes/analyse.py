@@ -19,10 +19,12 @@ from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import family_of
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
 from nnx_migrate.sizes.layers import is_layer
+from nnx_migrate.sizes.lifted import call_lifted
+from nnx_migrate.sizes.method_lifts import lifts_of
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
-from nnx_migrate.sizes.statements import call_function, set_up
+from nnx_migrate.sizes.statements import run_function, set_up
 from nnx_migrate.sizes.study import Study, finish
 from nnx_migrate.sizes.values import (
     SPREAD,
@@ -287,4 +289,8 @@ def _run_method(
         kwargs[SPREAD] = Unknown("arguments by name")
     function = Function(node, cls.scope, {}, root, cls)
     interpreter.ranks.method = name
-    return call_function(interpreter, function, args, kwargs)
+    return call_lifted(  # the arguments are what the body sees, the result is what callers get
+        lifts_of(interpreter, cls, node),
+        args,
+        lambda _: run_function(interpreter, function, args, kwargs),
+    )

@@ -10,6 +10,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import READING, hold, list_method
+from nnx_migrate.sizes.outside_uses import check_outside
 from nnx_migrate.sizes.records import record_method
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
@@ -17,6 +18,7 @@ from nnx_migrate.sizes.values import (
     Array,
     Choice,
     Class,
+    DataClass,
     Extended,
     Function,
     Instance,
@@ -35,6 +37,7 @@ from nnx_migrate.sizes.values import (
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
+    from nnx_migrate.source.classes import ClassInfo
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,7 @@ _KEEPS_TYPE = frozenset({"T", "real", "imag", "at", "value"})
 
 def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame) -> Value:
     """``base.name``."""
+    check_outside(interpreter, base, name, frame)
     match base:
         case Instance():
             return instance_attribute(interpreter, base, name, frame)
@@ -88,10 +92,20 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
             return Static(Expr(ast.Attribute(expr.node, name, ast.Load())))
         case Class(info=info) if (found := info.find(name)) is not None:
             return Function(found[1], found[0].scope, {}, None, found[0])
+        case DataClass(info=info) if (static := _static(interpreter, info, name)) is not None:
+            return static
         case Library(symbol=symbol):
             return Library(f"{symbol}.{name}")
         case _:
             return Unknown(f"attribute {name} of an unknown value")
+
+
+def _static(interpreter: Interpreter, info: ClassInfo, name: str) -> Function | None:
+    """The static method of a class of the project that is no Linen module."""
+    found = info.find(name)
+    if found is None or "staticmethod" not in interpreter.project.decorators(*found):
+        return None
+    return Function(found[1], found[0].scope, {}, None, found[0])
 
 
 def _array_attribute(array: Array, name: str) -> Value:
@@ -184,6 +198,7 @@ def call_method(
     """``base.name(*args, **kwargs)``."""
     from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
 
+    check_outside(interpreter, base, name, frame)
     match base:
         case Instance():
             return call_instance_method(interpreter, base, name, args, kwargs, node, frame)
@@ -213,7 +228,7 @@ def call_method(
             return _static_method(expr, name, args, kwargs)
         case Library(symbol="<super>"):
             return _super_method(interpreter, name, args, kwargs, frame)
-        case Class() | Partial() | Library():
+        case Class() | DataClass() | Partial() | Library():
             target = attribute_of(interpreter, base, name, frame)
             return interpreter.call(target, args, kwargs, node, frame)
         case _:

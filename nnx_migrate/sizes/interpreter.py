@@ -43,7 +43,6 @@ from nnx_migrate.sizes.values import (
     Value,
     join,
 )
-from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 
 OUT_VARIABLE = "out_features_"
@@ -425,18 +424,8 @@ class Interpreter:
         names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)][1:]
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         self.record(instance, {}, method, given)
-        if any("scan" in one or "vmap" in one for one in self.project.decorators(cls, node)):
-            return self._call_over_time(instance, cls, node, args)
         function = Function(node, cls.scope, {}, instance, cls)
         return call_function(self, function, args, kwargs)
-
-    def _call_over_time(
-        self, instance: Instance, cls: ClassInfo, node: ast.FunctionDef, args: tuple[Value, ...]
-    ) -> Value:
-        """A method lifted over an axis that is not the last: the last sizes stay what they are."""
-        from nnx_migrate.sizes.statements import call_function
-
-        return call_function(self, Function(node, cls.scope, {}, instance, cls), args, {})
 
 
 def _is_by_presence(value: Value) -> bool:

@@ -40,24 +40,25 @@ def _spread(axes: Value, count: int) -> list[Value]:
     """One axis (or tree of them) for each argument."""
     if isinstance(axes, Sequence) and len(axes.items) == count:
         return list(axes.items)
-    known = isinstance(axes, Static) or _passes(axes)
+    known = isinstance(axes, Static) or is_whole(axes)
     return [axes if known else Unknown("axes unknown")] * count
 
 
-def _number(axis: Value) -> int | None:
+def number_of(axis: Value) -> int | None:
+    """The number of an axis; None when it is none, or nobody knows."""
     known = isinstance(axis, Static) and axis.expr.is_constant
     constant = axis.expr.constant if known and isinstance(axis, Static) else None
     return constant if type(constant) is int else None
 
 
-def _passes(axis: Value) -> bool:
+def is_whole(axis: Value) -> bool:
     """Whether the argument is passed whole: ``nn.broadcast``, and None for ``nn.vmap``."""
     return getattr(axis, "symbol", "") == "flax.linen.broadcast" or is_none(axis) is True
 
 
 def _sliced(value: Value, axis: Value) -> Value:
     """What the body sees of an argument."""
-    if _passes(axis):
+    if is_whole(axis):
         return value
     return _along(value, axis, _sliced, _without) or Unknown("an input of a lifted call")
 
@@ -77,7 +78,7 @@ def _along(
         return Sequence(tuple(parts), value.is_list)
     if isinstance(value, Record) and isinstance(axis, Static):
         return Record({key: inside(one, axis) for key, one in value.entries.items()})
-    array, index = as_array(value), _number(axis)
+    array, index = as_array(value), number_of(axis)
     return None if array is None or index is None else change(array, index)
 
 

@@ -54,9 +54,6 @@ def call_instance_method(
         value = interpreter.call_instance(instance, name, args, kwargs)
         plain = not args and not kwargs
         return as_read(interpreter, instance, name, value, called=True) if plain else value
-    if name in ("param", "variable") and _is_outside(interpreter, instance, frame):
-        reason = f"a function outside the class calls self.{name} for it"
-        interpreter.problems.append((instance.info.node, reason))
     if name in ("param", "variable"):
         _check_borrowed(interpreter, instance, node, frame)
     if name == "param":
@@ -99,12 +96,6 @@ def _made(call: ast.Call) -> str | None:
             names = [one.value for one in call.args[:count] if isinstance(one, ast.Constant)]
             return f"self.{method}{(*names,)}" if len(names) == count else None
     return None
-
-
-def _is_outside(interpreter: Interpreter, instance: Instance, frame: Frame) -> bool:
-    """Whether code that got the root handed, and is in no method, calls one of its methods."""
-    is_root = instance is interpreter.root
-    return is_root and frame.instance is not interpreter.root and frame.defined_in is None
 
 
 def _is_property(interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef) -> bool:

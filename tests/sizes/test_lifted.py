@@ -140,3 +140,72 @@ def test_a_function_that_makes_parameters_for_the_class_is_a_problem(call: str) 
     assert [reason for _, reason in result.problems] == [
         "a function outside the class calls self.param for it"
     ]
+
+
+def decorated(options: str, name: str = "vmap", arguments: str = "x") -> str:
+    return f"""\
+class Lifted(nn.Module):
+    @functools.partial(nn.{name}, {SHARED if name == "scan" else "variable_axes={'params': None}"}, {options})
+    @nn.compact
+    def __call__(self, {arguments}):
+        y = nn.Dense(3)(x)
+        return {"(carry, y)" if name == "scan" else "y"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "inputs", "axis", "expected"),
+    [
+        ("in_axes=0", "jnp.zeros((5, 7))", -1, "7"),
+        ("in_axes=1", "jnp.zeros((2, 5, 7))", -1, "7"),
+        ("in_axes=-1", "jnp.zeros((2, 7, 5))", -2, "7"),
+        ("in_axes=-2", "jnp.zeros((2, 5, 7))", -1, "7"),
+        ("in_axes=(-1,)", "jnp.zeros((7, 5))", -2, "7"),
+        ("in_axes=None, axis_size=3", "jnp.zeros((5, 7))", -1, "7"),
+    ],
+)
+def test_callers_of_a_decorated_method_pass_the_axis_that_its_body_sees_last(
+    options: str, inputs: str, axis: int, expected: str
+) -> None:
+    source = compact(f"return Lifted()({inputs})", before=decorated(options))
+    (argument,) = sizes_of(source, "Lifted").new_arguments
+    assert (argument.argument, argument.axis) == ("x", axis)
+    assert sites(sizes_of(source)) == {"Lifted()": {"in_features": expected}}
+
+
+@pytest.mark.parametrize(
+    ("out_axes", "expected"), [("0", "3"), ("-2", "3"), ("-1", "Dense_0_in_features")]
+)
+@pytest.mark.parametrize("name", ["vmap", "scan"])
+def test_results_of_a_decorated_method_are_stacked(name: str, out_axes: str, expected: str) -> None:
+    lifted = decorated(
+        f"in_axes=1, out_axes={out_axes}", name, "carry, x" if name == "scan" else "x"
+    )
+    call = "Lifted()(0.0, jnp.zeros((2, 5, 7)))[1]" if name == "scan" else "Lifted()(x)"
+    body = f"""
+        y = {call}
+        return nn.Dense(4)(y)
+    """
+    found = in_features(sizes_of(compact(body, before=lifted)))
+    assert found[-1] == expected
+
+
+@pytest.mark.parametrize(
+    ("options", "body", "reason"),
+    [
+        ("in_axes=2", "nn.Dense(3)(x)", "whether axis 2, which the decorator takes away"),
+        ("in_axes=AXES", "nn.Dense(3)(x)", "which axis of it the decorator"),
+        ("in_axes=1", "x @ self.param('w', nn.initializers.ones, x.shape[-2:])", "takes an axis"),
+    ],
+)
+def test_an_axis_that_a_decorator_may_take_away_is_refused(
+    options: str, body: str, reason: str
+) -> None:
+    source = decorated(options).replace("nn.Dense(3)(x)", body)
+    found = sizes_of(f"AXES = make()\n{source}", "Lifted").problems
+    assert any(reason in text for _, text in found), found
+
+
+def test_a_call_whose_last_axis_a_decorator_takes_away_is_refused() -> None:
+    source = compact("return Lifted()(jnp.zeros((5, 7)))", before=decorated("in_axes=1"))
+    assert "takes away the last axis" in sizes_of(source).problems[0][1]

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.given import defaults_of
+from nnx_migrate.sizes.lifted import call_lifted
+from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
 from nnx_migrate.sizes.values import (
     NONE,
     Function,
     Instance,
+    Lift,
     Record,
     Sequence,
     Static,
@@ -41,7 +44,29 @@ def set_up(interpreter: Interpreter, instance: Instance) -> None:
 def call_function(
     interpreter: Interpreter, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]
 ) -> Value:
-    """Run a function of the project on abstract arguments."""
+    """Call a function of the project on abstract arguments, through lifts that decorate a method."""
+    node, cls = function.node, function.defined_in
+    lifts: tuple[Lift, ...] = ()
+    if cls is not None and isinstance(node, ast.FunctionDef) and cls.methods.get(node.name) is node:
+        lifts = lifts_of(interpreter, cls, node)
+    if not lifts or not isinstance(node, ast.FunctionDef):
+        return run_function(interpreter, function, args, kwargs)
+    own = args[:1] if function.owner is None else ()
+    args = tuple(map(interpreter.settled, args[len(own) :]))
+    if takes_last(lifts, args):
+        reason = f"a decorator of {node.name} takes away the last axis of what it is given"
+        interpreter.refuse(interpreter.root.info.node, reason)
+    return call_lifted(
+        lifts,
+        args,
+        lambda given: run_function(interpreter, function, (*own, *given), kwargs),
+    )
+
+
+def run_function(
+    interpreter: Interpreter, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]
+) -> Value:
+    """Run the body of a function on abstract arguments."""
     node = function.node
     if isinstance(node, ast.AsyncFunctionDef) or _is_generator(node):
         return Unknown("coroutine or generator")

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.method_lifts import Unplaced, callers_axis
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.study.local_names import is_taken
 from nnx_migrate.sizes.study.study import INPUT, Study
@@ -60,11 +61,12 @@ def name_arguments(
         named[path] = text
         open_sizes = study.optional - study.required
         optional = name in open_sizes or (is_whole and ex.input_shape(path).text in open_sizes)
+        method = _method_with(study, path)
         arguments[name] = SizeArgument(
             text,
-            method=_method_with(study, path),
+            method=method,
             argument=path,
-            axis=None if is_whole else axis,
+            axis=_axis(study, method, path, None if is_whole else axis),
             optional=optional,
         )
     found = study.root.info.find(METHOD)
@@ -72,6 +74,16 @@ def name_arguments(
         arguments[name] = fact_argument(name, found[1] if found else None, taken)
         taken.add(arguments[name].name)
     return arguments
+
+
+def _axis(study: Study, method: str, path: str, axis: int | None) -> int | None:
+    """The axis of the argument that callers of the method pass."""
+    try:
+        return callers_axis(study.interpreter, method, path, axis)
+    except Unplaced as why:
+        reason = f"it needs the {'shape' if axis is None else 'size'} of {path}: {why}"
+        study.problems.append((study.root.info.node, reason))
+        return axis
 
 
 def _shows(study: Study, name: str, needed: set[str]) -> bool:

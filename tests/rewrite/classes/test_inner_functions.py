@@ -10,6 +10,7 @@ import pytest
 
 from nnx_migrate import nn as nnm
 from tests.rewrite.classes.support import converted, loaded, refusal
+from tests.rewrite.running import refused
 
 SWITCH = """\
 class M(nn.Module):
@@ -79,3 +80,86 @@ def test_a_variable_that_the_call_shapes_is_made_by_lazy_init_inside_jit() -> No
 def test_a_variable_that_the_call_shapes_is_made_by_a_plain_call() -> None:
     text = converted(LAZY.format(decorator=""))
     assert "nnm.lazy_variable(self, 'state', 'v', jnp.zeros, x.shape)" in textwrap.dedent(text)
+
+
+OUTSIDE = """\
+def inner(mdl, x):
+  def deeper(m):
+    {use}
+    return x
+  return deeper(mdl)
+
+class Utils:
+  @staticmethod
+  def run(mdl, x):
+    return inner(mdl, x)
+
+class M(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    layer = nn.Dense(3)
+    w = self.param('w', nn.initializers.ones, (3,))
+    return {call}
+"""
+USES = {
+    "param": "x = x * m.param('w', nn.initializers.ones, (3,))",
+    "variable": "m.variable('state', 'n', jnp.zeros, ())",
+    "make_rng": "x = x + jax.random.normal(m.make_rng('noise'), x.shape)",
+    "sow": "sow = m.sow; sow('intermediates', 'x', x)",
+    "perturb": "x = m.perturb('p', x)",
+    "put_variable": "m.put_variable('state', 'n', x)",
+    "get_variable": "x = x + m.get_variable('params', 'w')",
+    "is_initializing": "x = x if m.is_initializing() else -x",
+    "is_mutable_collection": "x = x if m.is_mutable_collection('params') else -x",
+    "variables": "x = x + m.variables['params']['w']",
+    "path": "x = x * len(m.path)",
+}
+
+
+@pytest.mark.parametrize("name", USES)
+@pytest.mark.parametrize(
+    "call",
+    [
+        "nn.remat(inner)(self, layer(x))",
+        "Utils.run(self, layer(x)) + w",
+        "nn.jit(inner)(layer, layer(x))",
+    ],
+)
+def test_a_function_outside_that_uses_what_only_linen_modules_have_is_refused(
+    call: str, name: str
+) -> None:
+    found = refusal(OUTSIDE.format(use=USES[name], call=call))
+    assert found.reason.startswith("a function outside the class ")
+    assert f"self.{name} for it" in found.reason
+
+
+def test_a_function_that_builds_layers_and_sows_is_refused() -> None:
+    source = """
+import flax.linen as nn
+
+def block(x, mdl):
+  y = nn.Dense(3)(x)
+  mdl.sow('intermediates', 'y', y)
+  return y
+
+class Model(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    return block(x, self)
+"""
+    assert "self.sow for it" in refused(source)
+
+
+def test_an_attribute_of_the_users_own_may_have_a_name_of_linens() -> None:
+    source = """
+    def scaled(mdl, x):
+      return x * mdl.path
+
+    class M(nn.Module):
+      path: float
+
+      @nn.compact
+      def __call__(self, x):
+        return scaled(self, nn.Dense(3)(x))
+    """
+    assert "scaled(self, self.Dense_0(x))" in converted(source)

@@ -46,8 +46,8 @@ def _unless(one: SizeArgument) -> str:
 
 
 def speaks_for_itself(one: SizeArgument) -> bool:
-    """Whether the argument is one axis of an input, and is named after it."""
-    return one.fact is None and one.each is None and one.submodule is None and one.axis is not None
+    """Whether the argument is the last axis of an input, and is named after it."""
+    return one.fact is None and one.each is None and one.submodule is None and one.axis == -1
 
 
 def documented(literal: str, arguments: Sequence[SizeArgument], indent: str) -> str | None:

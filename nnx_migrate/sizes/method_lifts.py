@@ -1,0 +1,107 @@
+"""Methods decorated with ``nn.scan`` or ``nn.vmap``: the body sees inputs without the lifted axis.
+
+A class is studied as its body sees the inputs. Whoever constructs it knows the inputs of the decorated
+method, so that the last size of a slice may be another axis of what the caller passes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.lifted import is_whole, number_of
+from nnx_migrate.sizes.values import Array, Lift, Sequence, Value, as_array, constant
+from nnx_migrate.source.classes import ClassInfo
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+_LIFTS = {"flax.linen.scan": True, "flax.linen.vmap": False}  # whether the call carries
+
+
+class Unplaced(Exception):
+    """Which axis of the caller's argument a size is, is not known; the message says why."""
+
+
+def lifts_of(interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef) -> tuple[Lift, ...]:
+    """The lifted transformations that decorate a method, outermost first."""
+    return tuple(_lifts(interpreter, cls, method)) if method.decorator_list else ()
+
+
+def _lifts(interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[Lift]:
+    project, frame = interpreter.project, Frame(cls.scope, {})
+    for decorator in method.decorator_list:
+        given: dict[str, Value] = {}
+        target: ast.expr = decorator
+        if isinstance(decorator, ast.Call):
+            if project.resolve(decorator.func, cls.scope) != "functools.partial":
+                continue
+            target = decorator.args[0] if decorator.args else decorator
+            named = ((one.arg, one.value) for one in decorator.keywords)
+            given = {name: interpreter.evaluate(value, frame) for name, value in named if name}
+        carries = _LIFTS.get(project.resolve(target, cls.scope) or "")
+        if carries is not None:
+            first = constant(0)
+            yield Lift(given.get("in_axes", first), given.get("out_axes", first), carries)
+
+
+def callers_axis(interpreter: Interpreter, method: str, path: str, axis: int | None) -> int | None:
+    """The axis, in what callers pass, of axis ``axis`` of a method's argument as its body sees it.
+
+    Args:
+      path: the argument, maybe followed by attributes and indices.
+      axis: negative; None for the whole shape.
+
+    Raises:
+      Unplaced: the decorators do not say.
+    """
+    found = interpreter.root.info.find(method)
+    lifts = lifts_of(interpreter, *found) if found is not None else ()
+    if found is None or not lifts:
+        return axis
+    spec = found[1].args
+    names = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:]
+    head = re.findall(r"\w+", path)[0]
+    if head not in names:
+        return axis
+    rank = interpreter.ranks.settled(Array(path=path))
+    for lift in reversed(lifts):
+        position, count = names.index(head) - int(lift.carries), len(names) - int(lift.carries)
+        if position >= 0:
+            axis = _outside(lift.in_axes, position, count, axis, rank)
+    return axis
+
+
+def _outside(axes: Value, position: int, count: int, axis: int | None, body: Array) -> int | None:
+    """One lift further out."""
+    if isinstance(axes, Sequence) and len(axes.items) == count:
+        axes = axes.items[position]
+    if is_whole(axes):
+        return axis
+    lifted = number_of(axes)
+    if lifted is None:
+        raise Unplaced("which axis of it the decorator of the method takes away is not known")
+    if axis is None or axis >= 0:
+        raise Unplaced("the decorator of the method takes an axis away")
+    if lifted < 0:
+        return axis if -axis < -lifted else axis - 1
+    if body.rank is None and body.depth + axis < lifted and lifted > 1:
+        raise Unplaced(f"whether axis {lifted}, which the decorator takes away, is its last one")
+    # Axis 1 is that of steps behind the batch, not the last one: callers show it (takes_last).
+    return axis - 1 if body.rank is not None and body.rank + axis < lifted else axis
+
+
+def takes_last(lifts: tuple[Lift, ...], args: tuple[Value, ...]) -> bool:
+    """Whether a call passes an array whose last axis, counted from the front, is taken away."""
+    for lift in lifts[:1]:
+        given = args[int(lift.carries) :]
+        axes = lift.in_axes
+        each = axes.items if isinstance(axes, Sequence) else [axes] * len(given)
+        for value, axis in zip(given, each, strict=False):
+            array, lifted = as_array(value), number_of(axis)
+            if array is not None and lifted is not None and 0 < lifted + 1 == array.rank != 1:
+                return True
+    return False
