@@ -33,7 +33,8 @@ def check_outside(interpreter: Interpreter, base: Value, name: str, frame: Frame
     if is_ours:
         verb = "calls" if name in _METHODS else "reads"
         reason = f"a function outside the class {verb} self.{name} for it"
-        interpreter.refuse(interpreter.root.info.node, reason)
+        info = interpreter.root.info
+        interpreter.refuse(info.function or info.node, reason)
 
 
 def _is_module(base: Value, name: str) -> bool:
