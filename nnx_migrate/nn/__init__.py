@@ -149,6 +149,7 @@ from .lazy import (
     with_params,
 )
 from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
+from .map_variables import map_variables
 from .naming import LinenNames, built_for, linen_name, out_features
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
 from .partitioning import with_logical_partitioning, with_named_axes, with_partitioning
@@ -258,6 +259,7 @@ __all__ = [
     "make_causal_mask",
     "make_rng",
     "makes_state",
+    "map_variables",
     "max_pool",
     "merge_param",
     "min_pool",

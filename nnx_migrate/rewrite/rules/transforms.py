@@ -17,10 +17,6 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.rules.base import Example, Refusal, RefusalRule
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
-    "map_variables": (
-        "map_variables",
-        "keep the stored parameters in the module and apply trans_in_fn where they are read",
-    ),
     "add_metadata_axis": (
         "add_metadata_axis",
         "pass transform_metadata={nnx.PARTITION_NAME: name} to nnx.vmap or nnx.scan",

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from nnx_migrate.sizes.layers import is_layer
 from nnx_migrate.sizes.library.call import LibraryCall, Summaries
+from nnx_migrate.sizes.library.views import problem_of
 from nnx_migrate.sizes.lifted import call_lifted
 from nnx_migrate.sizes.values import (
     Choice,
@@ -164,6 +165,24 @@ def _jit(call: LibraryCall) -> Value:
     return _remat(call, "Jit")
 
 
+_STORED_AGAIN = (
+    "if Linen's init calls this module more than once, through a shared parent, it stores the initial "
+    "parameters once more each time; here they are stored once"
+)
+
+
+def _map_variables(call: LibraryCall) -> Value:
+    reason = problem_of(call)
+    if reason is None:
+        if call.frame.own and not isinstance(_target(call), Function):
+            call.interpreter.ask(call.node, _STORED_AGAIN)
+        return _remat(call, "Map_variables")
+    call.interpreter.refuse(
+        call.node if call.frame.own else call.interpreter.root.info.node, reason
+    )
+    return Unknown("a lifted value")
+
+
 def _remat_scan(call: LibraryCall) -> Value:
     """A class whose call gives the next carry, of the same shape."""
     return _remat(call, "Remat_scan") if _renamed(_target(call), "") else Unknown("a lifted value")
@@ -247,6 +266,7 @@ def _run(call: LibraryCall, target: Value, args: tuple[Value, ...]) -> Value:
 SYMBOLS: Summaries = {
     "flax.linen.jit": _jit,
     "flax.linen.remat_scan": _remat_scan,
+    "flax.linen.map_variables": _map_variables,
     "flax.linen.cond": _branches,
     "flax.linen.switch": _branches,
     "flax.linen.while_loop": _while_loop,

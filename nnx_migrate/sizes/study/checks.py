@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from nnx_migrate.model import SizeArgument
@@ -10,7 +11,7 @@ from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.sizes.result import ClassSizes, Site
 from nnx_migrate.sizes.study.study import Study
-from nnx_migrate.sizes.values import Instance, Submodule
+from nnx_migrate.sizes.values import Instance, Submodule, class_name
 from nnx_migrate.source.project import Scope
 
 
@@ -39,6 +40,23 @@ def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
         builder = called_builder(study.interpreter.project, scope, call)
         if builder is not None and id(call) not in study.interpreter.entered:
             yield call, f"{builder} builds submodules for it and cannot be followed"
+
+
+def mapped_twice(study: Study) -> Iterator[tuple[ast.AST, str]]:
+    """Modules under ``nn.map_variables`` that Linen's ``init`` calls, and so stores, several times."""
+    for uses in study.root.records.values():
+        called = Counter(
+            id(one.module)
+            for one in uses
+            if one.primary and "Map_variables" in class_name(one.module)
+        )
+        if uses and max(called.values(), default=0) > 1:
+            yield (
+                uses[0].module.call or study.root.info.node,
+                (
+                    "a module under map_variables is called twice, and Linen's init stores it at every call"
+                ),
+            )
 
 
 def _own_calls(root: Instance, helpers: Collection[int]) -> Iterator[tuple[Scope, ast.Call]]:

@@ -271,7 +271,7 @@ def test_a_name_is_rewritten(before: str, after: str) -> None:
         ("nn.jit(lambda m: m())", "jit of something else than a named module class"),
         ("nn.remat_scan(Layer)", "remat_scan without lengths="),
         ("nn.remat_scan(lambda m, x: x, (2,))", "something else than a named module class"),
-        ("nn.map_variables(f, 'params')", "map_variables"),
+        ("nn.map_variables(f)", "map_variables of other collections"),
         ("nn.cond(p, f)", "cond whose arguments the call does not show"),
         ("nn.while_loop(f, g, self, **options)", "while_loop whose arguments"),
         ("nn.switch(i, fs, self, x, variables='params')", "switch with variables="),
