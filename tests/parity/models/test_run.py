@@ -79,14 +79,6 @@ def test_deepseek_is_the_same_model_on_eight_devices(
         ("model=llama2-7b", "mesh=stage:4,fsdp:2"),
         ("model=llama2-7b", "mesh=stage:2,fsdp:2", "shard_mode=explicit"),
         ("model=llama2-7b", "mesh=stage:2,data:2,fsdp:2", "zero1=true", "steps=2"),
-        ("model=llama2-7b", "mesh=stage:2,fsdp:2", "pipeline_fsdp_ag_per_repeat=true"),
-        (
-            "model=llama2-7b",
-            "mesh=stage:2,fsdp:2",
-            "num_decoder_layers=5",
-            "pipeline_parallel_layers=4",
-            "pipeline_delay_activation_forwarding=true",
-        ),
         ("model=gemma3-12b", "num_decoder_layers=3"),
         ("model=qwen3-0.6b",),
         ("model=deepseek3-671b-batchsplit",),
@@ -134,6 +126,29 @@ def test_at_full_size_nothing_is_allocated(words: tuple[str, ...], tmp_path: Pat
     assert all(f"{name}: nothing has values" in " ".join(document["not_checked"]) for name in
                ("forward", "loss", "gradients"))  # fmt: skip
     assert document["peak_rss_bytes"] < 2e9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("mesh=stage:4,fsdp:32", "pipeline_fsdp_ag_per_repeat=true"),
+        ("mesh=stage:4,fsdp:32", "pipeline_fsdp_ag_once=true", "num_pipeline_microbatches=8"),
+        ("mesh=stage:4,fsdp:32", "shard_mode=explicit", "pipeline_parallel_layers=24"),
+        (
+            *("mesh=stage:4,data:2,fsdp:16", "zero1=true", "num_layers_per_pipeline_stage=2"),
+            "pipeline_delay_activation_forwarding=true",
+        ),
+    ],
+)
+def test_pipelines_at_full_size_are_the_same_program(words: tuple[str, ...]) -> None:
+    done = parity("model=llama2-7b", "size=full", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    statuses = dict(line.split()[:2] for line in done.stdout.splitlines()[1:-1])
+    assert {name for name, status in statuses.items() if status == "pass"} == {
+        *("stacks", "control", "paths", "shapes"),
+        *("specs", "specs_after_step", "program", "memory"),
+    }
 
 
 @pytest.mark.slow
