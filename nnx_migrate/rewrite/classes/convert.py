@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
+from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
 from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_functions,
     check_given,
@@ -120,6 +121,7 @@ class _Conversion:
         check_functions(self.cls)
         check_text(self.cls)
         self._share_scope()
+        check_every_call(self.cls)
         attributes = self._setup_attributes()
         reads = self._reads(attributes)
         common: Edits = {**reads.call, **self.shared.edits, **self.pushed.edits}

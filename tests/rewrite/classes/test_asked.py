@@ -24,6 +24,9 @@ class M(nn.Module):
 """
 MAKE = 'self.variable("state", "v", jnp.zeros, ())'
 
+AT_INIT = """if self.is_initializing():
+      self.put_variable("state", "{name}", jnp.zeros(2))"""
+
 
 def asking(setup: str = "pass", before: str = "pass", after: str = "pass") -> str:
     return ASKING.format(setup=setup, before=before, after=after)
@@ -34,8 +37,8 @@ def asking(setup: str = "pass", before: str = "pass", after: str = "pass") -> st
     [
         asking(),
         asking(setup=f"self.v = {MAKE}"),
-        asking(setup='self.put_variable("state", "v", jnp.zeros(2))'),
-        asking(setup='self.put_variable("state", "w", jnp.zeros(2))'),
+        asking(setup=AT_INIT.format(name="v")),
+        asking(setup=AT_INIT.format(name="w")),
         asking(setup='self.v = self.variable("other", "v", jnp.zeros, ())'),
         asking(after=f"x = x + {MAKE}.value"),
         asking(before='self.sow("intermediates", "v", x)'),
@@ -76,7 +79,8 @@ def test_setup_asks_for_what_it_has_put_there() -> None:
     source = """\
 class M(nn.Module):
   def setup(self):
-    self.put_variable("state", "v", jnp.ones(2))
+    if self.is_initializing():
+      self.put_variable("state", "v", jnp.ones(2))
     assert self.has_variable("state", "v")
     assert not self.has_variable("state", "w")
 
