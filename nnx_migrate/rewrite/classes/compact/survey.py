@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nnx_migrate.rewrite.classes.compact.late_variables import made_by_the_call
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.moved import Moves, moves_of
+from nnx_migrate.rewrite.classes.compact.perhaps_called import refuse_perhaps_called
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, taint_of
@@ -86,6 +87,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     items = {key: item for key, item in items.items() if key not in lazy}
     refuse_lazy(method.method, items, RULE)
     refuse_leaks(method.method, items, RULE)
+    refuse_perhaps_called(method.method, items)
     body = [one for one in method.method.body if method.common.get(id(one)) != GONE]
     steps = with_aliases(flow_of(body, items), method.method)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}

@@ -1,0 +1,135 @@
+"""Submodules of a compact method that are built in one place and perhaps called in another.
+
+``layer = Block()`` makes no parameters in Linen; the first call does (flax 0.12.8, linen/module.py). Where
+that call stands under a condition, or after a possible return, ``__init__`` would make parameters that Linen
+does not have.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+
+RULE = "compact"
+
+
+def refuse_perhaps_called(method: ast.FunctionDef, items: Mapping[int, Item]) -> None:
+    """Nothing, unless a named submodule may stay without a call.
+
+    Raises:
+      Refused: its parameters would depend on the path that Linen's ``init`` takes.
+    """
+    for later, name, item in _named(method.body, items, ()):
+        is_read = any(isinstance(one, ast.Name) and one.id == name for one in _loads(method))
+        if is_read and not _surely_read(later, name):
+            raise Refused(
+                item.call,
+                f"{name!r} is called only under a condition, and Linen makes its parameters there",
+                "build it under the same condition",
+                RULE,
+            )
+
+
+def _loads(node: ast.AST) -> Iterator[ast.Name]:
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
+            yield one
+
+
+Later = tuple[Sequence[ast.stmt], ...]  # what runs next, block by block
+
+
+def _named(
+    body: Sequence[ast.stmt], items: Mapping[int, Item], after: Later
+) -> Iterator[tuple[Later, str, Item]]:
+    """Each submodule that has variables and is bound to a name, with what runs after that."""
+    for index, statement in enumerate(body):
+        later = (body[index + 1 :], *after)
+        for name, value in _bound(statement):
+            item = items.get(id(value))
+            if item is not None and item.kind is ItemKind.SITE and not item.free_of_variables:
+                yield later, name, item
+        for block in _blocks(statement):
+            yield from _named(block, items, later)
+
+
+def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            yield name, value
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+            yield name, value
+        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+            for one, value in zip(names, values, strict=False):
+                if isinstance(one, ast.Name):
+                    yield one.id, value
+
+
+def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(statement, name, None)
+        if isinstance(block, list):
+            yield block
+
+
+def _surely_read(later: Later, name: str) -> bool:
+    for block in later:
+        found = _block(block, name)
+        if found is not None:
+            return found
+    return False
+
+
+def _block(body: Sequence[ast.stmt], name: str) -> bool | None:
+    """Whether the name is read on every path (True), not on one that leaves (False), or not yet."""
+    for statement in body:
+        found = _statement(statement, name)
+        if found is not None:
+            return found
+    return None
+
+
+def _statement(statement: ast.stmt, name: str) -> bool | None:
+    match statement:
+        case ast.If(test=test, body=body, orelse=orelse):
+            if _reads(test, name):
+                return True
+            ways = (_block(body, name), _block(orelse, name))
+            return False if False in ways else True if ways == (True, True) else None
+        case ast.For(iter=head, body=body):
+            return True if _reads(head, name) else _block(body, name)
+        case ast.While(test=test):
+            return True if _reads(test, name) else None
+        case ast.With(items=managers, body=body):
+            return True if any(_reads(one, name) for one in managers) else _block(body, name)
+        case ast.Try(body=body):
+            return _block(body, name)
+        case ast.Match():
+            return None
+        case ast.Raise():
+            return True
+        case ast.Return():
+            return _reads(statement, name)
+        case ast.Break() | ast.Continue():
+            return False
+    if _reads(statement, name):
+        return True
+    stores = (one for one in ast.walk(statement) if isinstance(one, ast.Name) and one.id == name)
+    return False if any(isinstance(one.ctx, ast.Store | ast.Del) for one in stores) else None
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    """Whether evaluating the node surely reads the name; a function that reads it is taken to run."""
+    match node:
+        case ast.Name(id=found, ctx=ast.Load()):
+            return found == name
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            return _reads(test, name) or (_reads(body, name) and _reads(orelse, name))
+        case ast.BoolOp(values=[first, *_]):
+            return _reads(first, name)
+    return any(_reads(one, name) for one in ast.iter_child_nodes(node))

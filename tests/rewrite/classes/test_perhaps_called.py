@@ -1,0 +1,82 @@
+"""Submodules that a compact method builds in one place and perhaps calls in another."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.rewrite.classes.support import converted, refusal
+
+MODEL = """\
+class M(nn.Module):
+  wide: bool
+
+  @nn.compact
+  def __call__(self, x):
+    layer = nn.Dense(4)
+{body}
+"""
+
+
+def _model(body: str) -> str:
+    return MODEL.format(body=textwrap.indent(textwrap.dedent(body), "    "))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if self.wide:\n  return layer(x)\nreturn x",
+        "if self.wide:\n  x = layer(x)\nreturn x",
+        "if self.wide:\n  return x\nreturn layer(x)",
+        "return layer(x) if self.wide else x",
+        "return self.wide and layer(x)",
+        "y = x\nif self.wide:\n  y = 2 * y\n  if y.ndim > 2:\n    y = layer(y)\nreturn y",
+        "for i in (1, 2):\n  if i == 2:\n    break\n  x = layer(x)\nreturn x",
+        "match self.wide:\n  case True:\n    x = layer(x)\nreturn x",
+        "if self.wide:\n  x = layer(x)\nlayer = nn.Dense(4)\nreturn layer(x)",
+    ],
+)
+def test_a_submodule_that_is_perhaps_called_is_refused(body: str) -> None:
+    assert "is called only under a condition" in refusal(_model(body)).reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if self.wide:\n  return layer(x)\nreturn layer(2 * x)",
+        "if self.wide:\n  x = layer(x)\nelse:\n  x = 2 * layer(x)\nreturn x",
+        "if self.wide:\n  x = 2 * x\nreturn layer(x)",
+        "if x.ndim != 2:\n  raise ValueError(x.shape)\nreturn layer(x)",
+        "with jax.named_scope('a'):\n  x = layer(x)\nreturn x",
+        "y = layer(x) if self.wide else layer(2 * x)\nreturn y",
+        "f = lambda y: layer(y)\nreturn f(x)",
+    ],
+)
+def test_a_submodule_that_every_path_calls_is_built(body: str) -> None:
+    assert "self.Dense_0 = nnx.Linear(" in converted(_model(body))
+
+
+def test_a_submodule_that_a_branch_binds_and_the_rest_calls_is_built() -> None:
+    text = converted(
+        """\
+        class M(nn.Module):
+          wide: bool
+
+          @nn.compact
+          def __call__(self, x):
+            if self.wide:
+              layer = nn.Dense(4)
+            else:
+              layer = nn.Dense(5)
+            return layer(x)
+        """
+    )
+    assert text.count("nnx.Linear(") == 2
+
+
+def test_a_dropout_that_is_perhaps_called_is_built_since_it_has_no_parameters() -> None:
+    body = (
+        "drop = nn.Dropout(0.5, deterministic=True)\nif self.wide:\n  x = drop(x)\nreturn layer(x)"
+    )
+    assert "self.Dropout_0 = " in converted(_model(body))
