@@ -13,7 +13,10 @@ class M(nn.Module):
     {change}
 
   def __call__(self, x):
-    return x + self.v.value
+    return self.other(x) + self.v.value
+
+  def other(self, x):
+    return x
 
   def move(self):
     self.v.value = self.v.value + 1
@@ -40,7 +43,11 @@ def test_a_change_of_state_in_setup_is_refused(change: str) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    ["if self.is_initializing():\n      self.v.value = jnp.ones(())", "self.w = 3"],
+    [
+        "if self.is_initializing():\n      self.v.value = jnp.ones(())",
+        "self.w = 3",
+        "self.value = nn.Dense(3)",
+    ],
 )
 def test_what_only_the_initial_call_changes_is_part_of_the_constructor(change: str) -> None:
     assert "def __init__" in converted(SETUP.format(change=change))

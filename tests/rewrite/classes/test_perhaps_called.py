@@ -6,6 +6,8 @@ import textwrap
 
 import pytest
 
+from nnx_migrate.model import Outcome
+from nnx_migrate.rewrite.single import rewrite_source
 from tests.rewrite.classes.support import converted, refusal
 
 MODEL = """\
@@ -80,3 +82,27 @@ def test_a_dropout_that_is_perhaps_called_is_built_since_it_has_no_parameters() 
         "drop = nn.Dropout(0.5, deterministic=True)\nif self.wide:\n  x = drop(x)\nreturn layer(x)"
     )
     assert "self.Dropout_0 = " in converted(_model(body))
+
+
+HELPER = """\
+import flax.linen as nn
+
+
+class M(nn.Module):
+  wide: bool
+
+  def block(self, x):
+    return nn.Dense(4)(x)
+
+  @nn.compact
+  def __call__(self, x):
+    y = self.block(x)
+    if self.wide:
+      return x
+    return y
+"""
+
+
+def test_what_a_helper_that_builds_returns_may_be_left_unused() -> None:
+    (found,) = rewrite_source(HELPER).classes
+    assert (found.outcome, found.reason) == (Outcome.REWRITTEN, None)

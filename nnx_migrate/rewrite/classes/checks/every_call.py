@@ -21,7 +21,7 @@ def check_every_call(cls: ClassInfo) -> None:
     """
     for method in _run_by_setup(cls):
         for node in _unguarded(method, receiver_of(method)):
-            if _changes(node):
+            if _changes(node, receiver_of(method)):
                 raise Refused(
                     node,
                     "setup changes a variable here, which Linen does before every call",
@@ -30,10 +30,12 @@ def check_every_call(cls: ClassInfo) -> None:
                 )
 
 
-def _changes(node: ast.AST) -> bool:
+def _changes(node: ast.AST, receiver: str) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr=attr)):
             return attr in _CHANGES
+        case ast.Attribute(value=ast.Name(id=name), attr="value", ctx=ast.Store()):
+            return name != receiver  # an attribute of that name is no variable
         case ast.Attribute(attr="value", ctx=ast.Store()):
             return True
     return False

@@ -50,10 +50,15 @@ def _named(
         later = (body[index + 1 :], *after)
         for name, value in _bound(statement):
             item = items.get(id(value))
-            if item is not None and item.kind is ItemKind.SITE and not item.free_of_variables:
+            if item is not None and _is_layer(item):
                 yield later, name, item
         for block in _blocks(statement):
             yield from _named(block, items, later)
+
+
+def _is_layer(item: Item) -> bool:
+    """Whether the value is a submodule with variables; a function that builds returns what it computes."""
+    return item.kind is ItemKind.SITE and not item.is_in_scope and not item.free_of_variables
 
 
 def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
