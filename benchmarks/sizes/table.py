@@ -51,19 +51,39 @@ def of_set(content: Mapping[str, Any]) -> str:
 
 
 def write_readme(readme: Path, results: list[Mapping[str, Any]]) -> bool:
-    """Replace the section of sizes of the README; False when it has no place for one."""
+    """Replace what the README says of these sets, and keep the others; False without a place for it."""
     text = readme.read_text(encoding="utf-8")
     section = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
-    if not section.search(text):
+    old = section.search(text)
+    if old is None:
         return False
-    details = "\n\n".join(
-        f"<details><summary>{_TITLES[content['set']]}: sizes, case by case</summary>\n\n"
-        f"{of_set(content)}\n\n</details>"
-        for content in results
-    )
-    body = f"{_BEGIN}\n{summary(results)}\n\n{details}\n{_END}"
+    head, fresh = summary(results).splitlines()[:2], summary(results).splitlines()[2:]
+    rows = {**_rows(old.group()), **{_title(line): line for line in fresh}}
+    details = {**_details(old.group()), **{_TITLES[one["set"]]: of_set(one) for one in results}}
+    titles = [one for one in _TITLES.values() if one in rows]
+    table = "\n".join([*head, *(rows[one] for one in titles)])
+    folded = "\n\n".join(_folded(one, details[one]) for one in titles if one in details)
+    body = f"{_BEGIN}\n{table}\n\n{folded}\n{_END}"
     readme.write_text(section.sub(lambda _: body, text), encoding="utf-8")
     return True
+
+
+def _title(line: str) -> str:
+    return line.split(" | ")[0].removeprefix("| ")
+
+
+def _rows(section: str) -> dict[str, str]:
+    """The lines of the summary by set; those of the details have other titles."""
+    return {_title(line): line for line in section.splitlines() if _title(line) in _TITLES.values()}
+
+
+def _folded(title: str, table: str) -> str:
+    return f"<details><summary>{title}: sizes, case by case</summary>\n\n{table}\n\n</details>"
+
+
+def _details(section: str) -> dict[str, str]:
+    pattern = re.escape(_folded("@", "#")).replace("@", "(.*?)").replace(r"\#", "(.*?)")
+    return dict(re.findall(pattern, section, re.DOTALL))
 
 
 def _total(content: Mapping[str, Any]) -> dict[str, int]:

@@ -55,3 +55,16 @@ def test_a_readme_without_the_section_is_left_alone(tmp_path: Path, text: str) -
     readme.write_text(text)
     assert not write_readme(readme, [content(ONE)])
     assert readme.read_text() == text
+
+
+def test_the_other_sets_of_the_section_stay(tmp_path: Path) -> None:
+    readme = tmp_path / "README.md"
+    readme.write_text("<!-- sizes-table -->\n<!-- /sizes-table -->\n")
+    write_readme(readme, [content(ONE)])
+    write_readme(readme, [{**content(TWO), "set": "transformers"}])
+    write_readme(readme, [content(ONE, TWO)])
+    text = readme.read_text()
+    rest, other = text.index("| 17 more packages | 2 |"), text.index("| transformers 4.57.6 | 1 |")
+    assert other < rest
+    assert text.count(": sizes, case by case") == 2
+    assert text.count("| two | 0 |") == 2

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.rewrite.classes.compact.late_reads import refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.late_variables import made_by_the_call
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.moved import Moves, moves_of
@@ -88,6 +89,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     refuse_lazy(method.method, items, RULE)
     refuse_leaks(method.method, items, RULE)
     refuse_perhaps_called(method.method, items)
+    refuse_late_reads(method.method, items)
     body = [one for one in method.method.body if method.common.get(id(one)) != GONE]
     steps = with_aliases(flow_of(body, items), method.method)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}

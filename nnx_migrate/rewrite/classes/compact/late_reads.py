@@ -1,0 +1,67 @@
+"""Functions in a constructor's arguments that read a local which is bound again later.
+
+Linen's module calls such a function when it is called itself, and it reads what the local holds then. The constructor
+of NNX is handed the function before, in ``__init__``, where only the first value exists.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.evaluation import bound_names, free_names
+
+RULE = "compact"
+
+
+def refuse_late_reads(method: ast.FunctionDef, items: Mapping[int, Item]) -> None:
+    """Nothing, unless an argument of a construction is such a function.
+
+    Raises:
+      Refused: its value in ``__init__`` may not be its value in the call.
+    """
+    functions = {
+        one.name: one
+        for one in ast.walk(method)
+        if isinstance(one, ast.FunctionDef) and one is not method
+    }
+    bound = dict(_bound(method))
+    for item in items.values():
+        for function in _functions(item.call, functions):
+            for name in sorted(free_names(function) & bound.keys()):
+                if bound[name] > item.call.lineno:
+                    raise Refused(
+                        item.call,
+                        f"a function among its arguments reads {name!r}, which is bound again later",
+                        "hand in a value that stays, or give the later one another name",
+                        RULE,
+                    )
+
+
+def _functions(
+    call: ast.Call, functions: Mapping[str, ast.FunctionDef]
+) -> Iterator[ast.Lambda | ast.FunctionDef]:
+    """Lambdas and local functions in the arguments of a constructor call."""
+    for argument in (*call.args, *call.keywords):
+        for node in ast.walk(argument):
+            if isinstance(node, ast.Lambda):
+                yield node
+            elif isinstance(node, ast.Name) and node.id in functions:
+                yield functions[node.id]
+
+
+def _bound(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
+    """Every local name with the last line that binds it; names that are bound once are left out."""
+    lines: dict[str, list[int]] = {}
+    for node in ast.walk(method):
+        parts: list[ast.AST] = [node.target] if isinstance(node, ast.For) else []
+        if isinstance(node, ast.stmt) and not hasattr(node, "body"):
+            parts.append(node)
+        for name in (name for one in parts for name in bound_names(one)):
+            lines.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
+    parameters = {one.arg for one in ast.walk(method.args) if isinstance(one, ast.arg)}
+    for name, places in lines.items():
+        if len(places) > 1 or name in parameters:
+            yield name, max(places)
