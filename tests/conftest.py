@@ -1,6 +1,10 @@
 """Settings of every test. jax is not imported here: many tests must not need it."""
 
 import os
+import sys
+from collections.abc import Iterator
+
+import pytest
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
@@ -9,3 +13,13 @@ os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 _DEVICES = "--xla_force_host_platform_device_count"
 if _DEVICES not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_DEVICES}=8".strip()
+
+
+@pytest.fixture(autouse=True)
+def _settings_of_jax_stay() -> Iterator[None]:
+    """Undo what a command that runs in the test's own process sets for built-in models."""
+    flags = os.environ["XLA_FLAGS"]
+    yield
+    os.environ["XLA_FLAGS"] = flags
+    if "jax" in sys.modules:
+        sys.modules["jax"].config.update("jax_remove_size_one_mesh_axis_from_type", False)
