@@ -57,7 +57,8 @@ def write_readme(readme: Path, results: list[Mapping[str, Any]]) -> bool:
     old = section.search(text)
     if old is None:
         return False
-    head, fresh = summary(results).splitlines()[:2], summary(results).splitlines()[2:]
+    lines = summary(results).splitlines()
+    head, fresh = lines[:2], lines[2:]
     rows = {**_rows(old.group()), **{_title(line): line for line in fresh}}
     details = {**_details(old.group()), **{_TITLES[one["set"]]: of_set(one) for one in results}}
     titles = [one for one in _TITLES.values() if one in rows]

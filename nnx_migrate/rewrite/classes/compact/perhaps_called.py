@@ -22,21 +22,19 @@ def refuse_perhaps_called(method: ast.FunctionDef, items: Mapping[int, Item]) ->
     Raises:
       Refused: its parameters would depend on the path that Linen's ``init`` takes.
     """
+    read = {
+        one.id
+        for one in ast.walk(method)
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+    }
     for later, name, item in _named(method.body, items, ()):
-        is_read = any(isinstance(one, ast.Name) and one.id == name for one in _loads(method))
-        if is_read and not _surely_read(later, name):
+        if name in read and not _surely_read(later, name):
             raise Refused(
                 item.call,
                 f"{name!r} is called only under a condition, and Linen makes its parameters there",
                 "build it under the same condition",
                 RULE,
             )
-
-
-def _loads(node: ast.AST) -> Iterator[ast.Name]:
-    for one in ast.walk(node):
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load):
-            yield one
 
 
 Later = tuple[Sequence[ast.stmt], ...]  # what runs next, block by block

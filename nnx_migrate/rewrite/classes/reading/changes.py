@@ -14,7 +14,7 @@ CHANGING = frozenset(
     " intersection_update difference_update symmetric_difference_update __next__".split()
 )
 # Statements that a compact method keeps or drops whole; how often their bodies run is not followed.
-WHOLE = (ast.While, ast.Try, ast.Match, ast.AsyncFor, ast.AsyncWith)
+WHOLE = ast.While | ast.Try | ast.Match | ast.AsyncFor | ast.AsyncWith
 
 
 def changed_names(part: ast.AST) -> frozenset[str]:

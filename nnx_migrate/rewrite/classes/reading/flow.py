@@ -137,9 +137,7 @@ def _bind(node: ast.stmt) -> Bind:
             return Bind(node, frozenset(), frozenset({name}))
         case ast.AugAssign(target=target) | ast.AnnAssign(target=target):
             mutates |= set(_mutated_target(target))
-        case ast.For() | ast.With():
-            return Bind(node, frozenset(), defines | changed_names(node))
-        case _ if isinstance(node, WHOLE):
+        case _ if isinstance(node, ast.For | ast.With | WHOLE):
             return Bind(node, frozenset(), defines | changed_names(node))
     return Bind(node, defines, frozenset(mutates))
 
