@@ -14,10 +14,12 @@ from nnx_migrate.sizes.values import Argument, Instance, Submodule, Value
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
-_METHODS = frozenset(
-    "param variable make_rng sow perturb put_variable get_variable has_variable has_rng"  # noqa: SIM905
-    " is_initializing is_mutable_collection".split()
+# What every Linen module makes, reads and asks of its variables.
+MODULE_METHODS = frozenset(
+    "param variable make_rng sow perturb put_variable get_variable has_variable is_initializing"  # noqa: SIM905
+    " is_mutable_collection".split()
 )
+_METHODS = MODULE_METHODS | {"has_rng"}
 _ATTRIBUTES = frozenset({"variables", "scope", "path"})
 
 

@@ -9,6 +9,7 @@ from nnx_migrate.rewrite.classes.checks.conflicts import check_automatic, check_
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
+from nnx_migrate.sizes.outside_uses import MODULE_METHODS
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
@@ -16,10 +17,6 @@ from nnx_migrate.source.project import Project
 
 RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
-_OF_MODULES = frozenset(
-    "param variable make_rng put_variable get_variable has_variable sow perturb is_initializing"  # noqa: SIM905
-    " is_mutable_collection".split()
-)
 _LIFTED = frozenset(
     f"flax.linen.{name}" for name in ("remat", "checkpoint", "scan", "vmap", "remat_scan")
 )
@@ -150,7 +147,7 @@ def check_functions(cls: ClassInfo) -> None:
             for node in ast.walk(function):
                 match node:
                     case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
-                        name in names and attr in _OF_MODULES
+                        name in names and attr in MODULE_METHODS
                     ):
                         raise Refused(
                             node,
