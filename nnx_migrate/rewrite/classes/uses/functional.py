@@ -11,13 +11,12 @@ In a method that ``__call__`` or ``setup`` reach these calls stay refused with t
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.items import own_nodes, receiver_of
+from nnx_migrate.rewrite.classes.uses.api_calls import carried_call
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
-from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules.base import argument_texts
 from nnx_migrate.source.classes import ClassInfo
 
 _STALE = {
@@ -78,7 +77,9 @@ def _in_method(
         if attr == "apply" and (call is None or _is_plain(call)):
             remarks.imports.add("nnm")
             place = call or node
-            found.edits[id(place)] = _applied(call) if call else f"nnm.apply_fn({receiver})"
+            found.edits[id(place)] = (
+                carried_call("apply", call) if call else f"nnm.apply_fn({receiver})"
+            )
             found.handled.add(id(node))
         elif attr in _STALE:
             message = f"self.{attr} stays and raises AttributeError; {_STALE[attr]}"
@@ -91,17 +92,6 @@ def _is_plain(call: ast.Call) -> bool:
     starred = any(isinstance(one, ast.Starred) for one in call.args[:1])
     named = {one.arg for one in call.keywords}
     return bool(call.args) and not starred and None not in named and not named & _NOT_CARRIED
-
-
-def _applied(call: ast.Call) -> Callable[[Renderer], str]:
-    assert isinstance(call.func, ast.Attribute)
-    receiver = call.func.value
-
-    def text(renderer: Renderer) -> str:
-        parts = argument_texts(renderer.render, (receiver, *call.args), call.keywords)
-        return f"nnm.apply({', '.join(parts)})"
-
-    return text
 
 
 def _reached(cls: ClassInfo, compact: ast.FunctionDef | None) -> frozenset[str]:
