@@ -83,7 +83,7 @@ def _value(node: ast.expr, around: Surroundings) -> Any:
     match node:
         case ast.Constant(value=value):
             return value
-        case ast.Tuple(elts=items):
+        case ast.Tuple(elts=items) | ast.List(elts=items):
             return tuple(_value(item, around) for item in items)
         case ast.BinOp(left=left, op=op, right=right):
             return _binary(op, _value(left, around), _value(right, around))
@@ -95,6 +95,8 @@ def _value(node: ast.expr, around: Surroundings) -> Any:
             return _value(body if _value(test, around) else orelse, around)
         case ast.BoolOp(op=op, values=values):
             return _boolean(op, values, around)
+        case ast.Compare(left=ast.List()) | ast.Compare(comparators=[ast.List()]):
+            raise Unknown("whether a tuple or a list is compared")
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
             return _COMPARE[type(op)](_value(left, around), _value(right, around))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in _CALLS:
@@ -132,9 +134,19 @@ def _read(node: ast.Attribute | ast.Subscript, around: Surroundings) -> Any:
     """A field, or a part of one, or an item of a computed tuple."""
     if isinstance(node, ast.Subscript):
         base = node.value
+        if isinstance(node.slice, ast.Slice):
+            return _slice(_value(base, around), node.slice, around)
         if not _below_self(base):
             return _value(base, around)[_value(node.slice, around)]
     return _plain(_encoded(node, around))
+
+
+def _slice(items: Any, bounds: ast.Slice, around: Surroundings) -> Any:
+    if not isinstance(items, tuple):
+        raise Unknown("a part of what is no tuple")
+    parts = (bounds.lower, bounds.upper, bounds.step)
+    known: list[Any] = [one and _value(one, around) for one in parts]
+    return items[slice(*known)]
 
 
 def _below_self(node: ast.expr) -> bool:

@@ -8,8 +8,9 @@ do, the code's expression has to give every recorded size.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
@@ -26,6 +27,9 @@ from nnx_migrate.source.project import Module, Project
 # The argument whose last axis a built-in layer's ``in_features`` is, as Linen names it.
 _MAIN = ("inputs", "x", "inputs_q", "query")
 
+
+# What names mean each time that one recorded trace comes to a call. Raises Unknown.
+Rounds = Callable[[Surroundings], Sequence[Mapping[str, object]]]
 
 _GIVEN = object()  # stands for an argument that is not None, in ``mask is not None``
 
@@ -117,7 +121,10 @@ class ClassEvidence:
         return Found(size, one.instances, one.traces, one.alternatives) if size else None
 
     def _argument(self, place: Place, want: Wanted) -> tuple[str | None, int | None]:
-        """Name and rank of the recorded argument; no rank when it was not always the same."""
+        """Name and rank of the recorded argument; no rank when it was not always the same.
+
+        Where the axis is counted from the end, any rank that has it will do.
+        """
         shapes = [dict(one.shapes) for one in self._sightings(place, want)]
         names = list(dict.fromkeys(name for shape in shapes for name in shape))
         name = want.argument
@@ -125,6 +132,8 @@ class ClassEvidence:
             name = next((one for one in _MAIN if one in names), None)
         name = name or next(iter(names), None)
         ranks = {len(shape[name]) for shape in shapes if name in shape}
+        if want.axis is not None and want.axis < 0 and all(one >= -want.axis for one in ranks):
+            return name, -want.axis if ranks else None
         return name, ranks.pop() if len(ranks) == 1 and all(ranks) else None
 
     def _sightings(self, place: Place, want: Wanted) -> Iterator[Sighting]:
@@ -144,8 +153,14 @@ class ClassEvidence:
         seen = list(self._sightings(place, want)) if place is not None else []
         return bool(seen) and all(want.argument in dict(one.shapes) for one in seen)
 
-    def compare(self, call: ast.Call, want: Wanted, size: Expr) -> tuple[int, str | None]:
-        """How many recorded sizes an expression gives, and the first one that it does not."""
+    def compare(
+        self, call: ast.Call, want: Wanted, size: Expr, rounds: Rounds
+    ) -> tuple[int, str | None]:
+        """How many recorded sizes an expression gives, and the first one that it does not.
+
+        Args:
+            rounds: what the local variables mean each time that a trace comes to the call.
+        """
         place = self.place_of(call)
         if place is None:
             return 0, None
@@ -153,19 +168,39 @@ class ClassEvidence:
         if argument is None or rank is None:
             return 0, None
         text, compared = recorded_text(size), 0
-        for one in self._sightings(place, want):
-            shape = dict(one.shapes).get(argument)
-            if shape is None:
-                continue
-            try:
-                given = evaluate(text, self._surroundings(one))
-            except Unknown:
-                continue
-            seen = _seen(shape, want.axis, given)
-            if given != seen:
-                return compared, f"{text} is {given}, the recorded call has {seen}"
-            compared += 1
+        for trace in _by_trace(self._sightings(place, want)):
+            for one, given in self._given(text, trace, rounds):
+                shape = dict(one.shapes).get(argument)
+                if shape is None:
+                    continue
+                seen = _seen(shape, want.axis, given)
+                if given != seen:
+                    return compared, f"{text} is {given}, the recorded call has {seen}"
+                compared += 1
         return compared, None
+
+    def _given(
+        self, text: str, trace: list[Sighting], rounds: Rounds
+    ) -> Iterator[tuple[Sighting, object]]:
+        """What an expression is in the calls of one trace; those that do not tell are left out."""
+        around = self._surroundings(trace[0])
+        try:
+            value = evaluate(text, around)
+        except Unknown:
+            pass
+        else:
+            yield from ((one, value) for one in trace)
+            return
+        try:
+            names = rounds(around)
+        except Unknown:
+            return
+        if len(names) != 1 + max(one.ordinal for one in trace):
+            return
+        for one in trace:
+            local = replace(around, names={**around.names, **names[one.ordinal]})
+            with suppress(Unknown):
+                yield one, evaluate(text, local)
 
     def _surroundings(self, one: Sighting) -> Surroundings:
         left_out = _left_out(self.info, self.recorded.instances[one.instance])
@@ -184,6 +219,14 @@ class ClassEvidence:
         given = {n: _GIVEN for n in inputs if n not in plain}
         fields = replaced(one.fields, "self", changes)
         return Surroundings(fields, inputs, {**(names or {}), **plain, **given})
+
+
+def _by_trace(sightings: Iterator[Sighting]) -> list[list[Sighting]]:
+    """Sightings of one trace each, in the order of the traces."""
+    found: dict[tuple[object, ...], list[Sighting]] = {}
+    for one in sightings:
+        found.setdefault((one.instance, tuple(sorted(one.changes.items()))), []).append(one)
+    return list(found.values())
 
 
 def _left_out(info: ClassInfo, instance: Instance) -> dict[str, None]:

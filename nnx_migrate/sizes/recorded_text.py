@@ -9,7 +9,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.source.classes import ClassInfo
 
-_PATH = re.compile(r"[A-Za-z_]\w*(?:\.\w+|\[\d+\])*")
+_PATH = re.compile(r"[^\W\d]\w*(?:\.\w+|\[\d+\])*")
 _READABLE = frozenset(("self", "int"))
 _INDEX = "index"
 

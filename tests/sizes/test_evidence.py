@@ -15,6 +15,7 @@ from nnx_migrate.evidence.schema import create
 from nnx_migrate.evidence.seen import Call, ClassKey, Instance, Place, SourceFile, Trace
 from nnx_migrate.sizes import ClassSizes, SizeSource, analyse
 from nnx_migrate.sizes.evidence import ProjectEvidence
+from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
 from tests.sizes.inference import arguments, compact, problems, project_of, sites
 
 OPAQUE = "y = mystery(x)\nreturn nn.Dense(3)(y)"
@@ -88,6 +89,14 @@ def test_a_size_that_the_code_leaves_open_is_the_recorded_expression(tmp_path: P
     assert arguments(result) == ["in_features"]
     assert sources(result) == [SizeSource.RECORDED]
     assert "2 * x.shape[-1] is how it was recorded" in result.review[0][1]
+
+
+def test_an_argument_may_have_a_name_in_any_script() -> None:
+    info = project_of({"main": compact(OPAQUE, arguments="σx")}).linen["main.Model"]
+    call = next(node for node in ast.walk(info.node) if isinstance(node, ast.Call))
+    size = expression_of("2 * σx.shape[-1]", info, call)
+    assert size is not None
+    assert recorded_text(size) == "2 * σx.shape[-1]"
 
 
 def test_without_evidence_the_same_size_is_an_argument_of_its_own(tmp_path: Path) -> None:

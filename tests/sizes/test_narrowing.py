@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.sizes.inference import arguments, compact, dims, problems, sizes_of
+from tests.sizes.inference import arguments, compact, dims, in_features, problems, sizes_of
 
 BATCHED = """
     if {}:
@@ -73,3 +73,43 @@ def test_what_does_not_fix_the_rank_leaves_it_open(statement: str) -> None:
     found = sizes_of(compact(KNOWN.format(statement), arguments="x, y, rank"))
     sizes = [site.sizes for site in found.sites.values()]
     assert sizes == [{"in_features": "Dense_0_in_features"}]
+
+
+CHOICE = """
+    single = {}
+    {}
+    x = jnp.expand_dims(x, 1) if {} else x
+    return nn.Dense(3)(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "test"),
+    [("x.ndim == 2", "single"), ("x.ndim != 2", "not single"), ("None", "len(x.shape) == 2")],
+)
+def test_the_branches_of_an_expression_know_the_rank_that_its_test_says(
+    value: str, test: str
+) -> None:
+    found = sizes_of(compact(CHOICE.format(value, "pass", test)))
+    assert in_features(found) == ["in_features"]
+
+
+@pytest.mark.parametrize(
+    ("value", "between", "test"),
+    [
+        ("x.ndim == 2", "x = x[0]", "single"),
+        ("x.ndim == 2", "x = mystery(x)", "single"),
+        ("x.ndim == 2", "for x in [x, mystery(x)]: pass", "single"),
+        ("x.ndim == 2", "single = mystery(x)", "single"),
+        ("x.ndim == 2", "pass", "not single"),
+        ("x.ndim != 2", "pass", "single"),
+        ("y.ndim == 2", "pass", "single"),
+        ("x.ndim == 1", "pass", "single"),
+        ("x.ndim >= 1", "pass", "single"),
+    ],
+)
+def test_a_test_that_says_nothing_of_the_array_leaves_the_last_size_open(
+    value: str, between: str, test: str
+) -> None:
+    found = sizes_of(compact(CHOICE.format(value, between, test), arguments="x, y"))
+    assert in_features(found) == ["Dense_0_in_features"]

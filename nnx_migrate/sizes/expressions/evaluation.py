@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -123,14 +124,17 @@ def _dict(
 
 
 def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
+    from nnx_migrate.sizes.statements.narrowing import narrowed
+
     test = truth(interpreter, node.test, frame)
     if isinstance(test, bool):
         return evaluate(interpreter, node.body if test else node.orelse, frame)
     given, left_out = (presence(node.test, frame, holds=one) for one in (True, False))
-    with interpreter.under(test), interpreter.knowing(given):
+    narrow = functools.partial(narrowed, interpreter.project, frame, node.test)
+    with interpreter.under(test), interpreter.knowing(given), narrow(holds=True):
         yes = evaluate(interpreter, node.body, frame)
     negated = ex.negation(test) if test else None
-    with interpreter.under(negated), interpreter.knowing(left_out):
+    with interpreter.under(negated), interpreter.knowing(left_out), narrow(holds=False):
         no = evaluate(interpreter, node.orelse, frame)
     return join(test, yes, no) if test is not None else join_given(given, left_out, yes, no)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import partial
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
@@ -11,6 +12,7 @@ from nnx_migrate.sizes.evidence import ClassEvidence, wanted
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.result import Origin, SizeSource
+from nnx_migrate.sizes.study.rounds import rounds_of
 from nnx_migrate.sizes.study.study import Study
 
 DISAGREE = "the code and the recorded calls disagree"  # how the problem of such a class begins
@@ -27,7 +29,8 @@ def with_evidence(
         return size  # nothing recorded, or many sizes in one argument
     if size is None or _opaque(size):
         return _recorded(study, study.evidence, call, key, argument) or size
-    compared, contradiction = study.evidence.compare(call, wanted(key, argument), size)
+    rounds = partial(rounds_of, study, call)
+    compared, contradiction = study.evidence.compare(call, wanted(key, argument), size, rounds)
     if contradiction is not None:
         text = f"{DISAGREE} on {key} of this submodule"
         study.problems.append((call, f"{text}: {contradiction}"))
