@@ -8,7 +8,7 @@ structure and maps the constructor over the layers for the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import jax
@@ -21,6 +21,7 @@ from .stack_axis import NAME_KEY, has_names, with_axis
 from .variables import collection_of
 
 M = TypeVar("M", bound=nnx.Module)
+LAYERS = "stacked_size"  # constructor argument of lifted classes: how many layers they stack
 
 
 @dataclass(frozen=True)
@@ -98,11 +99,16 @@ def build_stacked(
 ) -> M:
     """What ``first(*args, **kwargs)`` builds, with the values of all layers that ``make`` builds.
 
+    Where ``stacking`` does not say how many layers there are, ``stacked_size=`` among ``kwargs`` does.
+
     Raises:
       TypeError: a module is handed in, whose variables are not the layers' own, or ``rngs`` by
         position.
       ValueError: variables are to be stacked and the number of layers is not known.
     """
+    if stacking.length is None and LAYERS in kwargs:
+        stacking = replace(stacking, length=kwargs[LAYERS])
+        kwargs = {name: value for name, value in kwargs.items() if name != LAYERS}
     others = {name: value for name, value in kwargs.items() if name != "rngs"}
     handed = [one for one in jax.tree.leaves((args, others), is_leaf=_is_node) if _is_node(one)]
     if handed:
@@ -123,19 +129,21 @@ def build_stacked(
     if stacking.length is None:
         raise ValueError(
             f"{name} stacks variables: expected the number of layers as length= "
-            "(axis_size= of vmap), found none"
+            "(axis_size= of vmap) or as stacked_size= of the constructor, found none"
         )
     if layers.only_structure:
         return module
 
-    def layer(index: Any) -> list[Any]:
+    def layer(index: Any) -> dict[int, Any]:
         built = make(*args, **{**kwargs, **layers.at(index)})
         values = dict(nnx.to_flat_state(nnx.state(built)))
-        return [values[path].get_value() for path, _ in chosen]
+        # A module that ``make`` hands in has its variables already, and every layer has the same.
+        own = [number for number, (path, one) in enumerate(chosen) if values[path] is not one]
+        return {number: values[chosen[number][0]].get_value() for number in own}
 
     run = jax.vmap(layer) if stacking.parallel else lambda xs: jax.lax.map(layer, xs)
-    for (_, one), value in zip(chosen, run(jnp.arange(stacking.length)), strict=True):
-        _store(one, value, stacking)
+    for number, value in run(jnp.arange(stacking.length)).items():
+        _store(chosen[number][1], value, stacking)
     return module
 
 

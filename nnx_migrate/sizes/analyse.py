@@ -289,8 +289,8 @@ def _run_method(
         kwargs[SPREAD] = Unknown("arguments by name")
     function = Function(node, cls.scope, {}, root, cls)
     interpreter.ranks.method = name
-    return call_lifted(  # the arguments are what the body sees, the result is what callers get
-        lifts_of(interpreter, cls, node),
-        args,
-        lambda _: run_function(interpreter, function, args, kwargs),
-    )
+    lifts = lifts_of(interpreter, cls, node)
+    with interpreter.stacked(lifts, ()):  # how many layers callers pass, the body does not see
+        return call_lifted(  # the arguments are what the body sees, the result is what callers get
+            lifts, args, lambda _: run_function(interpreter, function, args, kwargs)
+        )

@@ -33,9 +33,11 @@ from nnx_migrate.sizes.values import (
     Function,
     Instance,
     Library,
+    Lift,
     LiftedLayer,
     Native,
     Partial,
+    Stack,
     Static,
     Submodule,
     Unknown,
@@ -85,9 +87,9 @@ class Interpreter:
     varying: frozenset[str] = frozenset()  # attributes that a class of the same __init__ has anew
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     ranks: Ranks = field(default_factory=Ranks)
-    stacking: dict[int, ast.Call] = field(
-        default_factory=dict
-    )  # lifts around modules, by their call
+    stacking: dict[int, Stack] = field(default_factory=dict)  # lifts of a module, by its call
+    stacks: list[Stack] = field(default_factory=list)  # lifts around all that is called now
+    layers: dict[int, Expr | None] = field(default_factory=dict)  # of lifted modules, by their call
     apart: set[int] = field(default_factory=set)  # modules that stand for several, told by index
     frames: list[Frame] = field(default_factory=list)  # of the running functions, innermost last
     depth: int = 0
@@ -166,7 +168,10 @@ class Interpreter:
         """Remember one call of a submodule with the one that built it."""
         if module.owner is not None:
             conditions = tuple(self.conditions)
-            lift = self.stacking.get(id(module.call))
+            key = id(module.call)
+            around = [*self.stacks, *([self.stacking[key]] if key in self.stacking else [])]
+            if len(around) > 1 and module.owner is self.root:
+                self.refuse(module.call or self.root.info.node, "lifts stack its variables twice")
             use = Use(
                 module,
                 sizes,
@@ -174,13 +179,43 @@ class Interpreter:
                 self.primary,
                 method,
                 arguments or {},
-                lift,
+                around[-1] if around else None,
+                self.layers.get(key),
                 id(module) in self.apart,
                 self.presence,
             )
             uses = module.owner.records.setdefault(id(module.call), [])
             uses.append(use)
             self.journal.append(uses)
+
+    @contextmanager
+    def stacked(self, lifts: tuple[Lift, ...], args: tuple[Value, ...]) -> Iterator[None]:
+        """Run a method whose decorators are ``lifts``: they may stack what it calls."""
+        from nnx_migrate.sizes.lifted import layers_seen
+
+        found = [Stack(one, layers_seen(one, args)) for one in lifts if one.call is not None]
+        if found and len(lifts) > 1:
+            self.refuse(self.root.info.node, "a method under several lifts stacks variables")
+        before = len(self.stacks)
+        self.stacks += found
+        try:
+            yield
+        finally:
+            del self.stacks[before:]
+
+    @contextmanager
+    def unsized(self, module: Submodule | Instance, args: tuple[Value, ...]) -> Iterator[None]:
+        """Call a lifted module: what it is given says how many layers it has."""
+        from nnx_migrate.sizes.lifted import layers_seen
+
+        key = id(module.call)
+        if any(not one.sized for one in module.lifts):
+            only = module.lifts[0] if len(module.lifts) == 1 else None
+            self.layers[key] = None if only is None else layers_seen(only, args)
+        try:
+            yield
+        finally:
+            self.layers.pop(key, None)
 
     # ---- syntax
 
@@ -343,7 +378,10 @@ class Interpreter:
             from nnx_migrate.sizes.lifted import call_lifted
 
             given = self._to_lift(args)
-            return call_lifted(layer.lifts, given, lambda one: self._call_layer(layer, one, kwargs))
+            with self.unsized(layer, given):
+                return call_lifted(
+                    layer.lifts, given, lambda one: self._call_layer(layer, one, kwargs)
+                )
         return self._call_layer(layer, args, kwargs)
 
     def _call_layer(
@@ -397,11 +435,13 @@ class Interpreter:
         from nnx_migrate.sizes.lifted import call_lifted
 
         if method == "__call__" and instance.lifts:
-            return call_lifted(
-                instance.lifts,
-                self._to_lift(args),
-                lambda given: self._run_method(instance, method, given, kwargs),
-            )
+            given = self._to_lift(args)
+            with self.unsized(instance, given):
+                return call_lifted(
+                    instance.lifts,
+                    given,
+                    lambda one: self._run_method(instance, method, one, kwargs),
+                )
         return self._run_method(instance, method, args, kwargs)
 
     def _to_lift(self, args: tuple[Value, ...]) -> tuple[Value, ...]:

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lifted import is_whole, number_of
-from nnx_migrate.sizes.values import Array, Lift, Sequence, Value, as_array, constant
+from nnx_migrate.sizes.values import (
+    Array,
+    Lift,
+    Record,
+    Sequence,
+    Value,
+    as_array,
+    constant,
+    is_none,
+)
 from nnx_migrate.source.classes import ClassInfo
 
 if TYPE_CHECKING:
@@ -45,7 +54,16 @@ def _lifts(interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef) ->
         carries = _LIFTS.get(project.resolve(target, cls.scope) or "")
         if carries is not None:
             first = constant(0)
-            yield Lift(given.get("in_axes", first), given.get("out_axes", first), carries)
+            axes = given.get("in_axes", first), given.get("out_axes", first)
+            stacks = isinstance(decorator, ast.Call) and not shares_all(given.get("variable_axes"))
+            yield Lift(*axes, carries, decorator if stacks else None)
+
+
+def shares_all(axes: Value | None) -> bool:
+    """Whether ``variable_axes`` surely stack nothing."""
+    if axes is None:
+        return True
+    return isinstance(axes, Record) and all(is_none(one) is True for one in axes.entries.values())
 
 
 def callers_axis(interpreter: Interpreter, method: str, path: str, axis: int | None) -> int | None:

@@ -58,6 +58,9 @@ class Site:
     # The lift (``nn.scan(f, variable_axes=..., ...)``) of a function that it is called in, where that
     # stacks its variables.
     stacked_by: ast.Call | None = None
+    # How many layers it stacks, where no option of the lift says it, and the argument that takes it.
+    layers: str | None = None
+    layers_as: str = ""
 
     @property
     def in_width(self) -> str:
@@ -126,6 +129,8 @@ class ClassSizes:
     statics: Mapping[int, str] = field(default_factory=dict)
     # names of size arguments that are None exactly when Linen's initial call lacks what they measure
     decisive: frozenset[str] = frozenset()
+    # lifts whose options do not say how many layers they stack, and whose sites all do
+    sized_lifts: frozenset[int] = frozenset()
     # the last axis of the first output of __call__, as text valid in __init__, when known
     out_features: str | None = None
     # the class is a value of some class-valued field: it must have an ``out_features`` attribute

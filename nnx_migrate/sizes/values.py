@@ -173,12 +173,35 @@ class Lift:
     """A lifted transformation of a class that changes the axes its call sees (nn.scan, nn.vmap).
 
     ``in_axes`` and ``out_axes`` are as the user gives them; with ``carries``, the first argument
-    and the first of two results pass through.
+    and the first of two results pass through. ``call`` is where the options stand, if they stack
+    variables.
     """
 
     in_axes: Value
     out_axes: Value
     carries: bool
+    call: ast.Call | None = field(default=None, compare=False)
+
+    @property
+    def option(self) -> str:
+        """The option that says how many layers there are."""
+        return "length" if self.carries else "axis_size"
+
+    @property
+    def sized(self) -> bool:
+        """Whether the options say how many layers there are, or nothing is stacked."""
+        given = self.call.keywords if self.call is not None else ()
+        said = [one.value for one in given if one.arg == self.option]
+        is_said = any(not (isinstance(one, ast.Constant) and one.value is None) for one in said)
+        return self.call is None or is_said
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A lift that stacks the variables of what is called in it; ``layers`` is how many it sees."""
+
+    lift: Lift
+    layers: Expr | None
 
 
 @dataclass(frozen=True)
@@ -298,7 +321,8 @@ class Use:
     primary: bool  # reached from the initial call
     method: str = "__call__"
     arguments: dict[str, Value] = field(default_factory=dict)  # of a project class' method
-    stacked_by: ast.Call | None = None  # the lift around the call, where it stacks the variables
+    stack: Stack | None = None  # the lift around the call, where it stacks the variables
+    layers: Expr | None = None  # of a lifted module whose options do not say how many it has
     apart: bool = False  # the module stands for several that one constructor call builds
     # parameters of the root's call that are given, or None, wherever it happens
     presence: Mapping[str, bool] = field(default_factory=dict)

@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
 )
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
+from nnx_migrate.rewrite.classes.checks.stacking import check_stacking
 from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
 from nnx_migrate.rewrite.classes.compact.continued import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
@@ -118,6 +119,7 @@ class _Conversion:
         check_methods(self.cls, self.items)
         check_items(self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
+        check_stacking(self.project, self.cls, self.items.values())
         check_functions(self.cls)
         check_text(self.cls)
         self._share_scope()
@@ -128,7 +130,10 @@ class _Conversion:
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
         handled |= self.helpers.builds | self.shared.handled
         partials, inside = partial_edits(self.project, self.cls, self.remarks)
-        common |= name_edits(self.project, self.cls, handled | inside, self.remarks) | partials
+        common |= partials
+        common |= name_edits(
+            self.project, self.cls, handled | inside, self.remarks, self.sizes.sized_lifts
+        )
         base = Renderer(self.project, self.cls.module, common)
         parameters = parameters_of(self.project, self.cls, base, self.remarks)
         setup = self._setup(common, reads)

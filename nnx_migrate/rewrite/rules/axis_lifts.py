@@ -60,7 +60,7 @@ def _converted(
     call: LayerCall,
     fields: tuple[str, ...],
     kept: tuple[str, ...],
-    unsupported: Callable[[Given], Refusal | None],
+    unsupported: Callable[[Given, bool], Refusal | None],
     option: str,
     default: ast.expr | None,
 ) -> Code | Refusal:
@@ -69,7 +69,7 @@ def _converted(
 
     def checked(arguments: Given) -> Refusal | None:
         given.update(arguments)
-        return unsupported(arguments)
+        return unsupported(arguments, call.is_sized)
 
     code = convert_lift(function, call, fields, kept, checked)
     if isinstance(code, Refusal):
@@ -82,18 +82,20 @@ def _converted(
     return replace(code, text=named, imports=code.imports | {"nnx"})
 
 
-def _scan_refusal(given: Given) -> Refusal | None:
+def _scan_refusal(given: Given, is_sized: bool) -> Refusal | None:
     collections = given.get("axes_collections")
     if collections is not None and ast.unparse(collections) != "('params',)":
         return Refusal("scan_with_axes of other collections", _PLAIN, collections)
-    return _stacks_params("scan_with_axes", given) or scan.unsupported(given)
+    refusal = _stacks_params("scan_with_axes", given)
+    return refusal or scan.unsupported(given, is_sized=is_sized)
 
 
-def _vmap_refusal(given: Given) -> Refusal | None:
+def _vmap_refusal(given: Given, is_sized: bool) -> Refusal | None:
     names = given.get("partitioning_axis_names")
     match names:
         case ast.Dict(keys=[ast.Constant(value="params")]):
-            return _stacks_params("vmap_with_axes", given) or vmap.unsupported(given)
+            refusal = _stacks_params("vmap_with_axes", given)
+            return refusal or vmap.unsupported(given, is_sized=is_sized)
     return Refusal("vmap_with_axes of other names than those of the parameters", _PLAIN, names)
 
 

@@ -71,7 +71,8 @@ class LayerCall:
 
     ``render`` gives the text of an argument with every edit inside it applied. ``sizes`` are the
     inferred sizes as expression texts (``in_features``, ``in_shape``, ``batch_shape``, ...).
-    ``rngs`` is the text of the ``nnx.Rngs`` to build from.
+    ``rngs`` is the text of the ``nnx.Rngs`` to build from. ``is_sized`` says of a lift that whoever
+    constructs the lifted class says how many layers it stacks.
     """
 
     symbol: str | None
@@ -80,6 +81,7 @@ class LayerCall:
     sizes: Mapping[str, str] = field(default_factory=dict)
     rngs: str = "rngs"
     resolve: Callable[[ast.expr], str | None] = lambda _: None
+    is_sized: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """Linen decorators of methods, whole: ``@nn.compact``, ``@nn.remat``, ``@partial(nn.scan, variable_broadcast="params", in_axes=1, ...)`` becomes ``@partial(nnm.scan, ...)``, and
-``nn.vmap`` whose lanes share all variables ``nnm.vmap``: options are Linen's and mean the same.
+``@partial(nn.vmap, ...)`` becomes ``@partial(nnm.vmap, ...)``: options are Linen's and mean the same. Where
+``variable_axes`` stack variables, the method calls modules that hold those of all layers: whoever builds
+them, builds them as ``nnm.stacked(...)``.
 
-Refused: ``variable_axes`` that stack variables (the constructor of the class would have to stack them: lift
-a class that has the method as its ``__call__``), options the text does not show, and every other lifted
-decorator.
+Refused: options the text does not show, and every other lifted decorator.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py.
 """
@@ -14,7 +14,7 @@ import ast
 from collections.abc import Callable, Mapping
 
 from nnx_migrate.rewrite.rules.base import Code, Refusal, Rule, is_literal
-from nnx_migrate.rewrite.rules.lifts import is_shared, not_all_lifted
+from nnx_migrate.rewrite.rules.lifts import is_shared, not_all_lifted, other_metadata
 
 Render = Callable[[ast.AST], str]
 RULES: tuple[Rule, ...] = ()  # the names are claimed where they are functions
@@ -25,10 +25,14 @@ _REMAT_KEPT = ("prevent_cse", "static_argnums", "policy")
 _JIT_KEPT = ("static_argnums", "static_argnames", "donate_argnums", "device", "backend")
 _LIFTS_KEPT: Mapping[str, tuple[str, ...]] = {
     "scan": (
-        *("variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes", "length"),
-        *("reverse", "unroll", "check_constancy_invariants", "_split_transpose"),
+        *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "in_axes"),
+        *("out_axes", "length", "reverse", "unroll", "metadata_params"),
+        *("check_constancy_invariants", "_split_transpose"),
     ),
-    "vmap": ("split_rngs", "in_axes", "out_axes", "axis_size", "axis_name", "spmd_axis_name"),
+    "vmap": (
+        *("variable_axes", "split_rngs", "in_axes", "out_axes", "axis_size", "axis_name"),
+        *("spmd_axis_name", "metadata_params"),
+    ),
 }
 
 
@@ -75,16 +79,17 @@ def _remat(decorator: ast.Call, given: Mapping[str, ast.expr], render: Render) -
 def _lift(
     name: str, decorator: ast.Call, given: Mapping[str, ast.expr], render: Render
 ) -> Code | Refusal:
-    """``scan`` and ``vmap``, where all steps or lanes share the variables."""
+    """``scan`` and ``vmap``."""
     for option, value in given.items():
-        if option == "variable_axes" and is_shared(value):
-            continue
         if option not in _LIFTS_KEPT[name]:
             recipe = "lift a class that has the method as its __call__"
             return Refusal(f"a method lifted by {name} with {option}=", recipe, value)
-    kept = {option: value for option, value in given.items() if option in _LIFTS_KEPT[name]}
-    if name == "vmap" and "variable_axes" in given:
-        kept["variable_axes"] = given["variable_axes"]
+    refusal = other_metadata(name, given)
+    if refusal is not None:
+        return refusal
+    kept = dict(given)
+    if name == "scan" and is_shared(given.get("variable_axes")):
+        kept.pop("variable_axes", None)
     return Code(_partial(decorator, f"nnm.{name}", kept, render), frozenset({"nnm"}))
 
 

@@ -86,6 +86,16 @@ def no_size(name: str, option: str, what: str, given: Given) -> Refusal | None:
     )
 
 
+def other_metadata(name: str, given: Given) -> Refusal | None:
+    """The refusal of ``metadata_params`` that only boxes of the user's own classes read."""
+    params = given.get("metadata_params")
+    keys = params.keys if isinstance(params, ast.Dict) else []
+    if all(key is not None and not isinstance(key, ast.Constant) for key in keys):
+        return None
+    recipe = "name the axis by nn.PARTITION_NAME alone"
+    return Refusal(f"{name} with metadata_params of other keys", recipe, params)
+
+
 def reference(symbol: str, context: Context) -> Code | Refusal:
     """A bare ``nn.scan`` is refused: what it will be called with is not known."""
     return Refusal(f"{symbol} used as a {context.value}", "call it with a module class")

@@ -20,6 +20,7 @@ flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py, core/axes_scan.py.
 from __future__ import annotations
 
 import ast
+import functools
 
 from nnx_migrate.rewrite.rules.base import (
     CallRule,
@@ -37,6 +38,7 @@ from nnx_migrate.rewrite.rules.lifts import (
     convert_lift,
     no_named_class,
     no_size,
+    other_metadata,
     reference,
 )
 
@@ -56,18 +58,24 @@ _BROADCAST = "flax.linen.broadcast"
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.scan(Class, variable_axes=..., ...)``."""
-    return convert_lift("scan", call, _FIELDS, _KEPT, unsupported)
+    refusal = functools.partial(unsupported, is_sized=call.is_sized)
+    return convert_lift("scan", call, _FIELDS, _KEPT, refusal)
 
 
-def unsupported(given: Given) -> Refusal | None:
-    """Why the given options cannot be carried over."""
+def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
+    """Why the given options cannot be carried over.
+
+    Args:
+      is_sized: whoever constructs the class says how many layers it stacks.
+    """
     for name in ("methods", "data_transform"):
         if name in given and not is_literal(given[name], None):
             return Refusal(f"scan with {name}=", _BY_HAND, given[name])
     is_lambda = isinstance(given["target"], ast.Lambda)
     refusal = None if is_lambda else no_named_class("scan", given, _BY_HAND)
-    if refusal is None and _stacks(given.get("variable_axes")):
+    if refusal is None and not is_sized and _stacks(given.get("variable_axes")):
         refusal = no_size("scan", "length", "layers", given)
+    refusal = refusal or other_metadata("scan", given)
     out_axes = given.get("out_axes")
     if refusal is not None or out_axes is None:
         return refusal

@@ -19,6 +19,7 @@ flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py.
 from __future__ import annotations
 
 import ast
+import functools
 
 from nnx_migrate.rewrite.rules.base import (
     CallRule,
@@ -35,6 +36,7 @@ from nnx_migrate.rewrite.rules.lifts import (
     is_shared,
     no_named_class,
     no_size,
+    other_metadata,
     reference,
 )
 
@@ -47,18 +49,23 @@ _BY_HAND = "nnx.vmap the constructor over split rngs, then a function of the mod
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.vmap(Class, variable_axes=..., ...)``."""
-    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, unsupported)
+    refusal = functools.partial(unsupported, is_sized=call.is_sized)
+    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, refusal)
 
 
-def unsupported(given: Given) -> Refusal | None:
-    """Why the given options cannot be carried over."""
+def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
+    """Why the given options cannot be carried over.
+
+    Args:
+      is_sized: whoever constructs the class says how many layers it stacks.
+    """
     if "methods" in given and not is_literal(given["methods"], None):
         return Refusal("vmap with methods=", _BY_HAND, given["methods"])
     is_function = isinstance(given["target"], ast.Lambda)
     refusal = None if is_function else no_named_class("vmap", given, _BY_HAND)
-    if refusal is None and not is_shared(given.get("variable_axes")):
+    if refusal is None and not is_sized and not is_shared(given.get("variable_axes")):
         refusal = no_size("vmap", "axis_size", "lanes", given)
-    return refusal
+    return refusal or other_metadata("vmap", given)
 
 
 RULES = (

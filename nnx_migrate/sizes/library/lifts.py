@@ -11,7 +11,8 @@ from dataclasses import replace
 from nnx_migrate.sizes.layers import is_layer
 from nnx_migrate.sizes.library.call import LibraryCall, Summaries
 from nnx_migrate.sizes.library.views import problem_of
-from nnx_migrate.sizes.lifted import call_lifted
+from nnx_migrate.sizes.lifted import call_lifted, layers_seen
+from nnx_migrate.sizes.method_lifts import shares_all
 from nnx_migrate.sizes.values import (
     Choice,
     Class,
@@ -23,13 +24,12 @@ from nnx_migrate.sizes.values import (
     LiftedLayer,
     Native,
     Partial,
-    Record,
     Sequence,
+    Stack,
     Submodule,
     Unknown,
     Value,
     constant,
-    is_none,
     join_all,
 )
 
@@ -66,7 +66,8 @@ def _named_axis(call: LibraryCall, prefix: str, position: int, *, carries: bool)
 def _with_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) -> Value:
     in_axes = call.get(position, "in_axes") or constant(0)
     out_axes = call.get(position + 1, "out_axes") or constant(0)
-    lift = Lift(in_axes, out_axes, carries)
+    stacks = not shares_all(call.get(1, "variable_axes"))
+    lift = Lift(in_axes, out_axes, carries, call.node if stacks else None)
     found = _renamed(_target(call), prefix, lift)
     if found is not None:
         return found
@@ -83,14 +84,6 @@ def _is_plain(target: Value) -> bool:
     return isinstance(target, Function) and target.owner is None
 
 
-def _stacks_nothing(call: LibraryCall) -> bool:
-    """Whether no ``variable_axes`` stack, so that the module it is called with exists before."""
-    axes = call.get(1, "variable_axes")
-    return axes is None or (
-        isinstance(axes, Record) and all(is_none(one) is True for one in axes.entries.values())
-    )
-
-
 def _run_function(
     call: LibraryCall, lift: Lift, args: tuple[Value, ...], kwargs: dict[str, Value]
 ) -> Value:
@@ -103,13 +96,13 @@ def _run_function(
     def run(sliced: tuple[Value, ...]) -> Value:
         return _run(call, target, (module, *sliced))
 
-    if _stacks_nothing(call):
+    if lift.call is None:  # the module it is called with exists before
         return call_lifted((lift,), given, run)
     if not isinstance(module, Instance | Submodule) or module.owner is not interpreter.root:
         return _not_stacked(call, "variables that the module called has already, or makes there")
     if len(call.args) > 1:
         return _not_stacked(call, "variables, by options without names")
-    interpreter.stacking[id(module.call)] = call.node
+    interpreter.stacking[id(module.call)] = Stack(lift, layers_seen(lift, given))
     try:
         return call_lifted((lift,), given, run)
     finally:

@@ -19,6 +19,7 @@ from nnx_migrate.sizes.study.needed import needed_inputs
 from nnx_migrate.sizes.study.places import entered_at
 from nnx_migrate.sizes.study.shape_reads import shape_reads
 from nnx_migrate.sizes.study.sites import site_of
+from nnx_migrate.sizes.study.stacks import sized_lifts
 from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.sizes.told import METHOD
 from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
@@ -76,6 +77,7 @@ def finish(study: Study) -> ClassSizes:
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
         out_features=rename(last.text) if last and _exportable(last, needed) else None,
         exports_out_features=study.exported,
+        sized_lifts=sized_lifts(study.interpreter.built, final),
         problems=(*study.problems, *study.interpreter.problems),
         review=(*study.interpreter.review, *only_elsewhere(study)),
         origins=study.origins,

@@ -25,7 +25,7 @@ from nnx_migrate.sizes.study.options import (
 from nnx_migrate.sizes.study.places import path_in_loop, place_of
 from nnx_migrate.sizes.study.reached import reached
 from nnx_migrate.sizes.study.recorded import with_evidence
-from nnx_migrate.sizes.study.stacks import stacked_by
+from nnx_migrate.sizes.study.stacks import with_layers
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.study.witnesses import is_passed, only_given, witness_of
 from nnx_migrate.sizes.told import Unsure, passed_fact
@@ -34,7 +34,7 @@ from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
 
 def site_of(study: Study, module: Submodule | Instance) -> Site:
     """The site of one submodule."""
-    return replace(_plain_site(study, module), stacked_by=stacked_by(study, module))
+    return with_layers(study, module, _plain_site(study, module))
 
 
 def _plain_site(study: Study, module: Submodule | Instance) -> Site:

@@ -80,7 +80,15 @@ def carry(text: str) -> Code | Refusal | None:
         ),
         (
             "partial(nn.vmap, variable_axes={'params': None}, in_axes=(0, None))",
-            "partial(nnm.vmap, in_axes=(0, None), variable_axes={'params': None})",
+            "partial(nnm.vmap, variable_axes={'params': None}, in_axes=(0, None))",
+        ),
+        (
+            "partial(nn.vmap, variable_axes={'params': 0}, metadata_params={nn.PARTITION_NAME: 'x'})",
+            "partial(nnm.vmap, variable_axes={'params': 0}, metadata_params={nn.PARTITION_NAME: 'x'})",
+        ),
+        (
+            "partial(nn.scan, variable_axes=axes, length=3)",
+            "partial(nnm.scan, variable_axes=axes, length=3)",
         ),
     ],
 )
@@ -93,10 +101,8 @@ def test_a_decorator_is_rewritten(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
-        ("partial(nn.scan, variable_axes={'params': 0})", "variable_axes="),
-        ("partial(nn.scan, variable_axes=axes)", "variable_axes="),
-        ("partial(nn.scan, metadata_params={})", "metadata_params="),
-        ("partial(nn.vmap, variable_axes={'params': 0})", "variable_axes="),
+        ("partial(nn.scan, metadata_params={'size': 3})", "metadata_params of other keys"),
+        ("partial(nn.vmap, metadata_params={**names})", "metadata_params of other keys"),
         ("partial(nn.scan, methods=['f'])", "methods="),
         ("partial(nn.scan, **options)", "does not name"),
         ("partial(nn.scan, f)", "does not name"),

@@ -6,6 +6,7 @@ import ast
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.sizes.result import Site
 from nnx_migrate.source.project import Scope
 
 RULE = "stacked"
@@ -15,11 +16,14 @@ _OPTIONS = (
 )
 
 
-def stacked(text: str, lift: ast.Call, scope: Scope, rngs: str, renderer: Renderer) -> str:
+def stacked(
+    text: str, site: Site, lift: ast.Call, scope: Scope, rngs: str, renderer: Renderer
+) -> str:
     """``nnm.stacked(lambda rngs: <text>, ...)`` with those options of the lift that are of variables.
 
     Args:
       text: builds one layer from ``rngs``.
+      site: says the number of layers where no option does.
       scope: of the method that the lift stands in.
 
     Raises:
@@ -30,6 +34,9 @@ def stacked(text: str, lift: ast.Call, scope: Scope, rngs: str, renderer: Render
         if keyword.arg in _OPTIONS:
             _check_known(keyword.value, scope)
             parts.append(f"{keyword.arg}={renderer.render(keyword.value)}")
+    if site.layers is not None:
+        parts = [one for one in parts if not one.startswith(f"{site.layers_as}=")]
+        parts.append(f"{site.layers_as}={site.layers}")
     return f"nnm.stacked({', '.join([*parts, f'rngs={rngs}'])})"
 
 

@@ -154,12 +154,14 @@ def name_edits(
     cls: ClassInfo,
     handled: Collection[int],
     remarks: Remarks,
+    sized: Collection[int] = (),
 ) -> Edits:
     """Edits of the Linen names in the class.
 
     Args:
       handled: ids of nodes that someone else replaces (sites, removed decorators, bases).
       remarks: takes the imports and remarks of the rules.
+      sized: ids of lifts whose constructor calls say how many layers they stack.
     """
     edits, inside = _whole_edits(project, cls, handled, remarks)
     asked = _asked_types(cls)
@@ -195,7 +197,7 @@ def name_edits(
             found = name_rule(reference.symbol, Context.CALL)
             edits[id(reference.node)] = remarks.take(found, reference.node)
         else:
-            edits[id(call)] = _call_edit(call, reference.symbol, remarks)
+            edits[id(call)] = _call_edit(call, reference.symbol, remarks, id(call) in sized)
     return edits
 
 
@@ -252,9 +254,11 @@ def _whole(
     inside.update(id(child) for part in parts for child in ast.walk(part))
 
 
-def _call_edit(call: ast.Call, symbol: str, remarks: Remarks) -> Callable[[Renderer], str]:
+def _call_edit(
+    call: ast.Call, symbol: str, remarks: Remarks, is_sized: bool
+) -> Callable[[Renderer], str]:
     def text(renderer: Renderer) -> str:
-        found = convert_call(LayerCall(symbol, call, renderer.render))
+        found = convert_call(LayerCall(symbol, call, renderer.render, is_sized=is_sized))
         return remarks.take(found, call)
 
     return text

@@ -107,10 +107,12 @@ class Builder:
         if site.stacked_by is None:
             return text
         self.remarks.imports.add("nnm")
-        return stacked(text, site.stacked_by, self.scope, self.rngs, renderer)
+        return stacked(text, site, site.stacked_by, self.scope, self.rngs, renderer)
 
     def _single(self, site: Site, renderer: Renderer) -> str:
         call = self._plain(site.call)
+        if site.layers is not None and site.stacked_by is None:
+            site = replace(site, sizes={**site.sizes, site.layers_as: site.layers})
         if site.kind is SiteKind.LAYER:
             found = convert_call(
                 LayerCall(
