@@ -55,8 +55,9 @@ def _lifts(interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef) ->
         if carries is not None:
             first = constant(0)
             axes = given.get("in_axes", first), given.get("out_axes", first)
-            stacks = isinstance(decorator, ast.Call) and not shares_all(given.get("variable_axes"))
-            yield Lift(*axes, carries, decorator if stacks else None)
+            shares = shares_all(given.get("variable_axes"))
+            call = decorator if isinstance(decorator, ast.Call) and not shares else None
+            yield Lift(*axes, carries, call)
 
 
 def shares_all(axes: Value | None) -> bool:

@@ -10,9 +10,12 @@ parameters do not. ``metadata_params={nn.PARTITION_NAME: "layers"}`` names the a
 stays what it is; a submodule whose variables it stacks is built as ``nnm.stacked(lambda rngs: Block(...),
 variable_axes={"params": 0}, ...)``.
 
-Refused: functions that build layers, ``methods=``, ``data_transform=``, stacked
-variables without ``length=`` (NNX builds them before it sees the inputs), ``nn.broadcast`` in
-``out_axes``, options the text does not show.
+Without ``length=`` the constructor call says how many layers there are (``stacked_size=``), by the inputs of
+the calls.
+
+Refused: functions that build layers, ``methods=``, ``data_transform=``, stacked variables whose number
+neither ``length=`` nor a call shows (NNX builds them before it sees the inputs), ``nn.broadcast`` in
+``out_axes``, ``metadata_params`` other than the axis's name, options the text does not show.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py, core/axes_scan.py.
 """

@@ -10,8 +10,12 @@ same; with ``variable_axes={"params": None}`` all lanes share the parameters.
 
 A submodule whose variables it stacks is built as ``nnm.stacked(lambda rngs: Block(...), ...)``.
 
-Refused: functions that build layers, ``methods=``, stacked variables without
-``axis_size=`` (NNX builds them before it sees the inputs), options the text does not show.
+Without ``axis_size=`` the constructor call says how many lanes there are (``stacked_size=``), by the inputs
+of the calls.
+
+Refused: functions that build layers, ``methods=``, stacked variables whose number neither ``axis_size=``
+nor a call shows (NNX builds them before it sees the inputs), ``metadata_params`` other than the axis's
+name, options the text does not show.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py.
 """
