@@ -72,6 +72,16 @@ class Found:
         return f"{text}; {others} always moved with it" if others else text
 
 
+@dataclass(frozen=True)
+class Round:
+    """One recorded size, and what an expression may read where its submodule is built."""
+
+    instance: int
+    changes: Mapping[str, int | float]
+    around: Surroundings
+    size: int
+
+
 @dataclass(frozen=True, eq=False)
 class ClassEvidence:
     """What was recorded of one class of the project, as the project spells it."""
@@ -183,24 +193,50 @@ class ClassEvidence:
         self, text: str, trace: list[Sighting], rounds: Rounds
     ) -> Iterator[tuple[Sighting, object]]:
         """What an expression is in the calls of one trace; those that do not tell are left out."""
-        around = self._surroundings(trace[0])
         try:
-            value = evaluate(text, around)
+            value = evaluate(text, self._surroundings(trace[0]))
         except Unknown:
-            pass
+            for one, around in self._in_rounds(trace, rounds):
+                with suppress(Unknown):
+                    yield one, evaluate(text, around)
         else:
             yield from ((one, value) for one in trace)
-            return
+
+    def _in_rounds(
+        self, trace: list[Sighting], rounds: Rounds
+    ) -> list[tuple[Sighting, Surroundings]]:
+        """The calls of one trace with what names mean there; none where that is not known."""
+        around = self._surroundings(trace[0])
         try:
             names = rounds(around)
         except Unknown:
-            return
+            return []
         if len(names) != 1 + max(one.ordinal for one in trace):
-            return
-        for one in trace:
-            local = replace(around, names={**around.names, **names[one.ordinal]})
-            with suppress(Unknown):
-                yield one, evaluate(text, local)
+            return []
+        return [
+            (one, replace(around, names={**around.names, **names[one.ordinal]})) for one in trace
+        ]
+
+    def rounds(self, call: ast.Call, want: Wanted, rounds: Rounds) -> list[list[Round]]:
+        """Every recorded size of one axis, by trace; none if the rounds of some trace are unknown."""
+        place = self.place_of(call)
+        argument, _ = self._argument(place, want) if place is not None else (None, None)
+        if place is None or argument is None or want.axis is None:
+            return []
+        found = []
+        for trace in _by_trace(self._sightings(place, want)):
+            known = self._in_rounds(trace, rounds)
+            sizes = [dict(one.shapes).get(argument, ()) for one, _ in known]
+            if not known or not all(len(shape) >= -want.axis for shape in sizes):
+                return []
+            pairs = zip(known, sizes, strict=True)
+            found.append(
+                [
+                    Round(one.instance, one.changes, around, shape[want.axis])
+                    for (one, around), shape in pairs
+                ]
+            )
+        return found
 
     def _surroundings(self, one: Sighting) -> Surroundings:
         left_out = _left_out(self.info, self.recorded.instances[one.instance])

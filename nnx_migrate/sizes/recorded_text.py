@@ -76,8 +76,15 @@ def _loop_variable(info: ClassInfo, call: ast.Call) -> str | None:
             loops = [node for node in path if isinstance(node, _LOOPS)]
             branches = [node for node in path if isinstance(node, _BRANCHES)]
             if len(loops) == 1 and not branches:
-                return _counter(loops[0])
+                name = _counter(loops[0])
+                return None if _times_bound(loops[0], name) > 1 else name
     return None
+
+
+def _times_bound(loop: ast.AST, name: str | None) -> int:
+    """How often a loop binds a name: once as its variable, or again in its body."""
+    names = (node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == name)
+    return sum(not isinstance(node.ctx, ast.Load) for node in names)
 
 
 _LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.SetComp, ast.DictComp)

@@ -26,13 +26,13 @@ def recorded(
     tmp_path: Path,
     source: str,
     sizes: dict[str, Any],
-    fields: dict[str, int] | None = None,
+    fields: dict[str, Any] | None = None,
     count: int = 1,
     text: str | None = None,
 ) -> tuple[ClassSizes, ProjectEvidence]:
     """Analyse ``main.Model`` with evidence of its constructor calls.
 
-    ``sizes``: text of a constructor call -> function from fields, width of the input and round to
+    ``fields``: numbers, or tuples of numbers, each of which the traces scale. ``sizes``: text of a constructor call -> function from fields, width of the input and round to
     the width of what the submodule was called with. ``text``: what the file read when recorded.
     """
     project = project_of({"main": source})
@@ -43,9 +43,13 @@ def recorded(
         ast.unparse(node): node for node in ast.walk(module.tree) if isinstance(node, ast.Call)
     }
 
+    names: dict[str, Any] = {"x.shape[-1]": 5}
+    for name, value in (fields or {}).items():
+        items = enumerate(value) if isinstance(value, tuple) else ()
+        names |= {f"self.{name}[{i}]": one for i, one in items} or {f"self.{name}": value}
+
     def trace(changes: dict[str, int]) -> Trace:
-        values = {**{f"self.{k}": v for k, v in (fields or {}).items()}, "x.shape[-1]": 5}
-        values.update(changes)
+        values = {**names, **changes}
         seen = []
         for call, size in sizes.items():
             node = calls[call]
@@ -61,12 +65,19 @@ def recorded(
                 seen.append(Call(place, index, "Dense", f"Dense_{index}", "", "__call__", shapes))
         return Trace(changes, tuple(seen))
 
-    names = {"x.shape[-1]": 5, **{f"self.{name}": value for name, value in (fields or {}).items()}}
     scaled = [trace({name: value * k}) for name, value in names.items() for k in (2, 3)]
     instance = Instance(
         ClassKey(digest, "main", "Model"),
         "__call__",
-        {"$": "module", "module": "main", "name": "Model", "fields": fields or {}},
+        {
+            "$": "module",
+            "module": "main",
+            "name": "Model",
+            "fields": {
+                name: {"$": "tuple", "items": [*value]} if isinstance(value, tuple) else value
+                for name, value in (fields or {}).items()
+            },
+        },
         {"x": {"$": "array", "shape": [2, 5], "dtype": "float32"}},
         traces=(trace({}), *scaled, trace({"x.shape[-2]": 4})),
     )
@@ -117,8 +128,13 @@ def test_a_size_inside_a_loop_may_be_over_fields_and_the_loops_count(tmp_path: P
     assert (problems(result), sites(result)) == ([], expected)
 
 
-def test_the_count_of_a_loop_with_a_branch_is_not_used(tmp_path: Path) -> None:
-    body = IN_LOOP.replace("    y = nn", "    if i > 0:\n        continue\n    y = nn")
+@pytest.mark.parametrize(
+    "first", ["if i > 0:\n        continue", "i = i + 1", "i, j = 0, i", "[i := 0]"]
+)
+def test_the_count_of_a_loop_that_skips_or_binds_it_again_is_not_used(
+    tmp_path: Path, first: str
+) -> None:
+    body = IN_LOOP.replace("    y = nn", f"    {first}\n    y = nn")
     result, _ = recorded(
         tmp_path,
         compact(body, "n: int;w: int"),

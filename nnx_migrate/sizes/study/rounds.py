@@ -33,18 +33,25 @@ def rounds_of(study: Study, call: ast.Call, around: Surroundings) -> list[Names]
     Raises:
       Unknown: the recording does not tell which way the code goes.
     """
-    for method in _methods(study):
-        if any(node is call for node in ast.walk(method)):
-            interpreter = study.interpreter
-            run = _Run(call, dict(interpreter.carried), interpreter.statics, around)
-            for statement in method.body:
-                run.visit(statement)
-            return run.found
+    for owner in study.root.info.mro:
+        for method in owner.methods.values():
+            if any(node is call for node in ast.walk(method)):
+                interpreter = study.interpreter
+                bound = frozenset(owner.module.table) | _bound(method)
+                run = _Run(call, dict(interpreter.carried), interpreter.statics, around, bound)
+                for statement in method.body:
+                    run.visit(statement)
+                return run.found
     raise Unknown("the call stands outside the class")
 
 
-def _methods(study: Study) -> Iterator[ast.FunctionDef]:
-    return (method for cls in study.root.info.mro for method in cls.methods.values())
+def _bound(method: ast.FunctionDef) -> set[str]:
+    """Names that a method binds itself."""
+    nodes = [*ast.walk(method)]
+    names = {
+        one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
+    return names | {one.arg for one in nodes if isinstance(one, ast.arg)}
 
 
 @dataclass
@@ -55,6 +62,7 @@ class _Run:
     carried: _Carries
     statics: Mapping[int, str | None]
     around: Surroundings
+    bound: frozenset[str]  # names that stand for nothing built in
     names: Names = field(default_factory=dict)
     found: list[Names] = field(default_factory=list)
     loops: int = 0
@@ -144,6 +152,8 @@ class _Run:
 
     def _items(self, iterable: ast.expr) -> list[Any]:
         match iterable:
+            case ast.Call(func=ast.Name(id=name)) if name in self.bound:
+                raise Unknown(f"what {name} is")
             case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
                 return list(range(*(self._value(one) for one in args)))
             case ast.Call(func=ast.Name(id="enumerate"), args=[inner], keywords=[]):
