@@ -10,9 +10,10 @@ from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.checks import blocked_check, checked, differences, one_sided, shared
 from nnx_migrate.parity.report import CHECKS, Check, Verdict
 from nnx_migrate.parity.sides import Numbers, SideResult
-from nnx_migrate.parity.values import ALL_ZERO, Arrays, same_bits
+from nnx_migrate.parity.values import ALL_ZERO, Arrays, emptiness, same_bits
 
 _LATER = "not part of this run"
+_NOTHING = "a call returns nothing: only the variables are compared"
 
 
 @dataclass(frozen=True)
@@ -116,9 +117,18 @@ def _stacks(linen: SideResult, nnx: SideResult) -> Check:
 
 def _control(linen: SideResult) -> Check:
     failures = [f"Linen differs from itself: {line}" for line in linen.control]
+    if not linen.control_leaves and not failures and _returns_nothing(linen):
+        return Check("control", "not_run", 0, (_NOTHING,))
     if not linen.control_leaves:
         failures.append("nothing was compared")
     return checked("control", linen.control_leaves, failures)
+
+
+def _returns_nothing(linen: SideResult) -> bool:
+    """Whether a call returns and changes nothing, but the initial values show something."""
+    run = linen.first
+    shown = emptiness(linen.init_values.values()) is None
+    return shown and not (run.outputs or run.plain or run.collections)
 
 
 def _of_variables(
@@ -201,12 +211,24 @@ def _numbers(
 
 
 def _forward(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
-    check = _numbers("forward", case, linen, nnx, lambda run: run.outputs)
-    ours, theirs = linen.first.structure, nnx.first.structure
-    if ours == theirs or not theirs:
-        return check
-    line = f"the outputs are built differently: Linen {ours}, NNX {theirs}"
-    return Check("forward", "fail", check.leaves, (line, *check.details))
+    ours, theirs = linen.first, nnx.first
+    if ours.outputs or theirs.outputs or not theirs.structure:
+        check = _numbers("forward", case, linen, nnx, lambda run: run.outputs)
+    elif _returns_nothing(linen) and not theirs.plain:
+        check = Check("forward", "not_run", 0, (_NOTHING,))
+    else:
+        failures = [] if ours.plain or theirs.plain else ["nothing was compared"]
+        check = checked("forward", len(ours.plain), failures)
+    lines = [
+        f"{path or 'output'}: Linen {ours.plain.get(path)}, NNX {theirs.plain.get(path)}"
+        for path in sorted(ours.plain.keys() | theirs.plain.keys())
+        if theirs.structure and ours.plain.get(path) != theirs.plain.get(path)
+    ]
+    if theirs.structure and ours.structure != theirs.structure:
+        lines[:0] = [
+            f"the outputs are built differently: Linen {ours.structure}, NNX {theirs.structure}"
+        ]
+    return Check("forward", "fail", check.leaves, (*lines, *check.details)) if lines else check
 
 
 def _rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:

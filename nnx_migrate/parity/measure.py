@@ -8,6 +8,7 @@ ordered alike on both sides.
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -95,11 +96,13 @@ def _forward(
     twice: bool,
 ) -> None:
     structures: list[str] = []
+    plain: list[dict[str, str]] = []
 
     def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         with constant_key(key):
             outputs, mutated = apply(variables, *arguments.rebuild(arrays))
         structures.append(structure(outputs))
+        plain.append(_plain(outputs))
         # A list, so that names of containers never decide the order of results.
         names, leaves = _array_outputs(outputs)
         paths.append(names)
@@ -112,10 +115,13 @@ def _forward(
             structure=structures[-1],
             outputs=fetch(dict(zip(paths[-1], leaves, strict=True))),
             collections=fetch(mutated),
+            plain=plain[-1],
         )
         setattr(result, name, numbers)
     result.control += [f"forward: {line}" for line in differences]
-    result.control_leaves += count
+    again = any(one != plain[-1] for one in plain) or len({*structures}) > 1
+    result.control += ["forward: the values of Python differ"] if again else []
+    result.control_leaves += count + (len(plain[-1]) if twice else 0)
 
 
 def _loss_and_gradients(
@@ -245,6 +251,13 @@ def structure(outputs: Any) -> str:
     name = type(outputs).__name__
     # Linen returned FrozenDict where plain dicts are used today: the same container to callers.
     return f"{'dict' if name == 'FrozenDict' else name}({children})"
+
+
+def _plain(outputs: Any) -> dict[str, str]:
+    """Values of Python in a pytree, of the kinds whose text tells all; None is none of them."""
+    kinds = (bool, int, float, complex, str, bytes, np.generic, np.dtype, enum.Enum)
+    leaves, _ = named_leaves(outputs)
+    return {path: repr(leaf) for path, leaf in leaves.items() if isinstance(leaf, kinds)}
 
 
 def initialise(

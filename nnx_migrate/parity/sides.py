@@ -25,13 +25,17 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Numbers:
-    """What one run computed, by path; ``structure`` is the container types of the outputs."""
+    """What one run computed, by path; ``structure`` is the container types of the outputs.
+
+    ``plain`` are the texts of numbers, strings and other values of Python among the outputs.
+    """
 
     structure: str = ""
     outputs: Arrays = field(default_factory=dict)
     loss: Arrays = field(default_factory=dict)
     gradients: Arrays = field(default_factory=dict)
     collections: Arrays = field(default_factory=dict)
+    plain: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -140,8 +144,9 @@ def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
         decoded[name] = {path: _decode_layout(one) for path, one in data[name].items()}
     for name in ("first", "second"):
         numbers = data[name]
-        rest = {key: _decode_arrays(numbers[key], raw) for key in numbers if key != "structure"}
-        decoded[name] = Numbers(structure=numbers["structure"], **rest)
+        arrays = {key: numbers[key] for key in numbers if key not in ("structure", "plain")}
+        rest = {key: _decode_arrays(value, raw) for key, value in arrays.items()}
+        decoded[name] = Numbers(numbers["structure"], **rest, plain=numbers["plain"])
     decoded["submodules"] = tuple(
         SubmoduleOutput(entry["path"], entry["call"], _decode_arrays(entry["outputs"], raw))
         for entry in data["submodules"]

@@ -272,3 +272,81 @@ def test_long_lists_of_differences_are_cut():
     details = next(check for check in result.checks if check.name == "paths").details
     assert len(details) == 21
     assert details[-1] == "and 31 more"
+
+
+def without_arrays(**changes):
+    return Numbers("tuple(1, None)", plain={"0": "1"}, **changes)
+
+
+def plain(stack, one, **changes):
+    skipped = {**UNTRAINED, "loss": "no output", "gradients": "no output"}
+    made = side(stack, first=one, second=one, skipped=skipped, shapes={}, init_values={})
+    return dataclasses.replace(made, **{"control_leaves": len(one.plain), **changes})
+
+
+STATELESS = ParityCase(stateless=True)
+
+
+def test_values_of_python_are_compared_where_a_call_returns_no_array():
+    linen = plain("linen", without_arrays())
+    result = compare(STATELESS, linen, plain("nnx", without_arrays()))
+    assert (result.verdict, statuses(result)["forward"]) == ("identical", "pass")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        Numbers("tuple(2, None)", plain={"0": "2"}),
+        Numbers("tuple(1)", plain={"0": "1"}),
+        Numbers("dict(1, None)", plain={"a": "1"}),
+        Numbers("tuple(None, None)"),
+        Numbers("*", {"": ONES}),
+    ],
+)
+def test_other_values_of_python_differ(other):
+    linen = plain("linen", without_arrays())
+    result = compare(STATELESS, linen, plain("nnx", other))
+    assert (result.verdict, "forward" in failed(result)) == ("different", True)
+
+
+def test_a_value_of_python_beside_arrays_is_compared():
+    ours, theirs = (numbers(structure="dict(*, 1)", plain={"b": value}) for value in "12")
+    assert "forward" in failed(judged(linen=side("linen", first=ours), first=theirs))
+
+
+def test_names_of_values_of_python_are_compared():
+    ours, theirs = (numbers(structure="dict(*, 1)", plain={name: "1"}) for name in "bc")
+    assert "forward" in failed(judged(linen=side("linen", first=ours), first=theirs))
+
+
+def test_a_call_that_returns_none_shows_nothing():
+    nothing = Numbers("None")
+    result = compare(STATELESS, plain("linen", nothing), plain("nnx", nothing))
+    assert {"control", "forward"} <= failed(result)
+
+
+VARIABLES = {"shapes": {"params/a": ShapeDtype((2,), "float32")}, "init_values": {"params/a": ONES}}
+
+
+def test_of_a_call_that_returns_none_the_variables_are_compared():
+    sides = (plain(stack, Numbers("None"), **VARIABLES) for stack in ("linen", "nnx"))
+    result = compare(ParityCase(), *sides)
+    assert result.verdict == "identical"
+    told = statuses(result)
+    assert [told[name] for name in ("control", "init_values", "forward")] == [
+        "not_run",
+        "pass",
+        "not_run",
+    ]
+
+
+def test_none_and_zeros_show_nothing():
+    zeros = {**VARIABLES, "init_values": {"params/a": 0 * ONES}}
+    sides = (plain(stack, Numbers("None"), **zeros) for stack in ("linen", "nnx"))
+    assert {"control", "forward"} <= failed(compare(ParityCase(), *sides))
+
+
+def test_a_value_where_linen_returns_none_differs():
+    ours = plain("linen", Numbers("None"), **VARIABLES)
+    theirs = plain("nnx", Numbers("1", plain={"": "1"}), **VARIABLES)
+    assert "forward" in failed(compare(ParityCase(), ours, theirs))
