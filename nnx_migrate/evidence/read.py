@@ -134,8 +134,7 @@ def _class(connection: sqlite3.Connection, class_id: int, key: ClassKey) -> Reco
 def _presence(
     connection: sqlite3.Connection, class_id: int, places: Mapping[int, Place]
 ) -> Iterator[tuple[Place, Presence]]:
-    tables = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'presence'"
-    if connection.execute(tables).fetchone() is None:
+    if not _has_table(connection, "presence"):
         return
     query = (
         "SELECT site_id, built, instances, traces, condition, alternatives, reason"
@@ -146,6 +145,11 @@ def _presence(
     ):
         found = Presence(built, instances, traces, condition, tuple(json.loads(others)), reason)
         yield places[site], found
+
+
+def _has_table(connection: sqlite3.Connection, name: str) -> bool:
+    query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
+    return connection.execute(query, (name,)).fetchone() is not None
 
 
 def _runs(
@@ -178,9 +182,11 @@ def _instances(
         "SELECT id, method, fields, inputs, rngs, collections, mutable, outermost"
         " FROM instances WHERE class_id = ? ORDER BY id"
     )
+    around = _surroundings(connection, class_id)
     for id, method, fields, inputs, rngs, collections, mutable, outermost in connection.execute(
         query, (class_id,)
     ):
+        passed, arguments, initialised = around.get(id, ("{}", "{}", 1))
         yield (
             id,
             Instance(
@@ -192,8 +198,22 @@ def _instances(
                 tuple(json.loads(collections)),
                 tuple(json.loads(mutable)),
                 bool(outermost),
+                passed=json.loads(passed),
+                arguments=json.loads(arguments),
+                initialised=bool(initialised),
             ),
         )
+
+
+def _surroundings(connection: sqlite3.Connection, class_id: int) -> dict[int, tuple[str, str, int]]:
+    """How inputs were passed, arguments of the function around, whether it was in an ``init``."""
+    if not _has_table(connection, "surroundings"):
+        return {}
+    query = (
+        "SELECT instance_id, passed, arguments, initialised FROM surroundings"
+        " JOIN instances ON instances.id = instance_id WHERE class_id = ?"
+    )
+    return {id: tuple(row) for id, *row in connection.execute(query, (class_id,))}
 
 
 def _sizes(

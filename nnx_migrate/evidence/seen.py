@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from nnx_migrate.evidence.values import Encoded, Shape
 
@@ -82,7 +82,13 @@ class Role:
 
 @dataclass(frozen=True)
 class Instance:
-    """One set of fields and abstract inputs that a class was called with."""
+    """One set of fields and abstract inputs that a class was called with.
+
+    ``mutable`` are the collections that such calls named as mutable.
+    ``passed`` tells how each input was given: by ``position``, as the items of a ``star``, by ``keyword``
+    or as several ``keywords``. ``arguments`` are those of the function that the class statement stands
+    in; ``initialised`` says whether such a call was part of an initialisation.
+    """
 
     cls: ClassKey
     method: str
@@ -95,10 +101,14 @@ class Instance:
     traces: tuple[Trace, ...] = ()
     roles: tuple[Role, ...] = ()
     depends: tuple[str, ...] = ()  # hashes of the files whose code ran
+    passed: Mapping[str, str] = field(default_factory=dict)
+    arguments: Mapping[str, Encoded] = field(default_factory=dict)
+    initialised: bool = True
 
     @property
     def digest(self) -> str:
-        """The same for the same class, fields and inputs, in every process."""
+        """The same for the same class, what it reads around it, fields and inputs, in every process."""
         cls = self.cls
         content = [cls.hash, cls.module, cls.qualname, self.method, self.fields, dict(self.inputs)]
+        content += [dict(self.arguments)] if self.arguments else []
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

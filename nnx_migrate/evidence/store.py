@@ -88,6 +88,21 @@ def _add_instance(connection: sqlite3.Connection, one: Instance) -> int | None:
     instance_id = int(row[0])
     if one.outermost:
         connection.execute("UPDATE instances SET outermost = 1 WHERE id = ?", (instance_id,))
+    if one.mutable:
+        connection.execute(
+            "UPDATE instances SET mutable = ? WHERE id = ? AND mutable = '[]'",
+            (json.dumps(one.mutable), instance_id),
+        )
+    connection.execute(
+        "INSERT INTO surroundings VALUES (?, ?, ?, ?) ON CONFLICT (instance_id)"
+        " DO UPDATE SET initialised = max(initialised, excluded.initialised)",
+        (
+            instance_id,
+            json.dumps(dict(one.passed)),
+            json.dumps(dict(one.arguments)),
+            int(one.initialised),
+        ),
+    )
     connection.executemany(
         "INSERT OR IGNORE INTO depends VALUES (?, ?)", [(class_id, hash) for hash in one.depends]
     )

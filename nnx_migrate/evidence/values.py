@@ -2,7 +2,7 @@
 
 Numbers, booleans and None stand for themselves; everything else is an object with a kind:
 
-* ``tuple``, ``list``, ``dict`` with ``items``; ``dataclass``, ``module``, ``object`` with
+* ``tuple``, ``list``, ``set``, ``dict`` with ``items``; ``dataclass``, ``module``, ``object`` with
   ``module``, ``name`` and ``fields``;
 * ``name``: a class or function, by module and qualified name; ``call``: what such a function
   returned for ``keywords``; ``partial``; ``enum``; ``dtype``;
@@ -146,7 +146,7 @@ def unreadable(value: Encoded) -> Iterator[str]:
     elif kind == "object":
         yield f"a {value['name']}, which is no dataclass"
     else:
-        for item in _children(value):
+        for item in children(value):
             yield from unreadable(item)
 
 
@@ -154,18 +154,18 @@ def opaque_parts(value: Encoded) -> Iterator[str]:
     """Types of the values inside that were not written down: they may hold any number."""
     if kind_of(value) == "opaque":
         yield value["type"]
-    for item in _children(value):
+    for item in children(value):
         yield from opaque_parts(item)
 
 
-def _children(value: Encoded) -> Iterator[Encoded]:
+def children(value: Encoded) -> Iterator[Encoded]:
     """The values directly inside a value."""
     kind = kind_of(value)
     if kind == "dict":
         yield from (item for _, item in value["items"])
     elif kind == "partial":
         yield from (value["function"], *value["items"], *value["fields"].values())
-    elif kind in HAS_ITEMS:
+    elif kind in (*HAS_ITEMS, "set"):
         yield from value["items"]
     elif kind in (*HAS_FIELDS, "call"):
         yield from value["fields"].values()

@@ -4,22 +4,22 @@
 statement and, as far as it reads their names, the statements that bind them (:mod:`slicing`): those alone
 are run, from the source of the module that this process imports. Both sides of a comparison so take
 the same statements, each from its own tree. What comes from the arguments of ``f`` or from a loop
-is not known and is refused; ``self`` of a ``unittest.TestCase`` is a new instance.
+is not known and is refused, unless the arguments were recorded; ``self`` of a ``unittest.TestCase``
+is a new instance.
 """
 
 from __future__ import annotations
 
 import ast
-import functools
 import importlib
 import inspect
 import unittest
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
 from nnx_migrate.parity.case import BadCase
-from nnx_migrate.parity.slicing import Function, loop_names, parameters, slice_of
+from nnx_migrate.parity.slicing import Function, bound_names, loop_names, parameters, slice_of
 
 LOCALS = "<locals>"
 
@@ -44,15 +44,42 @@ def find_local(module: str, qualname: str) -> Any:
     """
     owner, _, inside = qualname.rpartition(f".{LOCALS}.")
     first, *rest = inside.split(".")
-    value = _locals_of(module, owner, first)[first]
+    value = _locals_of(module, owner, first, _recorded.get((module, owner)))[first]
     for part in rest:
         value = getattr(value, part)
     return value
 
 
-@functools.cache
-def _locals_of(module: str, function: str, wanted: str) -> Mapping[str, Any]:
-    """The locals of a function after the statements that ``wanted`` hangs on."""
+_Recorded = tuple[str, Callable[[str], Mapping[str, Any]]]
+_recorded: dict[tuple[str, str], _Recorded] = {}
+
+
+def recorded_arguments(
+    module: str, function: str, text: str, read: Callable[[str], Mapping[str, Any]]
+) -> None:
+    """From now on, ``function`` is known to have been called with ``read(text)``, as far as that goes.
+
+    The same text stands for the same arguments.
+    """
+    _recorded[module, function] = text, read
+
+
+def _locals_of(
+    module: str, function: str, wanted: str, recorded: _Recorded | None
+) -> Mapping[str, Any]:
+    """The locals of a function after the statements that ``wanted`` hangs on; made once."""
+    key = (module, function, wanted, recorded[0] if recorded else "")
+    if key not in _made_locals:
+        _made_locals[key] = _new_locals(module, function, wanted, recorded)
+    return _made_locals[key]
+
+
+_made_locals: dict[tuple[str, str, str, str], Mapping[str, Any]] = {}
+
+
+def _new_locals(
+    module: str, function: str, wanted: str, recorded: _Recorded | None
+) -> Mapping[str, Any]:
     home = importlib.import_module(module)
     if is_local(function):
         raise NotAlone(f"{module}.{function} is itself local to a function")
@@ -66,7 +93,11 @@ def _locals_of(module: str, function: str, wanted: str) -> Mapping[str, Any]:
     looped = loop_names(body) & needed
     if looped:
         raise NotAlone(f"{wanted} reads {min(looped)}, which a loop of {function} binds")
-    arguments = _arguments(home, path, needed)
+    given = recorded[1](recorded[0]) if recorded and needed & {*parameters(node)} else {}
+    rebound = needed & given.keys() & bound_names(node.body)
+    if rebound:
+        raise NotAlone(f"{wanted} reads {min(rebound)}, an argument that {function} binds again")
+    arguments = _arguments(home, path, needed, given)
     made = _made(home, path, body)
     try:
         found: Mapping[str, Any] = made(**arguments)
@@ -108,7 +139,9 @@ def _made(home: ModuleType, path: _Path, body: Sequence[ast.stmt]) -> Any:
     return found
 
 
-def _arguments(home: ModuleType, path: _Path, needed: frozenset[str]) -> dict[str, Any]:
+def _arguments(
+    home: ModuleType, path: _Path, needed: frozenset[str], recorded: Mapping[str, Any]
+) -> dict[str, Any]:
     """Every parameter of a function: what the slice does not read is None."""
     found: Any = home
     for one in path[:-1]:
@@ -118,6 +151,9 @@ def _arguments(home: ModuleType, path: _Path, needed: frozenset[str]) -> dict[st
     names = parameters(node)
     given: dict[str, Any] = dict.fromkeys(names)
     for name in needed & given.keys():
+        if name in recorded:
+            given[name] = recorded[name]
+            continue
         if name != names[0] or not _is_test_case(found):
             raise NotAlone(f"it reads {name}, an argument of {node.name}, which was not recorded")
         given[name] = found(node.name) if hasattr(found, node.name) else found()

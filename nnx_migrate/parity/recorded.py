@@ -17,6 +17,7 @@ from nnx_migrate.evidence.seen import Instance
 from nnx_migrate.evidence.values import arrays, unreadable
 from nnx_migrate.model import MigrationMap
 from nnx_migrate.parity.case_file import CaseError
+from nnx_migrate.parity.local_classes import LOCALS
 from nnx_migrate.parity.process import Job, Side, SideRun, run_sides
 from nnx_migrate.parity.recorded_folders import folders_of, with_folders
 from nnx_migrate.parity.run_file import FileOptions, compare, following, job_of, judge
@@ -25,6 +26,7 @@ from nnx_migrate.parity.trees import BadTree, open_trees
 if TYPE_CHECKING:
     from nnx_migrate.parity.report import ParityReport
 
+_NOT_CHANGED = ("params", "intermediates")  # by a call of the migrated module
 _MAGIC = b"SQLite format 3\0"
 
 _CASE = """\
@@ -175,14 +177,22 @@ def _title(one: Instance) -> str:
 
 def _write_case(file: Path, one: Instance, shim: str | None) -> Path:
     """Write a case file, and the recorded fields and inputs beside it."""
+    collections = dict.fromkeys((*one.collections, *one.mutable))
     settings = {
         "rngs": dict.fromkeys((*one.rngs, "params"), 0),  # what init draws from, too
-        "collections": tuple(name for name in one.collections if name != "params"),
+        "collections": tuple(name for name in collections if name not in _NOT_CHANGED),
         "stateless": not one.collections,
     }
     load_shim = f"import runpy\n\nrunpy.run_path({str(Path(shim).absolute())!r})\n" if shim else ""
     file.write_text(_CASE.format(settings=settings, shim=load_shim), encoding="utf-8")
-    content = {"fields": one.fields, "inputs": dict(one.inputs)}
+    owner, local, _ = one.cls.qualname.rpartition(f".{LOCALS}.")
+    around = [one.cls.module, owner, dict(one.arguments)] if local else None
+    content = {
+        "fields": one.fields,
+        "inputs": dict(one.inputs),
+        "passed": dict(one.passed),
+        "around": around,
+    }
     file.with_suffix(".json").write_text(json.dumps(content), encoding="utf-8")
     return file
 

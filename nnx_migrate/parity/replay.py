@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from nnx_migrate.evidence.values import Encoded, kind_of
-from nnx_migrate.parity.local_classes import find_local, is_local
+from nnx_migrate.evidence.values import Encoded, children, kind_of
+from nnx_migrate.parity.local_classes import find_local, is_local, recorded_arguments
 
 
 class CannotReplay(Exception):
@@ -33,15 +33,38 @@ class Replay:
         content = json.loads(path.read_text(encoding="utf-8"))
         self._fields: Encoded = content["fields"]
         self._inputs: Mapping[str, Encoded] = content["inputs"]
+        self._passed: Mapping[str, str] = content["passed"]
         self._generator = np.random.default_rng(0)
+        if content["around"] is not None:
+            module, function, arguments = content["around"]
+            recorded_arguments(module, function, json.dumps(arguments), self._argument)
 
     def linen(self) -> Any:
         """The Linen module."""
         return self._value(self._fields)
 
     def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """No positional arguments, and every argument of the recorded call by its name."""
-        return (), {name: self._value(value) for name, value in self._inputs.items()}
+        """The arguments, as the recorded call passed them; where that is not known, by name."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        others = [name for name in self._inputs if name not in self._passed]
+        for name in (*self._passed, *others):
+            value = self._value(self._inputs[name])
+            match self._passed.get(name, "keyword"):
+                case "position":
+                    args.append(value)
+                case "star":
+                    args.extend(value)
+                case "keywords":
+                    kwargs.update(value)
+                case _:
+                    kwargs[name] = value
+        return tuple(args), kwargs
+
+    def _argument(self, text: str) -> dict[str, Any]:
+        """Arguments of the function around a local class; none that Linen itself makes."""
+        encoded = json.loads(text).items()
+        return {name: self._value(one) for name, one in encoded if not _names_flax(one)}
 
     def _value(self, value: Encoded) -> Any:
         match kind_of(value):
@@ -55,6 +78,9 @@ class Replay:
                 return tuple(self._value(item) for item in value["items"])
             case "list":
                 return [self._value(item) for item in value["items"]]
+            case "set":
+                kind = frozenset if value["frozen"] else set
+                return kind(self._value(item) for item in value["items"])
             case "dict":
                 return {name: self._value(item) for name, item in value["items"]}
             case "dtype":
@@ -98,3 +124,10 @@ class Replay:
     def _key(self, shape: tuple[int, ...]) -> Any:
         key = jax.random.key(0)
         return jax.random.split(key, shape) if shape else key
+
+
+def _names_flax(value: Encoded) -> bool:
+    """Whether a value is a module or names something of flax: Linen is not for the after side."""
+    if isinstance(value, Mapping) and str(value.get("module", "")).startswith("flax"):
+        return True
+    return kind_of(value) == "module" or any(_names_flax(one) for one in children(value))

@@ -41,6 +41,11 @@ def loop_names(body: Sequence[ast.stmt]) -> frozenset[str]:
     return frozenset(name for loop in loops for name in _bound([loop]))
 
 
+def bound_names(body: Sequence[ast.stmt]) -> frozenset[str]:
+    """The names that statements bind in their own scope."""
+    return frozenset(_bound(body))
+
+
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 

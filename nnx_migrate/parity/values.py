@@ -76,10 +76,11 @@ def random_value(path: str, spec: ShapeDtype, initial: Any, seed: int) -> Any:
     usual initialiser, so that nothing saturates: ``fan_in ** -0.5`` for kernels, about 1 for
     scales, 0.3 for other vectors, never all zero. Floating-point variables of other collections
     are positive (a variance must be), running means of both signs: positive ones alone leave nothing
-    behind a few layers of normalisation and ReLU. Everything else (integers, keys) keeps ``initial``.
+    behind a few layers of normalisation and ReLU. Integers beside the parameters that all start at zero
+    (counters) are one, so that a counter shows; everything else (keys) keeps ``initial``.
     """
     if not is_inexact(spec.dtype):
-        return initial
+        return _counted(path, spec, initial)
     normal = _normal(path, spec, seed)
     name = path.rsplit("/", 1)[-1]
     if not path.startswith("params/"):
@@ -91,6 +92,12 @@ def random_value(path: str, spec: ShapeDtype, initial: Any, seed: int) -> Any:
     else:
         value = normal * math.prod(spec.shape[:-1]) ** -0.5
     return value.astype(jnp.dtype(spec.dtype))
+
+
+def _counted(path: str, spec: ShapeDtype, initial: Any) -> Any:
+    if path.startswith("params/") or not spec.dtype.startswith(("int", "uint")):
+        return initial
+    return jnp.where(jnp.any(initial != 0), initial, jnp.ones_like(initial))
 
 
 def _normal(path: str, spec: ShapeDtype, seed: int) -> Array:

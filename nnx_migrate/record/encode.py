@@ -9,6 +9,7 @@ import enum
 import functools
 import importlib
 import inspect
+import json
 import math
 import sys
 import types
@@ -74,6 +75,9 @@ class Encoder:
         if isinstance(value, tuple | list) and len(value) <= _LONGEST:
             kind = "tuple" if isinstance(value, tuple) else "list"
             return {"$": kind, "items": [self(item, depth) for item in value]}
+        if isinstance(value, set | frozenset) and len(value) <= _LONGEST:
+            items = sorted((self(item, depth) for item in value), key=json.dumps)
+            return {"$": "set", "items": items, "frozen": isinstance(value, frozenset)}
         if isinstance(value, Mapping) and len(value) <= _LONGEST:
             return self._mapping(value, depth)
         if isinstance(value, functools.partial):

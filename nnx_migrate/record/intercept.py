@@ -1,17 +1,19 @@
 """Wrap, in this process's memory, how Linen modules are built and called.
 
-Follows flax 0.12.8 and 0.12.12: every module runs ``Module.__post_init__`` once it has its fields,
-and every call of one of its methods goes through ``Module._call_wrapped_method``
-(``flax/linen/module.py``). Each thread has one listener at most.
+Follows flax 0.12.8 and 0.12.12: every class statement runs ``Module.__init_subclass__``, every module
+``Module.__post_init__`` once it has its fields, and every call of one of its methods goes through
+``Module._call_wrapped_method`` (``flax/linen/module.py``). Each thread has one listener at most.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from types import FrameType
 from typing import Any, Protocol
 
 from flax import linen
@@ -19,6 +21,9 @@ from flax import linen
 
 class Listener(Protocol):
     """Told of what happens in a thread; must not raise."""
+
+    def defined(self, cls: type[linen.Module], frame: FrameType) -> None:
+        """A class statement was run, in this frame or one that called it."""
 
     def built(self, module: linen.Module) -> None:
         """A module has its fields, and its scope where it is built inside another."""
@@ -47,6 +52,20 @@ class Call:
         arguments.pop(next(iter(signature.parameters)))
         return arguments
 
+    def passed(self) -> dict[str, str]:
+        """How each argument was given: ``position``, ``star``, ``keyword`` or ``keywords``."""
+        signature = _signature(self.function)
+        kinds: Mapping[Any, str] = {
+            inspect.Parameter.VAR_POSITIONAL: "star",
+            inspect.Parameter.VAR_KEYWORD: "keywords",
+        }
+        names = list(signature.parameters)[: 1 + len(self.args)]
+        return {
+            name: kinds.get(signature.parameters[name].kind)
+            or ("position" if name in names and name not in self.kwargs else "keyword")
+            for name in self.bound()
+        }
+
 
 class _Thread(threading.local):
     listener: Listener | None = None
@@ -74,6 +93,9 @@ def listening(listener: Listener | None) -> Iterator[None]:
 
 
 class _Nobody:
+    def defined(self, cls: type[linen.Module], frame: FrameType) -> None:
+        """Nothing."""
+
     def built(self, module: linen.Module) -> None:
         """Nothing."""
 
@@ -93,8 +115,13 @@ def install(listener: Listener) -> None:
     if _default:
         return
     _default.append(listener)
+    init_subclass: Any = vars(linen.Module)["__init_subclass__"].__func__
     post_init: Any = linen.Module.__post_init__
     call_method: Any = linen.Module._call_wrapped_method
+
+    def defined(cls: type[linen.Module], *args: Any, **kwargs: Any) -> None:
+        init_subclass(cls, *args, **kwargs)
+        _listener().defined(cls, sys._getframe(1))
 
     def built(self: linen.Module) -> None:
         post_init(self)
@@ -113,5 +140,6 @@ def install(listener: Listener) -> None:
         finally:
             _thread.stack = stack
 
+    linen.Module.__init_subclass__ = classmethod(defined)  # type: ignore[assignment]
     linen.Module.__post_init__ = built  # type: ignore[method-assign]
     linen.Module._call_wrapped_method = called  # type: ignore[method-assign]

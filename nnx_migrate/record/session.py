@@ -12,17 +12,20 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import jax
 from flax import linen
+from flax.core.scope import DenyList
 
 from nnx_migrate.evidence import seen, store
 from nnx_migrate.evidence.values import dimensions, numbers
 from nnx_migrate.record import intercept
+from nnx_migrate.record.around import function_arguments, is_local
 from nnx_migrate.record.encode import Encoder, find, importable, is_array, module_fields
 from nnx_migrate.record.intercept import Call, listening
 from nnx_migrate.record.probe import Probing, probe
@@ -52,11 +55,25 @@ class Session:
     seconds: float
     files: SourceFiles = field(default_factory=SourceFiles)
     classes: dict[type, _Class | None] = field(default_factory=dict)
+    around: dict[type, Mapping[str, Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     lock: Any = field(default_factory=threading.RLock)
 
     def __post_init__(self) -> None:
         self.encoder = Encoder(self.files.has_text, self.files.has_word, self.files.has_keyword)
+
+    def defined(self, cls: type[linen.Module], frame: FrameType) -> None:
+        """Keep what the function around a class was called with."""
+        try:
+            filename = file_of(cls) if is_local(cls) else None
+            if filename is None or self.files.file(filename) is None:
+                return
+            found = function_arguments(cls, frame, self.encoder)
+        except Exception as error:  # noqa: BLE001 - recording must not disturb the program
+            self.notes.append(f"{cls.__qualname__}: arguments around it: {type(error).__name__}")
+            return
+        if found:
+            self.around[cls] = found
 
     def built(self, module: linen.Module) -> None:
         """Only traces need to know where a module is built."""
@@ -109,10 +126,20 @@ class Session:
             {argument: self.encoder(value) for argument, value in arguments.items()},
             rngs=tuple(sorted(set(scope.rngs) - {"params"})),
             collections=tuple(sorted(scope.root._variables)),
+            mutable=_mutable(module),
             outermost=call.inside is None,
+            passed=call.passed(),
+            arguments=self.around.get(type(module), {}),
+            initialised=module.is_initializing(),
         )
         subject = Subject(type(module), fields, name, arguments, instance.rngs)
-        found.instances.setdefault(instance.digest, (instance, subject))
+        known, _ = found.instances.get(instance.digest, (instance, subject))
+        both = replace(
+            known,
+            mutable=tuple(sorted({*known.mutable, *instance.mutable})),
+            initialised=known.initialised or instance.initialised,
+        )
+        found.instances[instance.digest] = (both, subject)
 
     def _note(self, found: _Class, error: Exception) -> None:
         text = f"{found.key.qualname}: one call was not recorded: {type(error).__name__}"
@@ -203,7 +230,18 @@ def _quick_key(module: linen.Module, name: str, call: Call) -> tuple[Any, tuple[
 
     fields = [short(item) for item in module_fields(module).values()]
     leaves, treedef = jax.tree.flatten((call.args, dict(call.kwargs)))
-    return (name, tuple(fields), treedef, tuple(short(leaf) for leaf in leaves)), tuple(alive)
+    shorts = tuple(short(leaf) for leaf in leaves)
+    call_kind = (name, module.is_initializing(), _mutable(module))
+    return (*call_kind, tuple(fields), treedef, shorts), tuple(alive)
+
+
+def _mutable(module: linen.Module) -> tuple[str, ...]:
+    """The collections that a call names as mutable; that of an initialisation names none."""
+    scope: Any = module.scope
+    given = scope.mutable
+    if module.is_initializing() or isinstance(given, bool | DenyList):
+        return ()
+    return (given,) if isinstance(given, str) else tuple(sorted(given))
 
 
 @contextlib.contextmanager

@@ -48,6 +48,9 @@ class _Collector:
     count: int = 0
     own: list[tuple[str, dict[str, Shape]]] = field(default_factory=list)
 
+    def defined(self, cls: type[linen.Module], frame: FrameType) -> None:
+        """Only the program's own classes count."""
+
     def built(self, module: linen.Module) -> None:
         """Remember the place, on the module until its path is known.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nnx_migrate.parity.local_classes import NotAlone, find_local
+from nnx_migrate.parity.local_classes import NotAlone, find_local, recorded_arguments
 
 Source = Callable[[str], str]
 
@@ -122,3 +122,50 @@ def test_the_module_itself_is_left_alone(written: Source) -> None:
     made(name)
     assert isinstance(sys.modules[name], types.ModuleType)
     assert vars(sys.modules[name])["n"] == 1
+
+
+READS = (
+    "def make({}):\n{}    class C:\n        v = property(lambda self: width)\n    raise KeyError\n"
+)
+
+
+def given(name: str, **arguments: Any) -> None:
+    recorded_arguments(name, "make", repr(arguments), lambda text: arguments)
+
+
+def test_arguments_that_were_recorded_are_read(written: Source) -> None:
+    name = written(READS.format("width, *, other", ""))
+    given(name, width=3)
+    first = made(name)
+    given(name, width=4)
+    second = made(name)
+    given(name, width=3)
+    assert (first().v, second().v, made(name) is first) == (3, 4, True)
+
+
+def test_a_condition_on_an_argument_chooses_as_it_did(written: Source) -> None:
+    body = "    class C:\n        v = 1\n    if flag:\n        class C:\n            v = 2\n"
+    name = written(f"def make(flag):\n{body}")
+    values = []
+    for flag in (True, False):
+        given(name, flag=flag)
+        values.append(made(name)().v)
+    assert values == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body", "words"),
+    [
+        ("width", "", "reads width"),
+        ("width", "    width = width + 1\n", "binds again"),
+        ("width", "    width += 1\n", "binds again"),
+    ],
+)
+def test_arguments_that_are_not_certain_are_refused(
+    written: Source, parameters: str, body: str, words: str
+) -> None:
+    name = written(READS.format(parameters, body))
+    if body:
+        given(name, width=3)
+    with pytest.raises(NotAlone, match=words):
+        made(name)

@@ -175,10 +175,31 @@ def test_keys_of_recorded_cases_are_refused_for_case_files(key: str, tmp_path: P
     assert "a file that record wrote" in outcome.lines[0]
 
 
-def replay(tmp_path: Path, fields: Any, inputs: dict[str, Any]) -> Replay:
+def replay(
+    tmp_path: Path, fields: Any, inputs: dict[str, Any], passed: dict[str, str] | None = None
+) -> Replay:
+    content = {"fields": fields, "inputs": inputs, "passed": passed or {}, "around": None}
     file = tmp_path / "case.json"
-    file.write_text(json.dumps({"fields": fields, "inputs": inputs}))
+    file.write_text(json.dumps(content))
     return Replay(file)
+
+
+def test_arguments_are_passed_as_they_were(tmp_path: Path) -> None:
+    inputs = {
+        "a": 1,
+        "more": {"$": "dict", "items": [["c", 4], ["d", 5]]},
+        "others": {"$": "tuple", "items": [2, 3]},
+        "z": 0,
+        "k": 6,
+    }
+    passed = {"z": "position", "a": "position", "others": "star", "k": "keyword"}
+    args, kwargs = replay(tmp_path, None, inputs, {**passed, "more": "keywords"}).inputs()
+    assert (args, kwargs) == ((0, 1, 2, 3), {"k": 6, "c": 4, "d": 5})
+
+
+def test_a_set_is_built_again(tmp_path: Path) -> None:
+    value = {"$": "set", "items": [1, {"$": "text", "value": "a"}], "frozen": True}
+    assert replay(tmp_path, value, {}).linen() == frozenset({1, "a"})
 
 
 def test_inputs_have_the_recorded_shapes_and_values_that_every_model_takes(

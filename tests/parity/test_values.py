@@ -56,10 +56,23 @@ def test_names_that_only_look_like_means_stay_positive(name):
     assert value.min() >= 0.5
 
 
-@pytest.mark.parametrize("dtype", ["int32", "bool", "uint8", "key<fry>"])
-def test_what_is_not_floating_point_keeps_its_value(dtype):
+@pytest.mark.parametrize(
+    ("path", "dtype"),
+    [("cache/index", "bool"), ("rng/key", "key<fry>"), ("params/a", "int32"), ("params/a", "bool")],
+)
+def test_what_is_not_floating_point_keeps_its_value(path, dtype):
     initial = object()
-    assert random_value("cache/index", ShapeDtype((), dtype), initial, 0) is initial
+    assert random_value(path, ShapeDtype((), dtype), initial, 0) is initial
+
+
+@pytest.mark.parametrize(
+    ("initial", "expected"), [(0, 1), (3, 3), ([0, 0], [1, 1]), ([0, 2], [0, 2])]
+)
+@pytest.mark.parametrize("dtype", ["int32", "uint8"])
+def test_counters_that_start_at_zero_are_one(initial, expected, dtype):
+    initial = np.array(initial, dtype)
+    value = random_value("cache/index", ShapeDtype(initial.shape, dtype), initial, 0)
+    assert same_bits(np.asarray(value), np.array(expected, dtype))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float8_e4m3fn", "complex64", "float64"])

@@ -1,0 +1,137 @@
+"""What a recorded class meets around it: the arguments of its function, how it was called."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nnx_migrate.cli import main
+from nnx_migrate.evidence.read import load
+from nnx_migrate.evidence.seen import Instance
+from nnx_migrate.parity.command import run
+from tests.record.test_command import ROOT
+
+PROGRAM = """\
+import functools
+import os
+from typing import Generic, TypeVar
+
+import jax
+import jax.numpy as jnp
+from flax import linen as nn
+
+T = TypeVar('T')
+
+
+def make(width, names, token, act=jax.nn.relu, lift=nn.jit, *rest, **more):
+    class Foo(nn.Module):
+        @functools.partial(nn.remat, static_argnums=(2,))
+        @nn.compact
+        def __call__(self, x, train: bool, *others, scale=1.0, **options):
+            assert isinstance(train, bool)
+            x = nn.WeightNorm(nn.Dense(width), variable_filter=names)(x)
+            return scale * (act(x) + options.get('shift', 0))
+
+    return Foo
+
+
+def generic(width, values):
+    class Bar(nn.Module, Generic[T]):
+        @nn.compact
+        def __call__(self, x):
+            count = self.variable('state', 'count', lambda: 0)
+            if self.is_mutable_collection('state'):
+                count.value += 1
+            return nn.Dense(width)(x)
+
+    return Bar
+
+
+if __name__ == '__main__':
+    x, secret = jnp.ones((2, 5)), 'hunter2-' + os.environ['TOKEN']
+    for width in (3, 4):
+        foo = make(width, {'kernel'}, secret, extra=secret)()
+        foo.init(jax.random.key(0), x, True, shift=1)
+    bar = generic(2, (0.123456789 * x, secret))()
+    variables = bar.init(jax.random.key(0), x)
+    bar.apply(variables, 2 * x)
+    bar.apply(variables, 2 * x, mutable=['state'])
+    bar.apply(variables, jnp.ones((3, 5)), mutable='state')
+"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("around")
+    (folder / "before").mkdir()
+    (folder / "before/nets.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "nnx_migrate", "record", "-o", str(folder / "sizes.db")]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu", "TOKEN": "xyzzy"}
+    subprocess.run(
+        [*command, "--", sys.executable, "nets.py"],
+        cwd=folder / "before",
+        env=environment,
+        check=True,
+        capture_output=True,
+    )
+    return folder
+
+
+def instances(project: Path, name: str) -> list[Instance]:
+    classes = load(project / "sizes.db").classes
+    (found,) = [one for one in classes if one.key.qualname == name]
+    return list(found.instances.values())
+
+
+def test_arguments_of_the_function_around_a_class_are_stored(project: Path) -> None:
+    found = instances(project, "make.<locals>.Foo")
+    assert [one.arguments["width"] for one in found] == [3, 4]
+    assert found[0].arguments["act"] == {"$": "name", "module": "jax.nn", "name": "relu"}
+    names = {"$": "set", "items": [{"$": "text", "value": "kernel"}], "frozen": False}
+    assert found[0].arguments["names"] == names
+
+
+def test_arguments_with_a_string_from_outside_are_left_out(project: Path) -> None:
+    assert {*instances(project, "make.<locals>.Foo")[0].arguments} == {
+        *("width", "names", "act", "lift", "rest")
+    }
+    assert {*instances(project, "generic.<locals>.Bar")[0].arguments} == {"width"}
+    content = (project / "sizes.db").read_bytes()
+    assert not [word for word in (b"hunter2", b"xyzzy", b"0.12345") if word in content]
+
+
+def test_how_inputs_were_passed_is_stored_in_the_order_of_the_call(project: Path) -> None:
+    passed = instances(project, "make.<locals>.Foo")[0].passed
+    assert list(passed.items()) == [
+        ("x", "position"),
+        ("train", "position"),
+        ("options", "keywords"),
+    ]
+
+
+def test_calls_alike_are_one_instance_that_was_initialised_and_mutable(project: Path) -> None:
+    first, second = instances(project, "generic.<locals>.Bar")
+    assert (first.initialised, first.mutable) == (True, ("state",))
+    assert (second.initialised, second.mutable) == (False, ("state",))
+
+
+def replayed(project: Path) -> tuple[int, str]:
+    after = project / "after"
+    words = [f"case={project}/sizes.db", f"before={project}/before", f"after={after}"]
+    outcome = run([*words, f"map={project}/map.json"])
+    return outcome.exit_code, "\n".join(outcome.lines)
+
+
+def test_local_classes_are_replayed_with_their_arguments(project: Path) -> None:
+    words = ["rewrite", str(project / "before"), "--output", str(project / "after")]
+    main([*words, "--map", str(project / "map.json")])
+    code, text = replayed(project)
+    assert (code, text.count("identical")) == (0, 5), text
+    nets = project / "after/nets.py"
+    nets.write_text(nets.read_text().replace("scale * (act", "scale * (-act"))
+    code, text = replayed(project)
+    assert (code, text.count("different")) == (1, 2), text
