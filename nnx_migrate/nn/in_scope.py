@@ -8,7 +8,7 @@ of a walk in alphabetical order: the other one stands under a name that comes la
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from flax import nnx
@@ -22,15 +22,17 @@ class InScope:
     ``inner = InScope("a")`` in a class body, then ``self.inner = Layer(...)`` in ``__init__``: the
     variables and submodules of the layer become attributes of ``self``. ``after`` names the
     parameters of ``self`` that Linen makes before those of the layer; it counts both as one.
+    ``moved`` names submodules that the layer had before it got this scope: Linen keeps folding its
+    name into their keys.
 
     Raises:
       ValueError: ``self`` has an attribute of the name of one of them, or the layer owns a random
         stream; when it is read, if they are no longer the same.
     """
 
-    def __init__(self, *after: str) -> None:
-        """Name what comes before."""
-        self.after = after
+    def __init__(self, *after: str, moved: Collection[str] = ()) -> None:
+        """Name what comes before, and what keeps its keys."""
+        self.after, self.moved = after, frozenset(moved)
 
     def __set_name__(self, owner: type, name: str) -> None:
         """Take the attribute's name."""
@@ -78,6 +80,17 @@ class Scope(nnx.Module):
 def is_in_scope(path: tuple[Any, ...]) -> bool:
     """Whether a path leads through a submodule that shares its scope: not Linen's way."""
     return any(isinstance(part, str) and part.startswith(MARK) for part in path)
+
+
+def keyed_path(path: tuple[Any, ...], modules: Mapping[tuple[Any, ...], Any]) -> tuple[Any, ...]:
+    """The path that Linen folds into the keys of the module at ``path`` of ``modules``."""
+    found: list[Any] = []
+    for end, part in enumerate(path):
+        for kind in type(modules.get(path[:end])).__mro__:
+            shares = (one for one in vars(kind).values() if isinstance(one, InScope))
+            found += [one.name for one in shares if part in one.moved]
+        found.append(part)
+    return tuple(found)
 
 
 def own_variables(module: nnx.Module) -> list[nnx.Variable[Any]]:

@@ -17,7 +17,7 @@ from flax.core.scope import LazyRng
 
 from .draw_owners import PARAMS, Made, linen_places
 from .forks import Route, route_of
-from .in_scope import is_in_scope, own_variables
+from .in_scope import is_in_scope, keyed_path, own_variables
 from .linen_streams import typed_key
 from .variables import variable_type
 
@@ -229,12 +229,14 @@ def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
 
 
 def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]]:
-    """The variables that modules hold: with the module's path, and the route of keys to it."""
+    """The variables that modules hold: with the path in its keys, and the route of keys to it."""
     owners = [
         (path, one)
         for path, one in nnx.iter_graph(module)
         if isinstance(one, nnx.Module) and not is_in_scope(path)
     ]
+    held = dict(owners)
+    owners = [(keyed_path(path, held), one) for path, one in owners]
     modules = dict(owners)
     params = {path: sum(map(_is_param, own_variables(one))) for path, one in owners}
     return [

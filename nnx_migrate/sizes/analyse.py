@@ -45,6 +45,7 @@ from nnx_migrate.source.project import Project
 
 _NOT_RUN = frozenset({"setup", "__post_init__", "__hash__", "__eq__", "__repr__", "__getattr__"})
 
+_HELD = 3  # how deep modules in fields hold others in theirs
 _STUDIES = 3  # of one class, each with what the ones before proved
 
 
@@ -195,15 +196,23 @@ class Analysis:
                 for s in symbols
             )
             return Factories(options, f"self.{one.name}")
+        return self._given_module(one, own, _HELD)
+
+    def _given_module(self, one: Field, own: Static, depth: int) -> Value:
+        """The module that a field is declared to hold, and those that its own fields hold."""
         module = self._annotated_module(one)
-        if module is not None:
-            fields: dict[str, Value] = {
-                f.name: Static(Expr(ast.Attribute(own.expr.node, f.name, ast.Load())))
-                for f in module.fields
-            }
-            return Instance(module, fields, None, None)
-        layer = annotated_symbol(self.project, one)
-        return _layer_field(layer, own) if is_layer(layer) else own
+        if module is None:
+            layer = annotated_symbol(self.project, one)
+            return _layer_field(layer, own) if is_layer(layer) else own
+        fields: dict[str, Value] = {}
+        for inner in module.fields:
+            part = Static(Expr(ast.Attribute(own.expr.node, inner.name, ast.Load())))
+            is_any = annotated_symbol(self.project, inner) == "flax.linen.Module"
+            if is_any or (depth == 0 and self._annotated_module(inner) is not None):
+                fields[inner.name] = Unknown("a field that holds a module")
+            else:
+                fields[inner.name] = self._given_module(inner, part, depth - 1)
+        return Instance(module, fields, None, None)
 
     def _only_classes(self, symbols: tuple[str, ...]) -> bool:
         return all(s in self.project.linen or is_layer(s) for s in symbols)

@@ -116,3 +116,27 @@ class Model(nn.Module):
     sizes = {"in_features": "x_features", "x_features": "x_features", "y_features": "y_features"}
     assert (site.sizes, site.takes_some) == (sizes, True)
     assert problems(result) == []
+
+
+def held(part: str) -> str:
+    """A class that is given one that is given a module of the annotation ``part``."""
+    whole = "class Whole(nn.Module):\n    part: {}\n\n    def __call__(self, x):\n"
+    whole = whole.format(part) + "        return self.part(x)\n\n"
+    return (
+        BLOCK.replace("Dense(self.width)", "Dense(self.width + 1)")
+        + whole
+        + compact("return nn.Dense(6)(self.whole(x))", "whole: Whole")
+    )
+
+
+def test_a_module_in_a_field_of_a_module_in_a_field_is_followed() -> None:
+    assert sites(sizes_of(held("Block")))["nn.Dense(6)"] == {
+        "in_features": "self.whole.part.width + 1"
+    }
+
+
+def test_a_module_of_any_class_in_a_field_of_a_field_is_not_taken_for_an_activation() -> None:
+    result = sizes_of(held("nn.Module"))
+    assert sites(result)["nn.Dense(6)"] == {"in_features": "Dense_0_in_features"}
+    endless = held("Whole | None")
+    assert sites(sizes_of(endless))["nn.Dense(6)"] == {"in_features": "Dense_0_in_features"}

@@ -5,7 +5,8 @@ NNX has ``nnx.scan``, ``nnx.vmap``, ... over modules, with the stacking said per
 filters a Linen call means depends on the variables of the class it is applied to.
 
 ``nn.share_scope(self, inner)`` of a submodule that the class has just built is not refused: the class holds
-it in an ``nnm.InScope``, which adds no level to the path. Elsewhere which scope wins is not certain.
+it in an ``nnm.InScope``, which adds no level to the path. So does a class that is given the submodule in a
+field, where every constructor call builds it. Elsewhere which scope wins is not certain.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, nnx/transforms/.
 """
@@ -24,7 +25,8 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "fold_rngs": ("fold_rngs", "fold the key of each stream by hand with jax.random.fold_in"),
     "share_scope": (
         "share_scope",
-        "share the scope of a submodule that setup or the compact method has just built",
+        "share the scope of a submodule that setup or the compact method has just built, or that every"
+        " constructor call builds",
     ),
     "transforms": ("the module flax.linen.transforms", "name the function you need from flax.nnx"),
 }

@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_lazy, refu
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
+from nnx_migrate.rewrite.classes.scopes.adopted import with_adopted
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.rewrite.classes.writing.text import GONE
 
@@ -108,6 +109,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
     names = names_of(steps, frozenset(taint.steps), method.numbered, goes_on=method.is_function)
+    names = with_adopted(method.project, items, names)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
     return Survey(method, items, lazy, steps, moves, names, shapes, taint, replaced, told, fixed)
 

@@ -45,19 +45,44 @@ def check_child(
     """
     site = item.site
     assert site is not None
-    if site.kind is SiteKind.LAYER and site.symbol is not None:
-        names = _LAYERS.get(site.symbol.removeprefix("flax.linen."))
-        if names is not None:
-            _check_names(cls, item, names)
-            return
-    child = project.linen.get(site.symbol or "")
-    if site.kind is not SiteKind.CLASS or child is None or not is_converted(site.symbol):
+    if site.kind not in (SiteKind.LAYER, SiteKind.CLASS):
         raise refusal(item.call, "what a submodule that shares the scope makes is not known")
-    if site.holds or any(_may_hold(project, cls, one) for one in _arguments(item)):
+    if site.symbol in project.linen and (
+        site.holds or any(_may_hold(project, cls, one) for one in _arguments(item))
+    ):
         raise refusal(item.call, "a submodule that shares the scope holds others as fields")
+    check_made(project, cls, site.symbol or "", item.call, is_converted)
+
+
+def check_made(
+    project: Project,
+    cls: ClassInfo,
+    symbol: str,
+    at: ast.Call,
+    is_converted: Callable[[str | None], bool],
+) -> None:
+    """Check what a submodule of the class ``symbol`` makes in the scope of ``cls``.
+
+    Raises:
+      Refused: its variables may stand elsewhere, come later, or meet names of ``cls``.
+    """
+    names = _LAYERS.get(symbol.removeprefix("flax.linen."))
+    if names is not None and symbol.startswith("flax.linen."):
+        _check_names(cls, at, names)
+        return
+    child = project.linen.get(symbol)
+    if child is None or not is_converted(symbol):
+        raise refusal(at, "what a submodule that shares the scope makes is not known")
     for one in child.mro:
-        _check_class(project, one, item)
-    _check_names(cls, item, {name for one in child.mro for name in _names_in(one)})
+        _check_class(project, one, at)
+    held = module_fields(project, child)
+    _check_names(cls, at, {*held, *(name for one in child.mro for name in _names_in(one))})
+
+
+def module_fields(project: Project, cls: ClassInfo) -> frozenset[str]:
+    """Names of the fields that may hold modules."""
+    fields = [one for one in cls.fields if not is_plain(project, one.annotation, one.owner)]
+    return frozenset(one.name for one in fields)
 
 
 def _arguments(item: Item) -> list[ast.expr]:
@@ -74,12 +99,12 @@ def _may_hold(project: Project, cls: ClassInfo, value: ast.expr) -> bool:
                 return not symbol.startswith("flax.linen.initializers.")
         if isinstance(node, ast.Attribute) and node.attr in fields:
             field = fields[node.attr]
-            if not _is_plain(project, field.annotation, field.owner):
+            if not is_plain(project, field.annotation, field.owner):
                 return True
     return False
 
 
-def _is_plain(project: Project, annotation: ast.expr, owner: ClassInfo) -> bool:
+def is_plain(project: Project, annotation: ast.expr, owner: ClassInfo) -> bool:
     """Whether a field of this annotation holds numbers, texts or a config."""
     for node in ast.walk(annotation):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -93,7 +118,7 @@ def _is_plain(project: Project, annotation: ast.expr, owner: ClassInfo) -> bool:
     return True
 
 
-def _check_class(project: Project, child: ClassInfo, item: Item) -> None:
+def _check_class(project: Project, child: ClassInfo, at: ast.Call) -> None:
     """Nothing in the class asks where it stands, or hands itself on."""
     for method in child.methods.values():
         receiver, parents = receiver_of(method), Parents(method)
@@ -105,18 +130,16 @@ def _check_class(project: Project, child: ClassInfo, item: Item) -> None:
             if one.startswith("flax.linen.") and one != "flax.linen.compact"
         ]
         if lifts:
-            raise refusal(item.call, f"{child.node.name}, which shares the scope, has {lifts[0]}")
+            raise refusal(at, f"{child.node.name}, which shares the scope, has {lifts[0]}")
         for node in own_nodes(method):
             if not (isinstance(node, ast.Name) and node.id == receiver):
                 continue
             above = parents.of(node)
             if not isinstance(above, ast.Attribute):
-                raise refusal(
-                    item.call, f"{child.node.name}, which shares the scope, hands itself on"
-                )
+                raise refusal(at, f"{child.node.name}, which shares the scope, hands itself on")
             if above.attr in _PLACED:
                 raise refusal(
-                    item.call,
+                    at,
                     f"{child.node.name}, which shares the scope, has {receiver}.{above.attr}",
                 )
 
@@ -136,7 +159,7 @@ def _names_in(child: ClassInfo) -> Iterator[str]:
                     yield name
 
 
-def _check_names(cls: ClassInfo, item: Item, names: tuple[str, ...] | set[str]) -> None:
+def _check_names(cls: ClassInfo, at: ast.Call, names: tuple[str, ...] | set[str]) -> None:
     taken = {one.name for one in cls.fields} | {name for one in cls.mro for name in one.methods}
     taken |= {
         node.attr
@@ -147,6 +170,6 @@ def _check_names(cls: ClassInfo, item: Item, names: tuple[str, ...] | set[str]) 
     clash = sorted(taken.intersection(names))
     if clash:
         raise refusal(
-            item.call,
+            at,
             f"{clash[0]!r} names a variable of the submodule that shares the scope, and an attribute",
         )

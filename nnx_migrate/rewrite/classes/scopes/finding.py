@@ -12,7 +12,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
 RULE = "share-scope"
-_SHARE = "flax.linen.share_scope"
+SHARE = "flax.linen.share_scope"
 _RECIPE = "give the submodule a scope of its own, or write its parameters into this class"
 
 
@@ -24,6 +24,7 @@ class Sharing:
       method: where it is built, and held by ``holder`` (``inner``, ``self.inner``), if by anything.
       statement: ``nn.share_scope(...)``, if that says so; its expression or ``self.scope`` is in
         ``marks``.
+      field: that holds it, if it is given; ``call`` is that of ``share_scope`` then.
     """
 
     call: ast.Call
@@ -31,6 +32,38 @@ class Sharing:
     marks: tuple[ast.AST, ...]
     holder: str | None = None
     statement: ast.stmt | None = None
+    field: str | None = None
+
+
+@dataclass(frozen=True)
+class Adoption:
+    """The statement ``nn.share_scope(self, self.<field>)`` with which ``setup`` starts."""
+
+    statement: ast.Expr
+    call: ast.Call
+    field: str
+
+
+def adoption_of(project: Project, cls: ClassInfo) -> Adoption | None:
+    """Which field of ``cls`` shares its scope, if ``setup`` says so before all else."""
+    setup = cls.methods.get("setup")
+    if setup is None:
+        return None
+    is_text = isinstance(setup.body[0], ast.Expr) and isinstance(setup.body[0].value, ast.Constant)
+    match setup.body[is_text:]:
+        case [
+            ast.Expr(
+                value=ast.Call(
+                    func=function,
+                    args=[ast.Name(id=module), ast.Attribute(value=ast.Name(id=owner), attr=field)],
+                    keywords=[],
+                ) as call
+            ) as statement,
+            *_,
+        ] if module == owner == receiver_of(setup) and any(f.name == field for f in cls.fields):
+            is_share = project.resolve(function, cls.scope.enter(setup)) == SHARE
+            return Adoption(statement, call, field) if is_share else None
+    return None
 
 
 def refusal(node: ast.AST, reason: str) -> Refused:
@@ -50,12 +83,13 @@ def stated(
         for statement in ast.walk(method):
             match statement:
                 case ast.Expr(value=ast.Call() as call) if (
-                    project.resolve(call.func, scope) == _SHARE
+                    project.resolve(call.func, scope) == SHARE
                 ):
-                    yield _shared_by(cls, method, statement, call, items, compact)
+                    yield _shared_by(project, cls, method, statement, call, items, compact)
 
 
 def _shared_by(
+    project: Project,
     cls: ClassInfo,
     method: ast.FunctionDef,
     statement: ast.Expr,
@@ -63,6 +97,9 @@ def _shared_by(
     items: Mapping[int, Item],
     compact: ast.FunctionDef | None,
 ) -> Sharing:
+    adopted = adoption_of(project, cls)
+    if adopted is not None and adopted.statement is statement:
+        return Sharing(call, method, (call,), ast.unparse(call.args[1]), statement, adopted.field)
     receiver = receiver_of(method)
     match call.args, call.keywords:
         case [ast.Name(id=module), other], [] if module == receiver:

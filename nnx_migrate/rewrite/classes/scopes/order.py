@@ -11,9 +11,11 @@ from nnx_migrate.rewrite.classes.scopes.finding import Sharing, refusal
 from nnx_migrate.rewrite.classes.scopes.uses import is_straight, uses
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
 
 
 def made_before(
+    project: Project,
     cls: ClassInfo,
     items: Mapping[int, Item],
     compact: ast.FunctionDef | None,
@@ -31,7 +33,7 @@ def made_before(
     before = [names[id(one)] for one in in_setup if id(one) in names]
     if not in_call:
         return tuple(before)
-    called = _first_call(cls, items, compact, sharing)
+    called = _first_call(project, cls, items, compact, sharing)
     end = (called.end_lineno or 0, called.end_col_offset or 0)
     places = sorted((one.lineno, one.col_offset, names[id(one)]) for one in in_call)  # type: ignore[attr-defined]
     return (*before, *(name for line, column, name in places if (line, column) < end))
@@ -45,7 +47,19 @@ def _name_of(item: Item) -> str:
     )
 
 
+def _is_layer(
+    project: Project, cls: ClassInfo, items: Mapping[int, Item], sharing: Sharing
+) -> bool:
+    """Whether an attribute of the submodule is a field, and none that runs the submodule."""
+    if sharing.field is None:
+        site = items[id(sharing.call)].site
+        return site is not None and site.kind is SiteKind.LAYER
+    field = next(one for one in cls.fields if one.name == sharing.field)
+    return project.resolve(field.annotation, field.owner.scope) not in project.linen
+
+
 def _first_call(
+    project: Project,
     cls: ClassInfo,
     items: Mapping[int, Item],
     compact: ast.FunctionDef | None,
@@ -66,7 +80,7 @@ def _first_call(
         found = parents.called_by(sharing.call)
         assert found is not None
         return found
-    is_layer = items[id(sharing.call)].site.kind is SiteKind.LAYER  # type: ignore[union-attr]
+    is_layer = _is_layer(project, cls, items, sharing)
     for use, method in uses(cls, sharing):
         parents = Parents(method)
         call = parents.owner_of(use)

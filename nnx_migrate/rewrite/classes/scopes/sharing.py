@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.reading.parents import Parents
-from nnx_migrate.rewrite.classes.scopes.children import check_child
+from nnx_migrate.rewrite.classes.scopes.adopted import check_adopted
+from nnx_migrate.rewrite.classes.scopes.children import check_child, check_made, module_fields
 from nnx_migrate.rewrite.classes.scopes.finding import Sharing, given, refusal, stated
 from nnx_migrate.rewrite.classes.scopes.order import made_before
 from nnx_migrate.rewrite.classes.scopes.uses import check_uses
@@ -37,6 +38,8 @@ class SharedScope:
       items: what the class builds; a submodule without a name in Linen has one.
       handled: ids of expressions that need no further reading.
       edits: the statements that go.
+      held_by: the field that holds the submodule, if the class is given it; ``call`` says so then.
+      moved: submodules that it is given, which have their scopes before it shares this one.
     """
 
     items: Mapping[int, Item]
@@ -44,10 +47,13 @@ class SharedScope:
     after: tuple[str, ...] = ()
     handled: frozenset[int] = frozenset()
     edits: Edits = field(default_factory=dict)
+    held_by: str | None = None
+    moved: tuple[str, ...] = ()
 
     def line(self, name: str) -> str:
         """The statement of the class body for the submodule's attribute."""
-        return f"{name} = nnm.InScope({', '.join(map(repr, self.after))})"
+        given = [*map(repr, self.after), *([f"moved={self.moved}"] if self.moved else [])]
+        return f"{name} = nnm.InScope({', '.join(given)})"
 
 
 def shared_scope_of(
@@ -67,6 +73,7 @@ def shared_scope_of(
     Raises:
       Refused: there are several, or what it does to paths, names or keys is not certain.
     """
+    moved: tuple[str, ...] = ()
     found = [*stated(project, cls, items, compact), *given(cls, items, compact)]
     if not found:
         return SharedScope(items)
@@ -76,11 +83,32 @@ def shared_scope_of(
     if helps:
         raise refusal(first.call, "a submodule shares the scope of a class whose helpers build")
     _check_class(project, cls, first)
-    check_child(project, cls, items[id(first.call)], is_converted)
-    after = made_before(cls, items, compact, first)
+    if first.field is not None:
+        moved = _check_field(project, cls, first.field, first.call, is_converted)
+    else:
+        check_child(project, cls, items[id(first.call)], is_converted)
+    after = made_before(project, cls, items, compact, first)
     handled = frozenset(id(node) for one in first.marks for node in ast.walk(one))
     edits: Edits = {} if first.statement is None else {id(first.statement): GONE}
-    return SharedScope(_named(cls, items, first), first.call, after, handled, edits)
+    named = items if first.field is not None else _named(cls, items, first)
+    return SharedScope(named, first.call, after, handled, edits, first.field, moved)
+
+
+def _check_field(
+    project: Project,
+    cls: ClassInfo,
+    name: str,
+    at: ast.Call,
+    is_converted: Callable[[str | None], bool],
+) -> tuple[str, ...]:
+    """What the module in the field holds; it is certain which scope it has, and it is the only one."""
+    symbol = check_adopted(project, cls, name, at)
+    check_made(project, cls, symbol, at, is_converted)
+    others = module_fields(project, cls) - {name}
+    if others:
+        raise refusal(at, f"self.{min(others)} may be a module, beside one that shares the scope")
+    child = project.linen.get(symbol)
+    return tuple(sorted(module_fields(project, child))) if child is not None else ()
 
 
 def _check_class(project: Project, cls: ClassInfo, sharing: Sharing) -> None:

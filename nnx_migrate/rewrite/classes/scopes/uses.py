@@ -18,7 +18,7 @@ def check_uses(cls: ClassInfo, sharing: Sharing) -> None:
         if parents.called_by(sharing.call) is None:
             raise refusal(sharing.call, "a submodule that shares the scope is handed on")
         return
-    if stores(cls, sharing.method, sharing.holder) != 1:
+    if stores(cls, sharing.method, sharing.holder) != (sharing.field is None):
         raise refusal(sharing.call, f"{sharing.holder}, which shares the scope, is bound again")
     called = False
     for use, method in uses(cls, sharing):

@@ -112,7 +112,7 @@ class Constructor:
         }
         if self.setup is not None:
             held |= {id(one.value): one.stored or one.name for one in self.setup.attributes}
-        name = held.get(id(call), "")
+        name = self.shared.held_by or held.get(id(call), "")
         if not is_attribute_name(name):
             reason = "the name of a submodule that shares the scope is not known here"
             raise Refused(call, reason, "give it a name", "share-scope")
