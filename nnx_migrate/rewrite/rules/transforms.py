@@ -25,8 +25,7 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "fold_rngs": ("fold_rngs", "fold the key of each stream by hand with jax.random.fold_in"),
     "share_scope": (
         "share_scope",
-        "share the scope of a submodule that setup or the compact method has just built, or that every"
-        " constructor call builds",
+        "share the scope of a submodule that setup, the compact method or every constructor call builds",
     ),
     "transforms": ("the module flax.linen.transforms", "name the function you need from flax.nnx"),
 }
