@@ -72,6 +72,13 @@ class Found:
         return f"{text}; {others} always moved with it" if others else text
 
 
+def whole(axes: Sequence[Found]) -> Found:
+    """The size whose items are the sizes of several axes."""
+    nodes: list[ast.expr] = [one.size.node for one in axes]
+    instances, traces = min((one.instances, one.traces) for one in axes)
+    return Found(Expr(ast.Tuple(nodes, ast.Load())), instances, traces)
+
+
 @dataclass(frozen=True)
 class Round:
     """One recorded size, and what an expression may read where its submodule is built."""
@@ -91,19 +98,25 @@ class ClassEvidence:
     hashes: Mapping[str, str]  # module name -> hash of its file
 
     def place_of(self, call: ast.Call) -> Place | None:
-        """The recorded form of a constructor call's position."""
+        """The recorded form of a constructor call's position in the class."""
         for owner in self.info.mro:
             if any(node is call for node in ast.walk(owner.node)):
-                digest = self.hashes.get(owner.module.name)
-                end = (call.end_lineno, call.end_col_offset)
-                if digest is None or end[0] is None or end[1] is None:
-                    return None
-                return Place(digest, call.lineno, call.col_offset, end[0], end[1])
+                return self._place_in(owner.module, call)
         return None
 
-    def size(self, call: ast.Call, want: Wanted) -> Found | None:
-        """The recorded expression of a size; None when there is none that ``__init__`` can read."""
-        place = self.place_of(call)
+    def _place_in(self, module: Module, call: ast.Call) -> Place | None:
+        digest, end = self.hashes.get(module.name), (call.end_lineno, call.end_col_offset)
+        if digest is None or end[0] is None or end[1] is None:
+            return None
+        return Place(digest, call.lineno, call.col_offset, end[0], end[1])
+
+    def size(self, call: ast.Call, want: Wanted, function: Module | None = None) -> Found | None:
+        """The recorded expression of a size; None when there is none that ``__init__`` can read.
+
+        Args:
+            function: the module of a function outside the class that the call stands in.
+        """
+        place = self._place_in(function, call) if function else self.place_of(call)
         if place is None:
             return None
         argument, rank = self._argument(place, want)
@@ -116,9 +129,7 @@ class ClassEvidence:
             return None
         if want.axis is not None:
             return found[0]
-        nodes: list[ast.expr] = [one.size.node for one in found]
-        instances, traces = min((one.instances, one.traces) for one in found)
-        return Found(Expr(ast.Tuple(nodes, ast.Load())), instances, traces)
+        return whole(found)
 
     def _axis(
         self, call: ast.Call, place: Place, want: Wanted, argument: str, axis: int

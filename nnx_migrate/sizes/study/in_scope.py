@@ -66,7 +66,7 @@ def shown_at(study: Study, module: Instance, argument: SizeArgument) -> str | No
     assert module.call is not None
     function = study.interpreter.scope_functions[id(module.info.function)].called
     sizes = study.sizes_of(module.info.name)
-    sites = [one for one in sizes.sites.values() if _shows(one, argument, sizes)]
+    sites = [one for one in sizes.sites.values() if axes_shown(one, argument, sizes)]
     if not sites:
         return None
     if given_name(sites[0].call) is not None:
@@ -90,21 +90,21 @@ def _given_name(module: Instance, call: ast.Call) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def _shows(site: Site, argument: SizeArgument, sizes: ClassSizes) -> bool:
-    """Whether the input of a layer shows a size that comes from a parameter of its function.
+def axes_shown(site: Site, argument: SizeArgument, sizes: ClassSizes) -> tuple[int, ...]:
+    """The last axes of a layer's input that are a size which comes from a parameter of its function.
 
     A whole shape is shown by one that reads its last axes, if nothing else reads any of it.
     """
     text = site.sizes.get("in_features", "")
     if site.kind is not SiteKind.LAYER or argument.argument is None:
-        return False
+        return ()
     if argument.axis == -1:
-        return text == argument.name
+        return (-1,) if text == argument.name else ()
     axes = [int(one) for one in re.findall(rf"\b{argument.name}\[(-\d+)\]", text)]
     texts = [one for other in sizes.sites.values() for one in other.sizes.values()]
     texts += [*sizes.dims.values(), *(sizes.full_shapes.values())]
     read = [one for one in texts if re.search(rf"\b{argument.name}\b", one)]
-    return bool(axes) and axes == [*range(-len(axes), 0)] and read == [text]
+    return tuple(axes) if axes == [*range(-len(axes), 0)] and read == [text] else ()
 
 
 def _counts(study: Study, kind: str) -> dict[int, int | None]:

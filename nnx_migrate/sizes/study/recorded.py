@@ -12,6 +12,7 @@ from nnx_migrate.sizes.evidence import ClassEvidence, wanted
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.result import Origin, SizeSource
+from nnx_migrate.sizes.study.in_function import size_in_function
 from nnx_migrate.sizes.study.items import item_of_field
 from nnx_migrate.sizes.study.rounds import rounds_of
 from nnx_migrate.sizes.study.study import Study
@@ -58,7 +59,11 @@ def _recorded(
     argument: SizeArgument | None,
 ) -> Expr | None:
     want = wanted(key, argument)
-    found = evidence.size(call, want) or item_of_field(study, evidence, call, want)
+    found = (
+        evidence.size(call, want)
+        or item_of_field(study, evidence, call, want)
+        or size_in_function(study, evidence, call, argument)
+    )
     if found is None or not known_inputs(study, found.size):
         return None
     study.origins[(id(call), key)] = Origin(SizeSource.RECORDED, found.note)
