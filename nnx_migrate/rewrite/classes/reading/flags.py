@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nnx_migrate.sizes.given import defaults_of
+from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Project, Scope
 
 _HANDED_ON = frozenset({"deterministic", "use_running_average", "train", "training"})
@@ -29,8 +30,8 @@ def asked_for_truth(method: ast.FunctionDef) -> frozenset[str]:
 def flags_of(project: Project, scope: Scope, method: ast.FunctionDef) -> frozenset[str]:
     """Names that are True or False wherever the method reads them.
 
-    Parameters that are booleans by annotation or default and never bound anew, and what only
-    ``nn.merge_param`` binds, which gives no None.
+    Parameters that are booleans by annotation or default and never bound anew, those of which
+    the method reads nothing but the truth, and what only ``nn.merge_param`` binds, which gives no None.
     """
     stored: Counter[str] = Counter()
     merged: Counter[str] = Counter()
@@ -41,7 +42,20 @@ def flags_of(project: Project, scope: Scope, method: ast.FunctionDef) -> frozens
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 merged[name] += _is_merged(project, scope, value)
     settled = {name for name, count in merged.items() if count and count == stored[name]}
-    return frozenset(settled | (set(_booleans(method.args)) - stored.keys()))
+    booleans = {*_booleans(method.args), *_only_tested(method)}
+    return frozenset(settled | (booleans - stored.keys()))
+
+
+def _only_tested(method: ast.FunctionDef) -> set[str]:
+    """Parameters that are read, and only where their truth alone counts."""
+    tested = set()
+    for node in ast.walk(method):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
+                tested.add(id(test))
+    names = [one for one in ast.walk(method) if isinstance(one, ast.Name)]
+    other = {one.id for one in names if id(one) not in tested}
+    return (set(parameter_names(method)) & {one.id for one in names}) - other
 
 
 def _is_merged(project: Project, scope: Scope, value: ast.expr) -> bool:
