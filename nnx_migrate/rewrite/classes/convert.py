@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.checks.stacking import check_stacking
+from nnx_migrate.rewrite.classes.checks.unread import unread
 from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
 from nnx_migrate.rewrite.classes.compact.continued import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
@@ -200,7 +201,9 @@ class _Conversion:
         found = list(self.inherited.attributes)
         setup = self.cls.methods.get("setup")
         if setup is not None:
-            found += attributes_of(self.cls, setup, self.items)
+            own = attributes_of(self.cls, setup, self.items)
+            self.remarks.review += unread(self.project, self.cls, own, self.items)
+            found += own
         check_stored(found)
         return found
 

@@ -13,7 +13,7 @@ from nnx_migrate.sizes.expressions.comprehensions import read_comprehension
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.expressions.names import read_attribute, read_name
 from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
-from nnx_migrate.sizes.expressions.subscripts import read_subscript
+from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.sizes.statements.presence import presence
@@ -114,8 +114,9 @@ def _dict(
     entries: dict[str, Value] = {}
     for key, value in zip(keys, values, strict=True):
         result = evaluate(interpreter, value, frame)
-        if isinstance(key, ast.Constant):
-            entries[str(key.value)] = result
+        text = key_text(key)
+        if text is not None and text not in entries:
+            entries[text] = result
         elif key is None and isinstance(result, Record):
             entries.update(result.entries)
         else:

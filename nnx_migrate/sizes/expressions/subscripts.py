@@ -50,6 +50,14 @@ def read_subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) 
     return item_of(interpreter, base, key, index, frame)
 
 
+def key_text(key: ast.expr | None) -> str | None:
+    """How Linen spells the key of a dict, a constant or a tuple of constants, in a name."""
+    parts = key.elts if isinstance(key, ast.Tuple) else [key]
+    if key is None or not all(isinstance(one, ast.Constant) for one in parts):
+        return None
+    return str(ast.literal_eval(key))
+
+
 def _slices(index: ast.expr) -> bool:
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return any(isinstance(part, ast.Slice) for part in parts)
@@ -95,12 +103,12 @@ def item_of(
                 _note_order(interpreter, loop, base, key)
             return item
         case Record(entries=entries, default=default):
+            text = str(number) if number is not None else key_text(index)
+            if text in entries:
+                return entries[text]
             if isinstance(number, int):
                 present = [one for one in entries.values() if is_none(one) is not True]
                 return present[number] if -len(present) <= number < len(present) else Unknown()
-            text = str(number) if number is not None else None
-            if text in entries:
-                return entries[text]
             if default is not None or not entries:
                 return default or Unknown("unknown key")
             values = list(entries.values())

@@ -47,7 +47,7 @@ def nested(study: Study, call: ast.Call, parents: Parents) -> Nested | None:
                 current, path = parent, f"_{items.index(current)}{path}"
             case ast.Dict(keys=keys, values=values) if current in values:
                 key = keys[values.index(current)]
-                if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+                if not isinstance(key, ast.Constant) or not isinstance(key.value, str | int):
                     return None
                 current, path = parent, f"_{key.value}{path}"
             case ast.IfExp(test=test) if current is not test:

@@ -274,3 +274,24 @@ def test_callers_pass_the_shape_that_their_call_has(call: str, passed: str) -> N
     assert ("c_shape: tuple[int, ...] | None = None" in text.partition("class Outer")[2]) is (
         call == "M()(x, c)"
     )
+
+
+ASKED = 'x = nn.Dropout(0.5)(x, deterministic=not k)\nreturn self.param("b", nn.initializers.ones, x.shape) + x'
+
+
+def test_a_parameter_of_which_only_the_truth_is_read_may_be_either() -> None:
+    text = rewritten(module(ASKED, "x, k"))
+    assert "deterministic=not k), nnm.EITHER, x)" in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        ASKED + " * k",
+        "k = k or x.sum() > 0\n" + ASKED,
+        ASKED.replace("not k", "not k or k"),
+    ],
+)
+def test_a_parameter_that_is_read_otherwise_may_not(body: str) -> None:
+    result = rewrite({"m.py": HEADER + module(body, "x, k")})
+    assert [one.outcome for one in result.classes] == [Outcome.REFUSED]

@@ -1,0 +1,82 @@
+"""Submodules of ``setup`` that nobody calls, and keys of dicts that hold submodules."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.rewrite.projects import LINEN, rewrite
+from tests.rewrite.running import compare
+
+X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
+
+
+def model(value: str, call: str) -> str:
+    """A class that sets ``self.part`` and returns ``call``."""
+    lines = (
+        "    def setup(self):",
+        f"        self.part = {value}",
+        "        self.out = nn.Dense(3)",
+    )
+    return f"{LINEN}class Model(nn.Module):\n" + "\n".join(
+        (*lines, "", "    def __call__(self, x):", f"        return {call}", "")
+    )
+
+
+def unread(*files: str) -> list[str]:
+    """What nobody reads, by the findings."""
+    result = rewrite({f"m{number}.py": text for number, text in enumerate(files)})
+    assert {one.outcome.value for one in result.classes} == {"rewritten"}
+    texts = [one.message for one in result.findings if one.message.startswith("no code of")]
+    return [text.partition(" reads ")[2].partition(":")[0] for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("value", "call", "names"),
+    [
+        ("nn.Embed(8, 3)", "self.out(x)", ["self.part"]),
+        ("[nn.Embed(8, 3)]", "self.out(x)", ["self.part"]),
+        ("[nn.Dense(4), nn.Dense(8)]", "self.out(self.part[0](x))", ["self.part[1]"]),
+        ("{'a': nn.Dense(4), 2: nn.Dense(8)}", "self.out(self.part[2](x))", ["self.part[a]"]),
+    ],
+)
+def test_what_nobody_reads_asks_for_a_look(value: str, call: str, names: list[str]) -> None:
+    assert unread(model(value, call)) == names
+
+
+@pytest.mark.parametrize(
+    ("value", "call"),
+    [
+        ("nn.Dense(6)", "self.out(self.part(x))"),
+        ("nn.Dropout(0.5)", "self.out(x)"),
+        ("[nn.Dense(6), nn.Dense(6)]", "self.out(self.part[x.ndim - 2](x))"),
+        ("[nn.Dense(6), nn.Dense(6)]", "self.out(self.part[-1](self.part[0](x)))"),
+        ("nn.Dense(6)", "self.out(getattr(self, 'par' + 't')(x))"),
+    ],
+)
+def test_what_may_be_read_does_not(value: str, call: str) -> None:
+    assert unread(model(value, call)) == []
+
+
+def test_what_another_file_reads_does_not() -> None:
+    text = model("nn.Embed(8, 3)", "self.out(x)")
+    assert unread(text, "def use(model):\n    return model.part\n") == []
+    assert unread(text, "NAME = 'part'\n") == []
+    assert unread(text, "def use(model):\n    return model.partial\n") == ["self.part"]
+
+
+@pytest.mark.parametrize("keys", [("(1, 2)", "(1, 3)"), ("2", "1"), ("True", "False")])
+def test_submodules_under_keys_that_are_no_strings_are_the_same(keys: tuple[str, str]) -> None:
+    one, other = keys
+    parts = f"{{{one}: nn.Dense(4), {other}: nn.Dense(5)}}"
+    source = model(parts, f"self.out(self.part[{other}](self.part[{one}](x)))")
+    report = compare(source, "Model()", {"in_features": 6}, (X,))
+    assert report.verdict in ("identical", "equal_by_rules"), report
+
+
+@pytest.mark.parametrize("key", ["x.ndim", "KEY", "-1"])
+def test_computed_keys_keep_the_class_linen(key: str) -> None:
+    parts = f"{{{key.replace('x.ndim', '1 + 1')}: nn.Dense(4), 3: nn.Dense(5)}}"
+    source = model(parts, f"self.out(self.part[{key}](self.part[3](x)))")
+    (found,) = rewrite({"m.py": "KEY = 2\n" + source}).classes
+    assert found.outcome.value == "refused"
