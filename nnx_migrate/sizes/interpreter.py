@@ -78,7 +78,9 @@ class Interpreter:
     carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     review: list[tuple[ast.AST, str]] = field(default_factory=list)
-    symbols: set[str] = field(default_factory=set)  # names of carried sizes
+    symbols: dict[tuple[ast.For, str], str] = field(
+        default_factory=dict
+    )  # names of carried sizes, by the loop and the local
     unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
     entered: set[int] = field(default_factory=set)  # calls that led into a function of the project

@@ -134,3 +134,34 @@ def test_a_loop_over_one_of_two_lists_that_a_call_chooses_has_no_known_last_item
     body = CHOSEN.format(first=DOUBLED, second="self.dims").replace("self.dims is None", "y")
     result = sizes_of(compact(body, "dims: Any;factors: Any", "x, y"))
     assert in_features(result) == ["x_features", "x_features"]
+
+
+SKIPPED = """
+for w in self.widths:
+    x = jnp.concatenate([x, nn.Dense(w)(x)], -1)
+y = x
+for w in self.widths:
+    x = jnp.concatenate([x, nn.Dense(w)(x)], -1)
+return nn.Dense(3)(x) + nn.Dense(4)(y)
+"""
+
+
+def test_what_one_loop_left_is_another_size_than_what_the_next_one_leaves() -> None:
+    result = sizes_of(compact(SKIPPED, "widths: Any = (2, 4)"))
+    first, second, last, skipped = in_features(result)
+    assert (first, skipped) == ("x_features", "x_features")
+    assert (second, last) == ("x_features_2", "x_features_2")
+
+
+@pytest.mark.parametrize("rounds", ["range(1)", "range(self.n)"])
+def test_a_loop_that_builds_nothing_carries_nothing(rounds: str) -> None:
+    body = f"""
+for w in self.widths:
+    for v in self.widths:
+        x = jnp.concatenate([x, nn.Dense(v)(x)], -1)
+    for _ in {rounds}:
+        x = jnp.pad(x, ((0, 0), (1, 3)))
+return nn.Dense(3)(x)
+"""
+    result = sizes_of(compact(body, "widths: Any = (2, 4);n: int = 1"))
+    assert in_features(result) == [BY_NAME, BY_NAME]

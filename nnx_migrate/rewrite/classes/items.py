@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.reading.evaluation import own_bound_names
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.named_axes import NamedParam
 from nnx_migrate.source.names import Assignment, Import
@@ -228,7 +228,7 @@ def _collection(
             if any(one.name == attr for one in cls.fields):
                 return node
         case ast.Name(id=name):
-            local = name in own_bound_names(method)
+            local = name in names_bound_below(method)
             if not local and isinstance(cls.scope.lookup(name), Assignment | Import):
                 return node
     raise Refused(

@@ -24,6 +24,7 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
 )
+from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.jumps import breaks
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _skip(part: ast.AST, frame: Frame) -> None:
                 )
             case ast.Name(ctx=ast.Load()):
                 lose(node, frame)
-    for name in _bound_names(part):
+    for name in names_bound_below(part):
         frame.env[name] = Unknown("bound by a statement that is not followed")
 
 
@@ -165,21 +166,6 @@ def _add_to(interpreter: Interpreter, target: ast.expr, result: Value, frame: Fr
 def _loaded(target: ast.expr) -> ast.expr:
     copied = ast.parse(ast.unparse(target), mode="eval").body
     return ast.copy_location(copied, target)
-
-
-def _bound_names(part: ast.AST) -> set[str]:
-    found = {one.id for one in ast.walk(part) if isinstance(one, ast.Name) and _stores(one)}
-    named = (ast.ClassDef, ast.FunctionDef, ast.ExceptHandler)
-    found |= {one.name for one in ast.walk(part) if isinstance(one, named) and one.name}
-    return found | {
-        one.name
-        for one in ast.walk(part)
-        if isinstance(one, ast.MatchAs | ast.MatchStar) and one.name is not None
-    }
-
-
-def _stores(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store | ast.Del)
 
 
 def _closure(interpreter: Interpreter, node: ast.FunctionDef, frame: Frame) -> Value:

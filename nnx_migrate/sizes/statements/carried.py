@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -113,15 +114,19 @@ def _follow(
 
 
 def _symbol(rounds: Rounds, name: str) -> str:
-    depth = len(rounds.interpreter.carrying)
-    symbol = f"{name}_features_{depth + 1}" if depth else f"{name}_features"
-    rounds.interpreter.symbols.add(symbol)
-    return symbol
+    """A name of this loop's own: what an earlier loop left may be read after this one."""
+    symbols, place = rounds.interpreter.symbols, (rounds.statement, name)
+    if place not in symbols:
+        number = 1 + sum(other == name for _, other in symbols)
+        symbols[place] = f"{name}_features_{number}" if number > 1 else f"{name}_features"
+    return symbols[place]
 
 
 def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None]) -> bool:
     """Whether ``__init__`` can compute the size of the next round at the end of a round."""
     first, last = last_of(entry.values[name]), lasts[0]
+    if rounds.frame.own and not _reaches_init(rounds):
+        return False
     if rounds.loop.origins and rounds.loop.reordered and not _is_only_first(rounds, last):
         return False
     if first is None or last is None or any(one != last for one in lasts[1:]):
@@ -129,10 +134,17 @@ def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None
     return not rounds.frame.own or (spellable(first) and spellable(last))
 
 
+def _reaches_init(rounds: Rounds) -> bool:
+    """Whether ``__init__`` has this loop, or one that made what it goes over."""
+    interpreter = rounds.interpreter
+    known = interpreter.built.keys() | interpreter.entered
+    return bool(rounds.loop.origins) or any(id(one) in known for one in ast.walk(rounds.statement))
+
+
 def _is_only_first(rounds: Rounds, last: Expr | None) -> bool:
     """Whether the first item made is met first, and every round ends with the same size."""
     loop = rounds.loop
-    varying = {*rounds.interpreter.symbols, *loop.last, *loop.counters}
+    varying = {*rounds.interpreter.symbols.values(), *loop.last, *loop.counters}
     varying |= {loop.variable(one) for one in target_variables(rounds.statement.target)}
     return loop.first_known and last is not None and not last.names & varying
 
@@ -151,7 +163,7 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
             interpreter.carried.setdefault(owner, []).append((symbol, first, last))
     final = ex.substitute(last, loop.last)
     variables = {loop.variable(one) for one in target_variables(rounds.statement.target)}
-    inside = {*interpreter.symbols, *loop.last, *variables}
+    inside = {*interpreter.symbols.values(), *loop.last, *variables}
     local = any(one in inside or one.startswith(OUT_VARIABLE) for one in final.names)
     known = ex.name(symbol) if frame.own else None
     frame.env[name] = after.with_last(known if local else final)

@@ -79,7 +79,7 @@ def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loo
             hidden = {n for n in names if n in inside or is_varying(n)}
             frame.env[name] = forgotten(value, hidden)
         elif isinstance(value, Sequence | Repeated | Extended):
-            frame.env[name] = forgotten(value, inside | interpreter.symbols)
+            frame.env[name] = forgotten(value, inside | set(interpreter.symbols.values()))
 
 
 def _name_unknown(interpreter: Interpreter, frame: Frame, statement: ast.For) -> None:

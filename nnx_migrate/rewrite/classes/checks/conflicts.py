@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.reading.evaluation import bound_names
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
+from nnx_migrate.source.bindings import bound_names
 
 
 def check_collections(items: Mapping[int, Item]) -> None:

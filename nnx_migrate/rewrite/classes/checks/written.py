@@ -7,12 +7,12 @@ import builtins
 
 from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.reading.evaluation import bound_names, own_bound_names
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.rewrite.classes.writing.text import without_gone
 from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.rewrite.rules.base import IMPORT_LINES
 from nnx_migrate.sizes.result import SCOPE_NAME
+from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -46,7 +46,7 @@ def check_init(
     known = set(dir(builtins)) | imported | {"__class__"} | _class_names(cls) | builders
     inside = set(ast.walk(function))
     for one in functions:
-        own = own_bound_names(function if one in inside else one) - {one.name}
+        own = names_bound_below(function if one in inside else one) - {one.name}
         _check_known(cls, one, known | own)
 
 

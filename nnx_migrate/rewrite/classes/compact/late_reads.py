@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.reading.evaluation import bound_names, free_names
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.source.bindings import bound_names
 
 RULE = "compact"
 

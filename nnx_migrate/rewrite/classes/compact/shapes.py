@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.compact.taint import Replaced, value_of
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.reading.evaluation import free_names, target_names
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import asked_for_truth, flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Bind
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.given import defaults_of
+from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "compact"

@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, value_of
 from nnx_migrate.rewrite.classes.compact.told import Told, tested_parameters
 from nnx_migrate.rewrite.classes.data import Refused, Wants
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.reading.evaluation import free_names, target_names
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import (
     Bind,
     Branch,
@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
     Unclear,
     builds,
 )
+from nnx_migrate.source.bindings import target_names
 
 RULE = "compact"
 Live = dict[str, ast.AST]  # name -> the construction that needs it

@@ -17,13 +17,13 @@ from nnx_migrate.rewrite.classes.compact.text import CallText, InitText
 from nnx_migrate.rewrite.classes.compact.told import check_in_call, note_of, renumbering
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.reading.evaluation import own_bound_names
 from nnx_migrate.rewrite.classes.reading.flow import Step
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.init_updates import updates_by_variable
 from nnx_migrate.rewrite.classes.variables.starting import spent_keys, with_updates
 from nnx_migrate.rewrite.classes.writing.text import GONE
 from nnx_migrate.sizes.scope_functions import COUNTER
+from nnx_migrate.source.bindings import names_bound_below
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def global_reads(lines: tuple[str, ...]) -> frozenset[str]:
         return frozenset()
     tree = ast.parse("if True:\n" + body)
     read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    return frozenset(read - own_bound_names(tree))
+    return frozenset(read - names_bound_below(tree))
 
 
 def _wanted_shapes(method: CompactMethod) -> frozenset[str]:
@@ -133,7 +133,7 @@ class _Split:
         method, found = self.survey.method, self.survey
         init = InitText(found, self.slicer, self.settled)
         written = init.lines(self.kept)
-        reads = global_reads(written) - own_bound_names(method.method)
+        reads = global_reads(written) - names_bound_below(method.method)
         spent = spent_keys(
             method.method, {key: found.items[key] for key in found.inside}, method.streams
         )

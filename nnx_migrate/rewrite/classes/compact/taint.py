@@ -6,8 +6,9 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.classes.reading.evaluation import free_names, target_names
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Loop, Step
+from nnx_migrate.source.bindings import target_names
 
 Replaced = Mapping[int, frozenset[str]]
 

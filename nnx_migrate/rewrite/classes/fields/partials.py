@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from nnx_migrate.rewrite.classes.reading.evaluation import own_bound_names
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.rewrite.rules import is_linen, name_rule
 from nnx_migrate.sizes.partials import partial_lambdas
+from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Import
 from nnx_migrate.source.project import Project
@@ -38,7 +38,7 @@ def partial_edits(project: Project, cls: ClassInfo, remarks: Remarks) -> tuple[E
 
 def _spelled(cls: ClassInfo) -> str:
     """How the file writes ``functools.partial``."""
-    hidden = own_bound_names(cls.node)
+    hidden = names_bound_below(cls.node)
     table = cls.module.table.items()
     names = (n for n, one in table if one == Import("functools.partial") and n not in hidden)
     return next(names, "functools.partial")

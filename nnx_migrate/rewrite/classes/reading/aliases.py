@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from nnx_migrate.rewrite.classes.reading.changes import changed_names, hidden_changes, holders
-from nnx_migrate.rewrite.classes.reading.evaluation import bound_names, target_names
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
+from nnx_migrate.source.bindings import bound_names, paired, target_names
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project, Scope
 
@@ -54,28 +54,21 @@ def _links(method: ast.FunctionDef, *, whole: bool) -> Iterator[tuple[str, str]]
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
-                    yield from _pairs(target, value, whole=whole)
+                    yield from _holding(target, value, whole=whole)
                 names = [one.id for one in targets if isinstance(one, ast.Name)]
                 yield from pairwise(names)  # a = b = [4]
             case ast.AnnAssign(target=target, value=ast.expr() as value):
-                yield from _pairs(target, value, whole=whole)
+                yield from _holding(target, value, whole=whole)
             case ast.NamedExpr(target=target, value=value):
-                yield from _pairs(target, value, whole=whole)
+                yield from _holding(target, value, whole=whole)
             case ast.For(target=target, iter=value) if not whole:
-                yield from _pairs(target, value, whole=whole)
+                yield from _holding(target, value, whole=whole)
 
 
-def _pairs(target: ast.expr, value: ast.expr, *, whole: bool) -> Iterator[tuple[str, str]]:
-    match target, value:
-        case (
-            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
-            (ast.Tuple(elts=values) | ast.List(elts=values)),
-        ) if len(targets) == len(values):
-            for one, other in zip(targets, values, strict=True):
-                yield from _pairs(one, other, whole=whole)
-        case _:
-            for name in target_names(target):
-                yield from ((name, one) for one in holders(value, whole=whole))
+def _holding(target: ast.expr, value: ast.expr, *, whole: bool) -> Iterator[tuple[str, str]]:
+    for one, other in paired(target, value):
+        for name in target_names(one):
+            yield from ((name, held) for held in holders(other, whole=whole))
 
 
 def changed_elsewhere(

@@ -10,7 +10,8 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, target_names
+from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains
+from nnx_migrate.source.bindings import target_names
 
 # Functions of Python that read all of a generator at once.
 _READING_ALL = frozenset(

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from nnx_migrate.source.bindings import bound_names, target_names
+
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -113,48 +115,6 @@ def parameter_names(function: ast.FunctionDef) -> tuple[str, ...]:
     return tuple(_parameters(function.args))[1:]
 
 
-def target_names(target: ast.AST) -> Iterator[str]:
-    """Names that assigning to ``target`` binds."""
-    for node in ast.walk(target):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
-            yield node.id
-
-
-def bound_names(statement: ast.AST) -> Iterator[str]:
-    """Names that ``statement`` binds in its own scope (nested blocks included)."""
-    match statement:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            yield name
-            return
-        case ast.Import(names=names) | ast.ImportFrom(names=names):
-            for alias in names:
-                yield alias.asname or alias.name.split(".")[0]
-            return
-        case ast.Lambda():
-            return
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            return
-        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-            yield name
-            return
-        case ast.ExceptHandler(name=str() as name):
-            yield name
-    for child in ast.iter_child_nodes(statement):
-        yield from bound_names(child)
-
-
 def contains(node: ast.AST, ids: Mapping[int, object]) -> bool:
     """Whether any node of the subtree (functions inside included) is keyed in ``ids``."""
     return any(id(one) in ids for one in ast.walk(node))
-
-
-def own_bound_names(tree: ast.AST) -> frozenset[str]:
-    """Every name that is assigned anywhere below ``tree``, parameters of functions included."""
-    names = {
-        node.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    }
-    names |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    return frozenset(names | {node.name for node in ast.walk(tree) if isinstance(node, functions)})

@@ -17,13 +17,8 @@ from nnx_migrate.rewrite.classes.reading.changes import (
     changed_names,
     open_change,
 )
-from nnx_migrate.rewrite.classes.reading.evaluation import (
-    COMPREHENSIONS,
-    bound_names,
-    contains,
-    operands,
-    target_names,
-)
+from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
+from nnx_migrate.source.bindings import bound_names, target_names
 from nnx_migrate.source.jumps import breaks
 
 

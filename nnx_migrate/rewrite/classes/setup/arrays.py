@@ -12,9 +12,10 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.classes.reading.evaluation import bound_names, free_names, own_bound_names
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.project import Project, Scope
 
 _ARRAYS = ("jax.numpy.", "numpy.", "jax.lax.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.")
@@ -62,7 +63,7 @@ class Inliner:
         self, value: ast.expr, renderer: Renderer, depth: int = _DEPTH
     ) -> Mapping[int, str] | None:
         """Edits that replace the local names in ``value``; None when that is not possible."""
-        local = own_bound_names(self.method) - {"self"}
+        local = names_bound_below(self.method) - {"self"}
         read = free_names(value, {call: frozenset() for call in self.held})
         if read & self.unknown or depth == 0:
             return None

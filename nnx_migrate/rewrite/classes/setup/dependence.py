@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.source.bindings import paired
 from nnx_migrate.source.classes import ClassInfo
 
 _STATIC = frozenset({"shape", "ndim", "size", "dtype"})  # the same for every value of a variable
@@ -80,7 +81,7 @@ def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
-                    yield from _pairs(target, value)
+                    yield from paired(target, value)
             case (
                 ast.AnnAssign(target=target, value=ast.expr() as value)
                 | ast.AugAssign(target=target, value=value)
@@ -95,18 +96,6 @@ def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
                 yield ast.Name(name, ast.Store()), node
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=target), args=arguments)):
                 yield from ((target, one) for one in arguments)  # layers.append(w)
-
-
-def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.AST, ast.AST]]:
-    match target, value:
-        case (
-            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
-            (ast.Tuple(elts=values) | ast.List(elts=values)),
-        ) if len(targets) == len(values):
-            for one, other in zip(targets, values, strict=True):
-                yield from _pairs(one, other)
-        case _:
-            yield target, value
 
 
 def _bound(target: ast.AST, receiver: str) -> tuple[set[str], set[str]]:

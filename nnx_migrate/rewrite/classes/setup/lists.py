@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.reading.evaluation import free_names, target_names
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
 from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.bindings import target_names
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
-from nnx_migrate.rewrite.classes.reading.evaluation import own_bound_names
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute
 from nnx_migrate.rewrite.classes.setup.lists import ComprehensionLoop, comprehension_loop
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
@@ -17,6 +16,7 @@ from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout, indent_of, wrapped
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes
+from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -74,7 +74,7 @@ class Structures:
 
     def _reads_locals(self, loop: ComprehensionLoop) -> bool:
         """Whether the property could not evaluate the loop's header and names."""
-        local = own_bound_names(self.method) - {"self"}
+        local = names_bound_below(self.method) - {"self"}
         local |= {one.name for one in self.sizes.new_arguments}
         return bool(loop.reads() & local)
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.reading.evaluation import own_bound_names
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.bindings import names_bound_below
 
 RULE = "tied"
 
@@ -30,7 +30,7 @@ def tied_layer(
       sizes: size arguments of ``__init__``, which the call does not have either.
     """
     text = builder(item, renderer)
-    local = own_bound_names(setup) - {"self"} if setup is not None else frozenset()
+    local = names_bound_below(setup) - {"self"} if setup is not None else frozenset()
     clash = _names_of(text) & local
     if clash:
         raise Refused(

@@ -1,0 +1,76 @@
+"""Which names a piece of code binds, and which values its assignments pair with which targets."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+
+def target_names(target: ast.AST) -> Iterator[str]:
+    """Names that assigning to ``target`` binds."""
+    for node in ast.walk(target):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
+            yield node.id
+
+
+def bound_names(statement: ast.AST) -> Iterator[str]:
+    """Names that ``statement`` binds in its own scope (nested blocks included)."""
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            yield statement.name
+        case ast.Lambda():
+            pass
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            yield from _leaked(statement)
+        case _:
+            yield from _named_here(statement)
+            for child in ast.iter_child_nodes(statement):
+                yield from bound_names(child)
+
+
+def names_bound_below(tree: ast.AST) -> frozenset[str]:
+    """Every name bound anywhere below ``tree``, in the scopes inside it and as parameters too."""
+    return frozenset(name for node in ast.walk(tree) for name in _named_here(node))
+
+
+def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """``a, b = c, d`` as ``(a, c)`` and ``(b, d)``; what cannot be taken apart is one pair."""
+    match target, value:
+        case (
+            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
+            (ast.Tuple(elts=values) | ast.List(elts=values)),
+        ) if len(targets) == len(values) and not any(map(_starred, (*targets, *values))):
+            for one, other in zip(targets, values, strict=True):
+                yield from paired(one, other)
+        case _:
+            yield target, value
+
+
+def _starred(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred)
+
+
+def _leaked(comprehension: ast.AST) -> Iterator[str]:
+    """``n`` of ``[(n := f(x)) for x in xs]``: a comprehension's own variables stay inside."""
+    for node in ast.walk(comprehension):
+        if isinstance(node, ast.NamedExpr):
+            yield node.target.id
+
+
+def _named_here(node: ast.AST) -> Iterator[str]:
+    """Names that this node itself binds; a class, function or parameter binds its own."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            yield name
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.Import(names=names) | ast.ImportFrom(names=names):
+            yield from (one.asname or one.name.split(".")[0] for one in names)
+        case (
+            ast.ExceptHandler(name=str() as name)
+            | ast.MatchAs(name=str() as name)
+            | ast.MatchStar(name=str() as name)
+            | ast.MatchMapping(rest=str() as name)
+            | ast.arg(arg=name)
+        ):
+            yield name
