@@ -165,14 +165,40 @@ def _calls(
         and one.func.attr == name
         and _is_self(one.func.value)
     ]
+    others = _of_other_classes(project, cls, name)
     mentions = sum(
-        isinstance(one, ast.Attribute) and one.attr == name
+        isinstance(one, ast.Attribute) and one.attr == name and id(one) not in others
         for module in project.modules.values()
         if f".{name}" in module.text
         for one in ast.walk(module.tree)
     )
     texts = any(f'"{name}"' in m.text or f"'{name}'" in m.text for m in project.modules.values())
     return found if len(found) == mentions and not texts else None
+
+
+def _of_other_classes(project: Project, cls: ClassInfo, name: str) -> frozenset[int]:
+    """Ids of ``self.name`` in methods of other classes that have a method of that name themselves."""
+    return frozenset(
+        id(one)
+        for other in project.classes.values()
+        if other not in cls.mro and name in other.methods
+        for method in other.methods.values()
+        for one in _read_of_receiver(method, name)
+    )
+
+
+def _read_of_receiver(method: ast.FunctionDef, name: str) -> Iterator[ast.Attribute]:
+    """Reads of ``name`` of the module that a plain method is called on."""
+    nodes = [*ast.walk(method)]
+    given = [one for one in nodes if isinstance(one, ast.arg) and one.arg == _RECEIVER]
+    stored = [one for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
+    if parameters_of(method)[:1] != (_RECEIVER,) or len(given) > 1 or any(map(_is_self, stored)):
+        return
+    if any(ast.unparse(one) in ("staticmethod", "classmethod") for one in method.decorator_list):
+        return
+    for one in nodes:
+        if isinstance(one, ast.Attribute) and one.attr == name and _is_self(one.value):
+            yield one
 
 
 def _recurs(name: str, nodes: Mapping[str, ast.FunctionDef]) -> bool:

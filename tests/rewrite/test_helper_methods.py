@@ -162,3 +162,38 @@ def test_calls_that_are_not_followed_keep_the_class_linen(
     lines: tuple[str, ...], expected: str
 ) -> None:
     assert expected in reason(model(*lines))
+
+
+OTHER = """
+class Other(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return {call}
+
+    def block(self, x, width):
+        return nn.tanh(nn.Dense(width)(x))
+"""
+
+
+def test_helpers_of_one_name_in_two_classes_are_told_apart() -> None:
+    twice = rewritten(model(CALL) + "\n" + OTHER.format(call="self.block(x, 5)"))
+    assert twice.count("def init_block(self, names") == 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param("M().block(x, 5)", id="of the other class"),
+        pytest.param("(lambda self: self.block(x, 5))(M())", id="of a self of its own"),
+        pytest.param("[self.block(x, 5) for self in (M(),)]", id="of a self bound again"),
+    ],
+)
+def test_a_call_that_may_mean_the_helper_of_another_class_keeps_it_linen(call: str) -> None:
+    assert reason(model(CALL) + "\n" + OTHER.format(call=call)) == IN_HELPER
+
+
+def test_a_base_whose_methods_call_the_helper_keeps_the_class_linen() -> None:
+    base = "class Runs:\n    def block(self, x, width): ...\n\n    def run(self, x):\n"
+    base += "        return self.block(x, 5)\n\n\n"
+    text = model(CALL).replace("class M(nn.Module)", base + "class M(Runs, nn.Module)")
+    assert reason(text) == IN_HELPER
