@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.loop_names import LoopNames
 from nnx_migrate.sizes.values import (
     Instance,
     Record,
@@ -73,9 +74,12 @@ class Loop:
     """A loop being run once for all its iterations."""
 
     node: ast.AST
+    names: LoopNames
     origins: list[ast.AST] = field(default_factory=list)
     first: list[Value] = field(default_factory=list)  # items that come before the alike ones
     last: dict[str, Expr] = field(default_factory=dict)
+    rounds: Expr | None = None  # how many there are
+    ends: bool = True  # it meets everything that the loops of its origins made
     foreign: bool = False  # of another class: __init__ cannot read its variables
     counters: dict[str, bool] = field(default_factory=dict)  # go up by one; whether from 0
     reordered: bool = False  # items come in another order than the loop of their origin made them
@@ -93,4 +97,6 @@ class Loop:
 
     def variable(self, identifier: str) -> str:
         """The name of a loop variable in expressions."""
-        return f"{ex.FOREIGN}{identifier}" if self.foreign else identifier
+        if self.foreign:
+            return f"{ex.FOREIGN}{identifier}"
+        return self.names.of(self.node, identifier)

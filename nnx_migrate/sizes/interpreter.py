@@ -20,6 +20,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.layers import LayerCall, call_layer, is_layer
+from nnx_migrate.sizes.loop_names import LoopNames
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
@@ -78,6 +79,7 @@ class Interpreter:
     carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     review: list[tuple[ast.AST, str]] = field(default_factory=list)
+    loop_names: LoopNames = field(default_factory=LoopNames)
     symbols: dict[tuple[ast.For, str], str] = field(
         default_factory=dict
     )  # names of carried sizes, by the loop and the local
@@ -154,7 +156,8 @@ class Interpreter:
         """Remember what a root expression is when it is static."""
         if not frame.own:
             return
-        expr = static_of(value)
+        found = static_of(value)
+        expr = self.loop_names.at(found, node) if found is not None else None
         text = expr.text if expr is not None and spellable(expr) else None
         if id(node) in self.statics and self.statics[id(node)] != text:
             text = None

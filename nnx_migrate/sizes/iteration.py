@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -33,9 +34,10 @@ _UNROLL = 12  # sequences known item by item are unrolled up to this length
 
 @dataclass(frozen=True)
 class Range(Value):
-    """``range(...)``: ``last`` is its last item; whether it goes up by one, and from 0."""
+    """``range(...)``: its last item, where it stops; whether it goes up by one, and from 0."""
 
     last: Expr | None
+    stop: Expr | None = None
     counts: bool = True
     from_zero: bool = True
 
@@ -65,10 +67,15 @@ def iteration_of(
     items = _items(value)
     if items is not None and len(items) <= _UNROLL and not all(_plain(item) for item in items):
         return items
-    loop = Loop(loop_node, foreign=foreign)
+    loop = Loop(loop_node, interpreter.loop_names, foreign=foreign)
     first, rest = _parts(value)
     loop.first.extend(first)
-    return _abstract(rest, target, loop), loop
+    item = _abstract(rest, target, loop)
+    loop.rounds = _length(value)
+    if not (first or loop.reordered):
+        for one, other in combinations([loop_node, *loop.origins], 2):
+            interpreter.loop_names.join(one, other)
+    return item, loop
 
 
 def _parts(value: Value) -> tuple[list[Value], Value]:
@@ -125,22 +132,28 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
         case Zipped(values=values):
             targets = _targets(target, len(values))
             pairs = zip(values, targets, strict=True)
-            return Sequence(tuple(_abstract(one, sub, loop) for one, sub in pairs))
+            items = tuple(_abstract(one, sub, loop) for one, sub in pairs)
+            if _length(value) is None:
+                # Nobody knows which of them ends first, and with it the last items of the others.
+                loop.ends = False
+                loop.last |= {name: ex.name(name) for name in loop.last}
+            return Sequence(items)
         case Repeated(item=Static(expr=expr)) if expr.names & value.last.keys():
             # Its text reads a variable of the comprehension that made it; the loop has its own.
-            return _named(target, ex.substitute(expr, value.last), loop)
+            last = ex.substitute(expr, value.last)
+            return _named(target, None if last.names & value.last.keys() else last, loop)
         case Repeated(item=item, origin=origin):
             if origin is not None:
                 loop.origins.append(origin)
                 loop.last.update(value.last)
                 if value.reordered:
                     loop.reorder(first_known=False)
+                    loop.last |= {name: ex.name(name) for name in value.last}
             return item
         case Choice():
             return _one_of(value, target, loop)
         case Static(expr=expr):
-            last = Expr(ast.Subscript(expr.node, ex.literal(-1).node, ast.Load()))
-            return _named(target, last, loop)
+            return _named(target, _last_item(expr), loop)
         case Sequence(items=items) if items:
             whole = static_of(value)
             last = static_of(items[-1]) if whole else None
@@ -152,11 +165,23 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             return Unknown("a loop over an unknown value")
 
 
+def _last_item(items: Expr) -> Expr | None:
+    """The text of what a loop over ``items`` meets last; an iterator cannot be asked for it."""
+    match items.node:
+        case ast.Call(func=ast.Name(id="reversed"), args=[inner]):
+            return Expr(ast.Subscript(inner, ast.Constant(0), ast.Load()))
+        case ast.Call(func=ast.Name(id="tuple" | "list" | "sorted")):
+            pass
+        case ast.Call() | ast.GeneratorExp():
+            return None
+    return Expr(ast.Subscript(items.node, ex.literal(-1).node, ast.Load()))
+
+
 def _one_of(value: Choice, target: ast.expr, loop: Loop) -> Value:
     """One item of whichever is run over; a sequence without items has none, and no last one."""
     options = [one for one in value.options if _items(one) != []]
     test = value.test if len(options) == len(value.options) == 2 else None
-    loops = [Loop(loop.node, foreign=loop.foreign) for _ in options]
+    loops = [Loop(loop.node, loop.names, foreign=loop.foreign) for _ in options]
     found = [_abstract(one, target, own) for one, own in zip(options, loops, strict=True)]
     for own in loops:
         loop.origins.extend(own.origins)
@@ -208,4 +233,11 @@ def _length(value: Value) -> Expr | None:
             return ex.literal(len(items))
         case Repeated(length=length):
             return length
+        case Range(stop=stop, from_zero=True, counts=True):
+            return stop
+        case Enumerated(value=inner):
+            return _length(inner)
+        case Zipped(values=values):
+            lengths = {_length(one) for one in values}
+            return lengths.pop() if len(lengths) == 1 else None
     return None

@@ -176,11 +176,41 @@ def _blocks(w: int, k: int, body: list[str]) -> list[list[str]]:
         ["for i, width in enumerate(self.widths):", "    x = both(x, nn.Dense(width + i)(x))"],
         ["for width in self.widths[::-1]:", "    x = Block(width)(x)", "    x = nn.Dense(2)(x)"],
         [f"many = [{k} * w for w in self.widths] if self.flag else self.widths", *_EACH],
-        ["many = []", "if not self.flag:", "    many = self.widths", *_EACH],
+        ["many = self.widths[:1]", "if not self.flag:", "    many = self.widths", *_EACH],
         ["d = nn.Dense(3)", "if self.flag:", "    x = d(x)", "else:", "    x = d(both(x, x))"],
     ]
 
 
+def _kept(w: int, k: int) -> list[list[str]]:
+    """Statements that keep arrays and layers in locals, lists and dicts, and read them later."""
+    each = "for width in self.widths:"
+    return [
+        ["y = x"],
+        [f"x = both(x, {_WIDENED})"],
+        ["z = x", each, "    z = both(z, nn.Dense(width)(x))", "x = both(z, x)"],
+        ["skips = []", each, "    x = nn.Dense(width)(x)", "    skips.append(x)", *_POPPED],
+        ["skips = [x]", each, "    skips.append(nn.Dense(width)(skips[-1]))", "x = skips[-1]"],
+        [f"skips = [nn.Dense({w})(x), nn.Dense({k})(x)]", "x = jnp.concatenate(skips, -1)"],
+        [f"kept = {{'a': x, 'b': nn.Dense({w})(x)}}", "x = both(kept['b'], kept['a'])"],
+        ["layers = [nn.Dense(width) for width in self.widths]", "for f in layers:", "    x = f(x)"],
+        [f"layers = [nn.Dense({w}), nn.LayerNorm()]", "for f in layers[::-1]:", "    x = f(x)"],
+        [f"layers = {{'a': nn.Dense({w}), 'b': nn.Dense({k})}}", "x = layers['b'](layers['a'](x))"],
+        ["layers = []", each, "    layers.append(Block(width))", *_ZIPPED],
+        ["match x.shape:", f"    case (_, _, {w}):", f"        x = nn.Dense({k})(x)"],
+        ["def inner(z, width):", "    return nn.Dense(width)(z)", f"x = inner(x, {w})"],
+        [f"w = {w}", f"for _ in range({k}):", "    x = nn.Dense(w)(x)", "    w = x.shape[-1] + 1"],
+        ["a, *b = self.widths", "x = nn.Dense(a + len(b))(x)", *_LAST],
+    ]
+
+
+_WIDENED = "y.mean(1, keepdims=True) * jnp.ones(x.shape[:2] + (1,))"
+_POPPED = [
+    "for width in reversed(self.widths):",
+    "    x = both(x, skips.pop())",
+    "    x = nn.Dense(width)(x)",
+]
+_ZIPPED = ["for f, width in zip(layers, self.widths):", "    x = nn.Dense(width)(f(x))"]
+_LAST = ["for width in b:", "    x = both(x, nn.Dense(width)(x))"]
 _EACH = ["for width in many:", "    x = nn.Dense(width)(x)"]
 
 
@@ -189,7 +219,7 @@ def _statements(draw: st.DrawFn, depth: int) -> list[str]:
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 3))):
         w, k = draw(WIDTHS), draw(st.integers(1, 3))
-        kinds = [_layers(w, k), _layers(w, k), _modules(w, k), _shapes(w, k)]
+        kinds = [_layers(w, k), _layers(w, k), _modules(w, k), _shapes(w, k), _kept(w, k)]
         lines += draw(st.sampled_from(draw(st.sampled_from(kinds))))
         if depth < 2 and draw(st.booleans()):
             body = [f"    {line}" for line in draw(_statements(depth + 1))]
@@ -214,6 +244,86 @@ def networks(draw: st.DrawFn) -> str:
             "    @nn.compact",
             "    def __call__(self, x):",
             *(f"        {line}" for line in lines),
+            "",
+        ]
+    )
+
+
+def _built(w: int, k: int, name: str) -> list[list[str]]:
+    """Statements of ``setup`` that bind the attribute ``name``, and how calls use it."""
+    many = f"for f in self.{name}:"
+    return [
+        [f"self.{name} = nn.Dense({w})", f"x = self.{name}(x)"],
+        [f"self.{name} = Block({w})", f"x = both(x, self.{name}(x))"],
+        [f"self.{name} = nn.Dense({w})", f"x = both(x, self.{name}(y)[:, :1] * jnp.ones({_ONES}))"],
+        [f"self.{name} = [nn.Dense(w) for w in self.widths]", many, "    x = f(x)"],
+        [f"self.{name} = [nn.Dense(w + {k}) for w in self.widths]", many, "    x = both(x, f(x))"],
+        [
+            f"self.{name} = [nn.Dense(w) for w in self.widths]",
+            f"for i, f in enumerate(self.{name}):",
+            f"    x = both(f(x), x) if i < {k} else f(x)",
+        ],
+        [
+            f"self.{name} = [Block({w} + i) for i in range({k})]",
+            f"for i in range({k}):",
+            f"    x = self.{name}[i](x)",
+        ],
+        [f"self.{name} = [nn.Dense({w}), nn.Dense({k})]", f"x = self.{name}[1](self.{name}[0](x))"],
+        [
+            f"self.{name} = [nn.Dense({w}), nn.Dense({k})]",
+            f"x = self.{name}[-1](self.{name}[0](x))",
+        ],
+        [
+            f"self.{name} = [nn.Dense({w}) for _ in range({k})]",
+            f"for f in reversed(self.{name}):",
+            "    x = f(x)",
+        ],
+        [
+            f"self.{name} = {{'p': nn.Dense({w}), 'q': nn.Dense({k})}}",
+            f"x = both(self.{name}['q'](x), self.{name}['p'](x))",
+        ],
+        [
+            f"self.{name} = {{'p': nn.Dense({w}), 'q': nn.Dense({k})}}",
+            f"for f in self.{name}.values():",
+            "    x = both(x, f(y)[:, :1] * jnp.ones(x.shape[:2] + (1,)))",
+        ],
+    ]
+
+
+@st.composite
+def _calls(draw: st.DrawFn, names: list[str]) -> tuple[list[str], list[str]]:
+    """Lines of ``setup`` in another order than the call uses what they bind, and the call's."""
+    setup: list[str] = []
+    call: list[str] = []
+    for name in names:
+        w, k = draw(WIDTHS), draw(st.integers(1, 3))
+        first, *uses = draw(st.sampled_from(_built(w, k, name)))
+        setup.insert(draw(st.integers(0, len(setup))), first)
+        between = [[], ["y = x"], ["z = both(x, y.mean(1, keepdims=True) * jnp.ones(_))", "x = z"]]
+        call += [*draw(st.sampled_from(between)), *uses]
+        block = draw(st.sampled_from(["", "", "if self.flag:", "for _ in range(1):"]))
+        if block and draw(st.booleans()):
+            call = [*call[: -len(uses)], block, *(f"    {one}" for one in call[-len(uses) :])]
+    return setup, [one.replace("(_)", f"({_ONES})") for one in call]
+
+
+@st.composite
+def setups(draw: st.DrawFn) -> str:
+    """The text of ``model.py`` with a ``Model`` that builds everything in ``setup``."""
+    names = [f"part{number}" for number in range(draw(st.integers(1, 4)))]
+    setup, call = draw(_calls(names))
+    widths = tuple(draw(st.lists(WIDTHS, min_size=1, max_size=3)))
+    return HEADER + "\n".join(
+        [
+            "class Model(nn.Module):",
+            f"    flag: bool = {draw(st.booleans())}",
+            f"    widths: Any = {widths}",
+            "",
+            "    def setup(self):",
+            *(f"        {line}" for line in setup),
+            "",
+            "    def __call__(self, x):",
+            *(f"        {line}" for line in ["y = x", *call, "return x"]),
             "",
         ]
     )

@@ -18,7 +18,7 @@ from nnx_migrate.model import RewriteResult
 from nnx_migrate.parity.calls import record_calls
 from nnx_migrate.parity.sizing import sizes_for
 from tests.rewrite.projects import outcomes, rewrite
-from tests.sizes.networks import PARTS, networks
+from tests.sizes.networks import PARTS, networks, setups
 
 FIELDS = ("flag", "widths", "config", "layer")
 FILES = ("parts.py", "model.py")
@@ -63,7 +63,7 @@ def sizes_of(
     return sizes
 
 
-@settings(
+random_programs = settings(
     max_examples=PROGRAMS,
     deadline=None,
     derandomize=PROGRAMS < 100,
@@ -74,11 +74,27 @@ def sizes_of(
         HealthCheck.filter_too_much,
     ],
 )
-@given(networks(), st.tuples(st.just(2), st.integers(2, 5), st.integers(1, 7)))
+SHAPES = st.tuples(st.just(2), st.integers(2, 5), st.integers(1, 7))
+
+
+@random_programs
+@given(networks(), SHAPES)
 def test_networks_of_two_files_have_the_parameters_linen_makes(
     text: str, shape: tuple[int, int, int]
 ) -> None:
-    x = jax.ShapeDtypeStruct(shape, "float32")
+    compare(text, jax.ShapeDtypeStruct(shape, "float32"))
+
+
+@random_programs
+@given(setups(), SHAPES)
+def test_networks_built_in_setup_have_the_parameters_linen_makes(
+    text: str, shape: tuple[int, int, int]
+) -> None:
+    compare(text, jax.ShapeDtypeStruct(shape, "float32"))
+
+
+def compare(text: str, x: jax.ShapeDtypeStruct) -> None:
+    """Parameters and output of the migrated ``Model`` have Linen's shapes, unless it is refused."""
     with pytest.MonkeyPatch.context() as patch:
         module = modules_of(patch, PARTS, text).Model()
         found = traced(module, x)

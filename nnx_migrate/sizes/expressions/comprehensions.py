@@ -50,7 +50,8 @@ def read_comprehension(
             item = interpreter.evaluate(node.elt, frame)
         finally:
             interpreter.loops.pop()
-        return Repeated(item, None, node, dict(loop.last))
+        length = None if generator.ifs else loop.rounds
+        return Repeated(item, length, node, dict(loop.last))
     finally:
         frame.env = saved
 

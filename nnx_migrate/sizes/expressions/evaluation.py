@@ -144,7 +144,9 @@ def _fstring(interpreter: Interpreter, node: ast.JoinedStr, frame: Frame) -> Val
     """The text where every part is known, else the f-string if its parts read the same here."""
     texts: list[str] = []
     unlike = False
+    parts: list[ast.expr] = []
     for part in node.values:
+        parts.append(part)
         if isinstance(part, ast.Constant):
             texts.append(str(part.value))
             continue
@@ -155,7 +157,8 @@ def _fstring(interpreter: Interpreter, node: ast.JoinedStr, frame: Frame) -> Val
         is_plain = part.format_spec is None and part.conversion == -1
         if is_plain and value.expr.is_constant and isinstance(value.expr.constant, int | str):
             texts.append(str(value.expr.constant))
-        unlike |= value.expr.text != ast.unparse(part.value)
+        unlike |= interpreter.loop_names.at(value.expr, part).text != ast.unparse(part.value)
+        parts[-1] = ast.FormattedValue(value.expr.node, part.conversion, part.format_spec)
     if len(texts) == len(node.values):
         return constant("".join(texts))
-    return Unknown("a string of locals") if unlike else Static(Expr(node))
+    return Unknown("a string of locals") if unlike else Static(Expr(ast.JoinedStr(parts)))

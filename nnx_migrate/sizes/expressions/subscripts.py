@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -82,6 +83,7 @@ def item_of(
         case Sequence() if isinstance(index, ast.Slice):
             return _slice(interpreter, base, index, frame)
         case Sequence(items=items) if items:
+            _note_choice(interpreter, items, key, index, frame)
             result = items[0]
             for other in items[1:]:
                 result = join(None, result, other)
@@ -95,11 +97,12 @@ def item_of(
                 return _rest_of(first, rest, index)
             return item_of(interpreter, rest, key, index, frame)
         case Repeated() if isinstance(index, ast.Slice):
-            return replace(base, reordered=base.reordered or index.step is not None)
+            return replace(base, length=None, reordered=base.reordered or index.step is not None)
         case Repeated(item=item):
             if interpreter.loops and base.origin is not None:
                 loop = interpreter.loops[-1]
                 loop.origins.append(base.origin)
+                loop.ends &= base.length is not None and base.length == loop.rounds
                 _note_order(interpreter, loop, base, key)
             return item
         case Record(entries=entries, default=default):
@@ -112,6 +115,7 @@ def item_of(
             if default is not None or not entries:
                 return default or Unknown("unknown key")
             values = list(entries.values())
+            _note_choice(interpreter, values, key, index, frame)
             return values[0] if all(one == values[0] for one in values) else _any_of(values)
         case Argument(path=path):
             if isinstance(number, int):
@@ -135,6 +139,21 @@ def item_of(
             return Unknown("item of an unknown value")
 
 
+def _note_choice(
+    interpreter: Interpreter,
+    items: Iterable[Value],
+    key: Value,
+    index: ast.expr,
+    frame: Frame,
+) -> None:
+    """Submodules of which one is taken by a key that is not a loop's: Linen makes only that one."""
+    several = sum(isinstance(one, Submodule | Instance) for one in items) > 1
+    names = key.expr.names if isinstance(key, Static) else frozenset()
+    if several and frame.own and not names & interpreter.loop_names.loops.keys():
+        text = "one of several submodules is taken here: what no call reaches is built as well"
+        interpreter.ask(index, text)
+
+
 def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value) -> None:
     """Whether the rounds of a loop meet the items by an index in the order they were made in."""
     index = key.expr.node if isinstance(key, Static) else None
@@ -144,6 +163,10 @@ def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value
     elif not (isinstance(index, ast.Name) and index.id in counters):
         zeros = {name for name, from_zero in counters.items() if from_zero}
         loop.reorder(first_known=index is not None and _starts_at_zero(index, zeros))
+    elif counters[index.id] and base.origin is not None:
+        for one in interpreter.loops:
+            if index.id in one.counters:
+                interpreter.loop_names.join(one.node, base.origin)
 
 
 def _starts_at_zero(index: ast.expr, zeros: set[str]) -> bool:

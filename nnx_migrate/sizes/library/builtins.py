@@ -28,7 +28,8 @@ def _range(call: LibraryCall) -> Value:
     last = ex.binary(stop.expr, ast.Sub(), ex.literal(1)) if isinstance(stop, Static) else None
     given = len(call.args)
     from_zero = given == 1 or (given > 1 and call.args[0] == Static(ex.literal(0)))
-    return Range(last, counts=given < 3, from_zero=from_zero)
+    end = stop.expr if isinstance(stop, Static) else None
+    return Range(last, end, counts=given < 3, from_zero=from_zero)
 
 
 def _enumerate(call: LibraryCall) -> Value:
@@ -58,6 +59,8 @@ def _reversed(call: LibraryCall) -> Value:
     value = call.args[0] if call.args else Unknown()
     if isinstance(value, Sequence):
         return Sequence(tuple(reversed(value.items)))
+    if isinstance(value, Repeated):
+        return replace(value, reordered=True)
     return static_call(call)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
+from nnx_migrate.sizes.loop_names import inside
 from nnx_migrate.sizes.statements.entry import (
     Entry,
     Rounds,
@@ -131,7 +132,10 @@ def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None
         return False
     if first is None or last is None or any(one != last for one in lasts[1:]):
         return False
-    return not rounds.frame.own or (spellable(first) and spellable(last))
+    if not rounds.frame.own:
+        return True
+    places = [pair for owner in _owners(rounds) for pair in _spelled(rounds, owner, first, last)]
+    return all(map(spellable, places))
 
 
 def _reaches_init(rounds: Rounds) -> bool:
@@ -139,6 +143,23 @@ def _reaches_init(rounds: Rounds) -> bool:
     interpreter = rounds.interpreter
     known = interpreter.built.keys() | interpreter.entered
     return bool(rounds.loop.origins) or any(id(one) in known for one in ast.walk(rounds.statement))
+
+
+def _owners(rounds: Rounds) -> list[ast.AST]:
+    """The loops of ``__init__`` in which the size is carried."""
+    return list({id(one): one for one in rounds.loop.origins or [rounds.statement]}.values())
+
+
+def _ends_with_its_owner(rounds: Rounds) -> bool:
+    """Whether what one loop of ``__init__`` carries to its end is what this loop ends with."""
+    owners = _owners(rounds)
+    return len(owners) == 1 and (rounds.loop.ends or owners[0] is rounds.statement)
+
+
+def _spelled(rounds: Rounds, owner: ast.AST, first: Expr, last: Expr) -> tuple[Expr, Expr]:
+    """Both sizes in the names of the source: before ``owner``, and at the end of its rounds."""
+    names = rounds.interpreter.loop_names
+    return names.at(first, owner), names.at(last, inside(owner))
 
 
 def _is_only_first(rounds: Rounds, last: Expr | None) -> bool:
@@ -158,12 +179,12 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     if not isinstance(after, Array) or last is None:
         return
     if frame.own:
-        owners = list(dict.fromkeys(id(one) for one in loop.origins)) or [id(rounds.statement)]
-        for owner in owners:
-            interpreter.carried.setdefault(owner, []).append((symbol, first, last))
+        for owner in _owners(rounds):
+            before, latest = _spelled(rounds, owner, first, last)
+            interpreter.carried.setdefault(id(owner), []).append((symbol, before, latest))
     final = ex.substitute(last, loop.last)
     variables = {loop.variable(one) for one in target_variables(rounds.statement.target)}
-    inside = {*interpreter.symbols.values(), *loop.last, *variables}
-    local = any(one in inside or one.startswith(OUT_VARIABLE) for one in final.names)
-    known = ex.name(symbol) if frame.own else None
+    own = {*interpreter.symbols.values(), *loop.last, *variables}
+    local = any(one in own or one.startswith(OUT_VARIABLE) for one in final.names)
+    known = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
     frame.env[name] = after.with_last(known if local else final)

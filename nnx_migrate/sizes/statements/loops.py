@@ -115,7 +115,20 @@ def _settle_lists(frame: Frame, start: dict[str, Value], loop: Loop) -> None:
         if isinstance(value, Sequence) and isinstance(before, Sequence) and value.is_list:
             added = value.items[len(before.items) :]
             if len(added) == 1:
-                rest = Repeated(added[0], None, loop.node, dict(loop.last))
+                length = loop.rounds if _appends_always(loop.node, name) else None
+                rest = Repeated(added[0], length, loop.node, dict(loop.last))
                 frame.env[name] = Extended(before.items, rest) if before.items else rest
             elif added:
                 frame.env[name] = Unknown("a list that a loop extends")
+
+
+def _appends_always(loop: ast.AST, name: str) -> bool:
+    """Whether every round appends to the list, whatever it meets."""
+    match loop:
+        case ast.For(body=body) if not any(
+            isinstance(one, ast.Break | ast.Continue) for part in body for one in ast.walk(part)
+        ):
+            calls = [one.value for one in body if isinstance(one, ast.Expr)]
+            texts = [ast.unparse(one.func) for one in calls if isinstance(one, ast.Call)]
+            return f"{name}.append" in texts
+    return False

@@ -33,6 +33,7 @@ def finish(study: Study) -> ClassSizes:
     study.problems.extend((*misplaced(study), *mapped_twice(study)))
     output = as_array(_first_output(study.output))
     last = output.axis(-1) if output else None
+    last = last and study.interpreter.loop_names.at(last, study.root.info.node)
     carried = {
         key: tuple((name, one.text, two.text) for name, one, two in entries)
         for key, entries in study.interpreter.carried.items()

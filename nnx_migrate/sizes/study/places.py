@@ -218,8 +218,23 @@ def _first_name(study: Study, call: ast.Call) -> str | None:
     name = given_name(call)
     if name is not None:
         return _named(call) or _counted_name(study, call, name)
+    for node in study.nodes:
+        parents = _parents(node)
+        methods = [one for one in _above(call, parents) if isinstance(one, ast.FunctionDef)]
+        if methods and not _is_compact(study, methods[0]):
+            return _first_item(study, call, parents)
     shifted = any(_is_shifted(study, call, _parents(node)) for node in study.nodes)
     return None if shifted else _auto_name(study, call)
+
+
+def _first_item(study: Study, call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> str | None:
+    """Scope name of the first item of a list that ``setup`` assigns to an attribute."""
+    found = nested(study, call, parents)
+    held = parents[found.outer] if found is not None else None
+    if found is None or not isinstance(held, ast.ListComp) or has_name(found.outer):
+        return None
+    name = _target_name(parents[held], held)
+    return name and f"{name}_0{found.path}"
 
 
 def _counted_name(study: Study, call: ast.Call, name: ast.expr) -> str | None:

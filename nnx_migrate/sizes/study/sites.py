@@ -9,7 +9,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.evidence import wanted
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.interpreter import out_variable
+from nnx_migrate.sizes.interpreter import out_variable, spellable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
 from nnx_migrate.sizes.study.agreed import agreed_size
 from nnx_migrate.sizes.study.held import holds_state
@@ -22,7 +22,7 @@ from nnx_migrate.sizes.study.options import (
     takes_different_sizes,
 )
 from nnx_migrate.sizes.study.places import path_in_loop, place_of
-from nnx_migrate.sizes.study.reached import reached
+from nnx_migrate.sizes.study.reached import in_some_rounds, reached
 from nnx_migrate.sizes.study.recorded import with_evidence
 from nnx_migrate.sizes.study.stacks import with_layers
 from nnx_migrate.sizes.study.study import Study
@@ -40,6 +40,10 @@ def _plain_site(study: Study, module: Submodule | Instance) -> Site:
     uses = study.root.records.get(id(module.call), [])
     uses = [use for use in uses if use.primary] or uses
     assert module.call is not None
+    if in_some_rounds(uses, study.interpreter.loop_names.loops):
+        study.interpreter.ask(module.call, "some rounds do not reach it, and it is built for all")
+    if isinstance(module, Submodule):
+        uses = [_spelled_at(study, module.call, use) for use in uses]
     if isinstance(module, Instance) and module.info.function is not None:
         return function_site(study, module, _instance_sizes(study, module, uses), reached(uses))
     if isinstance(module, Instance):
@@ -70,6 +74,13 @@ def _plain_site(study: Study, module: Submodule | Instance) -> Site:
         name,
         takes_some=takes_different_sizes(study, options) and bool(sizes),
     )
+
+
+def _spelled_at(study: Study, place: ast.Call, use: Use) -> Use:
+    """A use whose sizes have the names that loop variables have where it is built."""
+    names = study.interpreter.loop_names
+    sizes = {key: size and names.at(size, place) for key, size in use.sizes.items()}
+    return replace(use, sizes=sizes)
 
 
 def _only_with(study: Study, module: Instance, uses: list[Use]) -> frozenset[str]:
@@ -167,6 +178,9 @@ def _unseen(study: Study, module: Submodule) -> dict[str, str]:
     name = module.symbol.removeprefix("flax.linen.")
     needs = name in CELLS or name in _NEED_INPUT
     applied = id(module.call) in study.interpreter.applied
+    if needs and not applied:
+        assert module.call is not None
+        study.interpreter.ask(module.call, "no call seen here reaches it, and it is built as well")
     return {"in_features": _text(study, module, "in_features", None, applied)} if needs else {}
 
 
@@ -179,7 +193,8 @@ _NEED_INPUT = frozenset(
 def _instance_sizes(
     study: Study, module: Instance, uses: list[Use], without: str = ""
 ) -> dict[str, str]:
-    child = study.sizes_of(module.info.name)
+    child, place = study.sizes_of(module.info.name), module.call
+    assert place is not None
     sizes: dict[str, str] = {}
     unsure = bool(uses) and not any(use.certain for use in uses)
     for argument in child.new_arguments:
@@ -191,6 +206,8 @@ def _instance_sizes(
             sizes[argument.name] = text or (repr(argument.default) if spelled else "")
             continue
         size, conditional = witness_of(study, child, argument, uses)
+        size = size and study.interpreter.loop_names.at(size, place)
+        size = size if size is not None and spellable(size) else None
         below = argument.name in child.decisive and argument.submodule is not None
         passed = below or any(is_passed(argument, use) for use in uses)
         if size is None and argument.optional and not passed:

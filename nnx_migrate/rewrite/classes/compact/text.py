@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes.compact.unused import unused_classes
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.naming import Name
+from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder, is_inline, optional_sizes
@@ -99,9 +100,22 @@ class InitText:
             name = self.survey.names.get(key)
             if name is None or name.counted is None:
                 continue
+            if key in self.slicer.values:
+                self._check_alone(item)
             if key in self.slicer.values or _is_measured(item):
                 found[key] = _temporary(item, len(found), self.survey.method.method)
         return found
+
+    def _check_alone(self, item: Item) -> None:
+        """One local cannot hold everything that a comprehension builds."""
+        for node in ast.walk(self.survey.method.method):
+            if isinstance(node, COMPREHENSIONS) and any(one is item.call for one in ast.walk(node)):
+                raise Refused(
+                    item.call,
+                    "what this comprehension builds is needed again while the class is built",
+                    "build it in a loop, or give the sizes after it as fields",
+                    "compact",
+                )
 
     def _builder(self) -> Builder:
         method, moves = self.survey.method, self.survey.moves

@@ -1,0 +1,133 @@
+"""Loop variables in sizes: which loop one belongs to, and where its text says the same.
+
+Two loops may bind one name, and what a size reads is the variable of one of them. In expressions
+every loop's variable has a name of its own; the source's name stands for it inside that loop only.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.source.bindings import bound_names, target_names
+
+_COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+@dataclass
+class LoopNames:
+    """The loop variables that a study has met, by their names in expressions.
+
+    Args:
+      loops: the loop that binds each.
+      spelled: its name in the source.
+      together: the loops in which it has that value: its own, and those that go with it through the
+        same items.
+    """
+
+    loops: dict[str, ast.AST] = field(default_factory=dict)
+    spelled: dict[str, str] = field(default_factory=dict)
+    together: dict[str, list[ast.AST]] = field(default_factory=dict)
+
+    def of(self, loop: ast.AST, identifier: str) -> str:
+        """The name in expressions of a variable that ``loop`` binds."""
+        taken = [name for name, spelled in self.spelled.items() if spelled == identifier]
+        for name in taken:
+            if self.loops[name] is loop:
+                return name
+        name = f"{identifier}__loop{len(taken) + 1}" if taken else identifier
+        self.loops[name], self.spelled[name], self.together[name] = loop, identifier, [loop]
+        return name
+
+    def join(self, loop: ast.AST, other: ast.AST) -> None:
+        """Note that two loops go through their items together.
+
+        Variables of one name that go through the same values then mean the same in both.
+        """
+        for identifier, values in variables_of(loop).items():
+            if variables_of(other).get(identifier) == values:
+                mine, yours = (self.together[self.of(one, identifier)] for one in (loop, other))
+                if mine is not yours:
+                    mine += yours
+                    self.together |= {n: mine for n, one in self.together.items() if one is yours}
+
+    def at(self, expression: Expr, place: ast.AST) -> Expr:
+        """The expression in the source's names; what these do not say at ``place`` is foreign."""
+        ours = expression.names & self.loops.keys()
+        return ex.substitute(expression, {one: self._name_at(one, place) for one in ours})
+
+    def _name_at(self, name: str, place: ast.AST) -> Expr:
+        identifier = self.spelled[name]
+        around = [one for one in self._binding(identifier) if _is_inside(place, one)]
+        innermost = [one for one in around if not any(_is_inside(other, one) for other in around)]
+        known = any(one is loop for one in innermost for loop in self.together[name])
+        known &= not any(_binds_again(one, identifier) for one in innermost)
+        return ex.name(identifier if known else f"{ex.FOREIGN}{name}")
+
+    def _binding(self, identifier: str) -> Iterator[ast.AST]:
+        for name, spelled in self.spelled.items():
+            if spelled == identifier:
+                yield self.loops[name]
+
+
+def inside(loop: ast.AST) -> ast.AST:
+    """A place where a loop has bound its variables."""
+    match loop:
+        case ast.For(body=body):
+            return body[-1]
+        case ast.ListComp(elt=item) | ast.SetComp(elt=item) | ast.GeneratorExp(elt=item):
+            return item
+        case ast.DictComp(value=item):
+            return item
+    return loop
+
+
+def variables_of(loop: ast.AST) -> dict[str, str]:
+    """The variables of a loop, with a text that says through which values they go."""
+    if isinstance(loop, _COMPREHENSIONS) and len(loop.generators) == 1:
+        (generator,) = loop.generators
+        found = _values(generator.target, generator.iter)
+        return {} if generator.ifs else found
+    if isinstance(loop, ast.For):
+        return _values(loop.target, loop.iter)
+    return {}
+
+
+def _values(target: ast.expr, items: ast.expr) -> dict[str, str]:
+    match target, items:
+        case ast.Name(id=name), ast.Call(func=ast.Name(id="range"), args=[_], keywords=[]):
+            return {name: "from 0"}
+        case (
+            ast.Tuple(elts=[ast.Name(id=name), rest]),
+            ast.Call(func=ast.Name(id="enumerate"), args=[inner], keywords=[]),
+        ):
+            return {**_values(rest, inner), name: "from 0"}
+        case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=parts, keywords=[]):
+            found: dict[str, str] = {}
+            if len(targets) == len(parts):
+                for one, part in zip(targets, parts, strict=True):
+                    found |= _values(one, part)
+            return found
+    return {name: f"{ast.dump(target)} in {ast.dump(items)}" for name in target_names(target)}
+
+
+def _binds_again(loop: ast.AST, identifier: str) -> bool:
+    """Whether a loop's body gives its variable another value."""
+    body = loop.body if isinstance(loop, ast.For) else []
+    return any(identifier == name for one in body for name in bound_names(one))
+
+
+def _is_inside(place: ast.AST, loop: ast.AST) -> bool:
+    """Whether a place is where ``loop`` has bound its variables."""
+    match loop:
+        case ast.For(body=body):
+            return any(one is place for part in body for one in ast.walk(part))
+        case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+            outside = {id(one) for one in ast.walk(loop.generators[0].iter)}
+            return place is not loop and any(
+                one is place and id(one) not in outside for one in ast.walk(loop)
+            )
+    return False
