@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
