@@ -198,18 +198,24 @@ def sides_of(study: Study, call: ast.Call) -> dict[ast.AST, str]:
 def entered_at(
     study: Study, sites: dict[int, Site], carried: dict[int, tuple[tuple[str, str, str], ...]]
 ) -> dict[str, str | None]:
-    """Scope name of the first submodule that meets a size nobody knows at a loop's start."""
+    """Scope name of the first submodule that meets a size nobody knows at a loop's start.
+
+    Where conditions over fields keep every submodule that meets it from being built, it is optional.
+    """
     entries = [entry for entries in carried.values() for entry in entries]
     firsts = {
         name: {first for other, first, _ in entries if other == name} for name, _, _ in entries
     }
     before = {name: found.pop() for name, found in firsts.items() if len(found) == 1}
     found: dict[str, str | None] = {}
+    always: set[str] = set()
     for site in sites.values():
         for text in site.sizes.values():
             opaque = before.get(text, text)
             if INPUT.fullmatch(opaque) and ex.opaque_local(ex.input_of(opaque)[0]) is not None:
                 found.setdefault(opaque, _first_name(study, site.call))
+                always |= {opaque} if site.reached is None else set()
+    study.optional.update(found.keys() - always)
     return found
 
 

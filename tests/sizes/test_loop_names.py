@@ -1,0 +1,103 @@
+"""Sizes that read the variable of a loop are written only where its name means that loop's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sizes.inference import BY_NAME, compact, in_features, sizes_of
+
+LISTS = """
+class Model(nn.Module):
+    p: Any
+    q: Any
+
+    def setup(self):
+        self.first = [nn.Dense(w) for w in {first}]
+        self.second = [nn.Dense(w) for w in {second}]
+        self.last = nn.Dense(3)
+
+    def __call__(self, x):
+        {loop}
+        return self.last(x)
+"""
+ZIPPED = "for one, two in zip(self.first, self.second{part}):\n            x = two(one(x))"
+NESTED = (
+    "for one in self.first:\n            y = one(x)\n"
+    "            for two in self.second:\n                x = x + two(y).sum()"
+)
+
+
+def _lists(loop: str, first: str = "self.p", second: str = "self.p") -> list[str | None]:
+    return in_features(sizes_of(LISTS.format(first=first, second=second, loop=loop)))
+
+
+def test_lists_made_from_one_field_and_zipped_go_through_the_same_items() -> None:
+    assert _lists(ZIPPED.format(part="")) == ["x_features", "w", "self.p[-1]"]
+
+
+def test_lists_made_from_two_fields_do_not() -> None:
+    found = _lists(ZIPPED.format(part=""), second="self.q")
+    assert found == [BY_NAME, BY_NAME, "last_in_features"]
+
+
+def test_lists_met_in_another_order_do_not() -> None:
+    assert _lists(ZIPPED.format(part="[::-1]")) == [BY_NAME, BY_NAME, "last_in_features"]
+
+
+def test_a_list_run_over_in_the_loop_over_another_does_not() -> None:
+    assert _lists(NESTED)[1] == BY_NAME
+
+
+def test_counters_from_0_are_one_where_an_index_says_so() -> None:
+    loop = "for i, one in enumerate(self.first):\n            x = self.second[i](one(x))"
+    numbers = "range(self.p)"
+    assert _lists(loop.replace("i,", "w,").replace("[i]", "[w]"), numbers, numbers)[1] == "w"
+    assert _lists(loop, numbers, "range(1, self.p)")[1] == BY_NAME
+
+
+@pytest.mark.parametrize(
+    ("rebound", "expected"),
+    [("", "w"), ("w = 3", BY_NAME), ("for w in self.q: pass", BY_NAME)],
+)
+def test_a_variable_that_the_body_binds_again_is_not_its_loops(rebound: str, expected: str) -> None:
+    body = f"""
+for w in self.p:
+    x = nn.Dense(w)(x)
+    {rebound or "pass"}
+    x = x + nn.Dense(2)(x).sum()
+return x
+"""
+    assert in_features(sizes_of(compact(body, "p: Any;q: Any")))[1] == expected
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [
+        ("self.p", "self.p[-1]"),
+        ("reversed(self.p)", "self.p[0]"),
+        ("sorted(self.p)", "sorted(self.p)[-1]"),
+        ("self.p.values()", "x_features"),
+        ("zip(self.p, self.q)", "x_features"),
+        ("zip(self.p, self.p)", "self.p[-1]"),
+    ],
+)
+def test_only_what_can_be_asked_for_its_last_item_is(items: str, expected: str) -> None:
+    target = "w, v" if "zip" in items else "w"
+    body = f"for {target} in {items}:\n    x = nn.Dense(w)(x)\nreturn nn.Dense(3)(x)"
+    assert in_features(sizes_of(compact(body, "p: Any;q: Any")))[1] == expected
+
+
+@pytest.mark.parametrize(
+    ("loop", "expected"),
+    [
+        ("for i in range(len(self.p)): x = both(x, self.first[i](x))", "x_features"),
+        ("for i in range(self.q): x = both(x, self.first[i](x))", "last_in_features"),
+        ("for f, _ in zip(self.first, self.q): x = both(x, f(x))", "last_in_features"),
+    ],
+)
+def test_what_a_list_carries_is_the_end_of_a_loop_that_meets_all_of_it(
+    loop: str, expected: str
+) -> None:
+    before = "def both(x, y):\n    return jnp.concatenate([x, y], -1)\n"
+    source = before + LISTS.format(first="self.p", second="self.p", loop=loop)
+    assert in_features(sizes_of(source))[-1] == expected
