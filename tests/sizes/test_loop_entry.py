@@ -103,7 +103,7 @@ class Model(nn.Module):
                 "if self.deep:\n            for _ in self.sizes:\n"
                 "                x = jnp.concatenate([x, nn.Dense(x.shape[-1])(x)], -1)"
             ),
-            False,
+            True,
         ),
     ],
     ids=[
