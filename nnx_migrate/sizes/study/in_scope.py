@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import replace
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.given import bound_arguments
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.sizes.study.nesting import given_name
-from nnx_migrate.sizes.study.order import method_with, number_of
+from nnx_migrate.sizes.study.order import method_with, number_of, total_of
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Static, Submodule, class_name
 
@@ -58,24 +59,46 @@ def numbered_at(study: Study, module: Submodule | Instance) -> frozenset[str]:
     return numbered_by(study.sizes_of(module.info.name))
 
 
-def shown_at(study: Study, module: Instance, argument: SizeArgument) -> str | None:
-    """Scope name, under the caller, of a layer whose input has the size that a function needs.
+def shown_at(study: Study, module: Instance, argument: SizeArgument) -> SizeArgument | None:
+    """Where, under the caller, the size shows that a function needs: in what submodule's input.
 
-    None when the name is not certain: its number may hang on a loop, a condition, or an order.
+    None when its scope name is not certain: the number may hang on a loop, a condition, or an order.
     """
-    assert module.call is not None
-    function = study.interpreter.scope_functions[id(module.info.function)].called
     sizes = study.sizes_of(module.info.name)
-    sites = [one for one in sizes.sites.values() if axes_shown(one, argument, sizes)]
-    if not sites:
+    shown = ((one, _shown(study, one, argument, sizes)) for one in sizes.sites.values())
+    site, size = next(((one, size) for one, size in shown if size is not None), (None, None))
+    name = _scope_name(study, module, site, sizes) if site is not None else None
+    if size is None or name is None:
         return None
-    if given_name(sites[0].call) is not None:
-        return _given_name(module, sites[0].call)
-    kind = sites[0].class_name or ""
+    return replace(size, submodule=f"{name}/{size.submodule}" if size.submodule else name)
+
+
+def _scope_name(study: Study, module: Instance, site: Site, sizes: ClassSizes) -> str | None:
+    """Scope name, under the caller, of what a site in a function builds."""
+    assert module.call is not None
+    if given_name(site.call) is not None:
+        return _given_name(module, site.call)
+    function = study.interpreter.scope_functions[id(module.info.function)].called
+    kind = site.class_name or ""
     method = method_with(study.root.info.mro, module.call)
     before = None if method is None else number_of(method, _counts(study, kind), module.call)
-    inner = number_of(function, _counts_of(sizes, kind), sites[0].call)
+    inner = number_of(function, _counts_of(sizes, kind), site.call)
     return None if before is None or inner is None else f"{kind}_{before + inner}"
+
+
+def _shown(
+    study: Study, site: Site, argument: SizeArgument, sizes: ClassSizes
+) -> SizeArgument | None:
+    """Which size of what a site builds is one that comes from a parameter of its function."""
+    if axes_shown(site, argument, sizes):
+        return SizeArgument("", axis=argument.axis)
+    if site.kind is not SiteKind.CLASS or argument.argument is None or site.symbol is None:
+        return None
+    needed = study.sizes_of(site.symbol).new_arguments
+    passed = [one for one in needed if site.sizes.get(one.name) == argument.name]
+    plain = [one for one in passed if one.fact is None and one.each is None]
+    same = [one for one in plain if one.method == argument.method and one.axis == argument.axis]
+    return same[0] if same else None
 
 
 def _given_name(module: Instance, call: ast.Call) -> str | None:
@@ -112,13 +135,21 @@ def _counts(study: Study, kind: str) -> dict[int, int | None]:
     found: dict[int, int | None] = {}
     for key, one in study.interpreter.built.items():
         assert one.call is not None
-        if is_in_scope(one):
-            numbers = numbered_at(study, one)
-            found[key] = None if {kind, ""} & numbers else 0
+        if isinstance(one, Instance) and is_in_scope(one):
+            found[key] = _count_at(study, one, kind)
         else:
             counted = class_name(one) in (kind, "") and given_name(one.call) is None
             found[key] = int(counted) if class_name(one) else None
     return found
+
+
+def _count_at(study: Study, module: Instance, kind: str) -> int | None:
+    """How many of a class one call of a scope function numbers."""
+    numbers = numbered_at(study, module)
+    if "" in numbers or kind not in numbers:
+        return None if "" in numbers else 0
+    function = study.interpreter.scope_functions[id(module.info.function)].called
+    return total_of(function, _counts_of(study.sizes_of(module.info.name), kind))
 
 
 def _counts_of(sizes: ClassSizes, kind: str) -> dict[int, int | None]:

@@ -32,7 +32,18 @@ def number_of(function: ast.FunctionDef, counts: Counts, call: ast.Call) -> int 
     return total if is_there else None
 
 
-def _of_block(body: Sequence[ast.stmt], counts: Counts, call: ast.Call) -> tuple[int | None, bool]:
+def total_of(function: ast.FunctionDef, counts: Counts) -> int | None:
+    """How many submodules one call of a function numbers; None when the text does not tell."""
+    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+    if any(one is not function.body[-1] for one in returns):
+        return None  # what comes after it may not run
+    total, _ = _of_block(function.body, counts, None)
+    return total
+
+
+def _of_block(
+    body: Sequence[ast.stmt], counts: Counts, call: ast.Call | None
+) -> tuple[int | None, bool]:
     """The number over the statements up to ``call``, and whether it is among them."""
     total: int | None = 0
     for statement in body:
@@ -43,7 +54,9 @@ def _of_block(body: Sequence[ast.stmt], counts: Counts, call: ast.Call) -> tuple
     return total, False
 
 
-def _of_statement(statement: ast.stmt, counts: Counts, call: ast.Call) -> tuple[int | None, bool]:
+def _of_statement(
+    statement: ast.stmt, counts: Counts, call: ast.Call | None
+) -> tuple[int | None, bool]:
     if isinstance(statement, ast.If):
         head, in_head = _of_expression(statement.test, counts, call)
         if in_head or head is None:
@@ -58,7 +71,7 @@ def _of_statement(statement: ast.stmt, counts: Counts, call: ast.Call) -> tuple[
     return _unknown(statement, counts, call)
 
 
-def _of_expression(node: ast.AST, counts: Counts, call: ast.Call) -> tuple[int | None, bool]:
+def _of_expression(node: ast.AST, counts: Counts, call: ast.Call | None) -> tuple[int | None, bool]:
     """The number in Python's order of evaluation: a call after its function and arguments."""
     if isinstance(node, _MAYBE):
         return _unknown(node, counts, call)
@@ -73,7 +86,7 @@ def _of_expression(node: ast.AST, counts: Counts, call: ast.Call) -> tuple[int |
     return _sum(total, counts.get(id(node), 0)), False
 
 
-def _unknown(node: ast.AST, counts: Counts, call: ast.Call) -> tuple[int | None, bool]:
+def _unknown(node: ast.AST, counts: Counts, call: ast.Call | None) -> tuple[int | None, bool]:
     """What runs a number of times that nobody knows."""
     inside = list(ast.walk(node))
     is_there = any(one is call for one in inside)

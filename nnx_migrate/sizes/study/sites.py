@@ -307,13 +307,13 @@ def _size_in_scope(
     """An argument for a size that a scope function needs, named for the submodule that shows it."""
     assert isinstance(module, Instance)
     assert argument is not None
-    where = shown_at(study, module, argument)
-    if where is None:
+    shown = shown_at(study, module, argument)
+    if shown is None or shown.submodule is None:
         study.problems.append((module.call or study.root.info.node, UNKNOWN))
         return ""
     key = "in_features" if argument.axis == -1 else argument.name
-    name = f"{where.replace('/', '_')}_{key}"
-    asked = SizeArgument(name, axis=argument.axis, submodule=where, optional=conditional)
+    name = f"{shown.submodule.replace('/', '_')}_{key}"
+    asked = replace(shown, name=name, optional=conditional)
     if study.opaque.setdefault(name, asked) != asked:
         study.problems.append((module.call or study.root.info.node, UNKNOWN))
     return name
