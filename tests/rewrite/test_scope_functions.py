@@ -294,3 +294,46 @@ def test_running_statistics_of_a_function_move_as_in_linen() -> None:
         lambda module, rngs: module["M"](in_features=5, rngs=rngs),
         collections=("batch_stats",),
     )
+
+
+SCALE = (
+    "class Scale(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+    "        shape = tuple(d if i == x.ndim - 1 else 1 for i, d in enumerate(x.shape))\n"
+    "        return x * self.param('scale', nn.initializers.normal(1.0), shape)\n\n\n"
+)
+SCALED = "def scaled(x, plain=False):\n{}\n\n\n"
+BRANCHES = "    if plain:\n        x = Scale()(x)\n    else:\n        x = nn.relu(Scale()(x))\n    return x"
+THREE = ("x = scaled(nn.Dense(4)(x))", "x = scaled(nn.Dense(3)(x), True)", "return scaled(x)")
+
+
+def test_shapes_that_classes_of_a_function_need_are_asked_for_under_their_own_names() -> None:
+    compared(
+        SCALE + SCALED.format(BRANCHES) + compact("M", *THREE),
+        (np.random.default_rng(0).normal(size=(6, 5)).astype(np.float32),),
+        lambda module: module["M"](),
+        lambda module, rngs: module["M"](
+            x_features=5,
+            Scale_0_x_shape=(6, 4),
+            Scale_1_x_shape=(6, 3),
+            Scale_2_x_shape=(6, 3),
+            rngs=rngs,
+        ),
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "    if plain:\n        return x\n    return Scale()(x)",
+        "    for i in range(2):\n        x = Scale()(x)\n    return x",
+        "    if plain:\n        x = Scale()(x)\n    return x",
+        "    return Scale()(x) if plain else x",
+        "    return [Scale()(x) for _ in range(2)][0]",
+        "    while plain:\n        x, plain = Scale()(x), False\n    return x",
+    ],
+    ids=["an early return", "a loop", "a condition", "a choice", "a list", "while"],
+)
+def test_after_a_call_that_numbers_nobody_knows_how_many_no_name_is_certain(body: str) -> None:
+    result = rewrite({"model.py": LINEN + SCALE + SCALED.format(body) + compact("M", *THREE)})
+    assert outcomes(result)["model.Scale"] != "rewritten"
+    assert not [name for one in result.classes for name in one.new_arguments if "shape" in name]

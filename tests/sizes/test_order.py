@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from nnx_migrate.sizes.study.order import method_with, number_of
+from nnx_migrate.sizes.study.order import method_with, number_of, total_of
 
 
 def number(*lines: str) -> int | None:
@@ -51,3 +51,27 @@ def test_what_is_numbered_before_is_counted_where_the_text_tells(
 
 def test_a_call_that_no_method_holds_is_in_none() -> None:
     assert method_with((), ast.Call(ast.Name("f"), [], [])) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "expected"),
+    [
+        pytest.param(["x = one(one())", "return x"], 2, id="in a row"),
+        pytest.param(["if a:", "    one()", "else:", "    one()"], 1, id="one in each branch"),
+        pytest.param(["if a:", "    return one()", "return one()"], None, id="an early return"),
+        pytest.param(["if a:", "    return 1", "one()"], None, id="a return before"),
+        pytest.param(["if a:", "    one()"], None, id="in one branch"),
+        pytest.param(["some()"], None, id="what nobody can count"),
+        pytest.param(["def g():", "    one()", "g()"], None, id="in a function inside"),
+    ],
+)
+def test_what_a_function_numbers_is_counted_where_every_call_numbers_as_many(
+    lines: list[str], expected: int | None
+) -> None:
+    text = "def f(x, a):\n" + "".join(f"    {line}\n" for line in lines)
+    function = ast.parse(text).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    calls = [one for one in ast.walk(function) if isinstance(one, ast.Call)]
+    named = {id(one): ast.unparse(one.func) for one in calls}
+    counts = {key: {"one": 1, "some": None}.get(name, 0) for key, name in named.items()}
+    assert total_of(function, counts) == expected

@@ -33,8 +33,7 @@ def witness_of(
     study: Study, child: ClassSizes, argument: SizeArgument, uses: list[Use]
 ) -> tuple[Expr | None, bool]:
     """Size of a child's argument: read off the call, else off a site inside that has this size."""
-    full = argument.name in child.full_shapes.values()
-    axes = _axes_read(child, argument.name)
+    axes = _axes_read(study, child, argument.name)
     passing = [use for use in uses if is_passed(argument, use)]
     decisive = argument.name in child.decisive and bool(passing)
     if decisive and not all(_tells(argument, use) for use in passing):
@@ -48,7 +47,7 @@ def witness_of(
     seen = [
         replace(
             use,
-            sizes={"": _passed(argument, use, axes, full) if is_passed(argument, use) else _NONE},
+            sizes={"": _passed(argument, use, axes) if is_passed(argument, use) else _NONE},
         )
         for use in shown
     ]
@@ -114,21 +113,35 @@ def _is_given(use: Use, name: str) -> bool:
     return use.presence.get(value.path) is True or (isinstance(value, Argument) and value.present)
 
 
-def _axes_read(child: ClassSizes, name: str) -> frozenset[int] | None:
-    """The axes that a class reads of a shape it is handed; None when it may be any."""
-    texts = [text for site in child.sites.values() for text in site.sizes.values()]
-    texts += [*child.dims.values(), child.out_features or ""]
+def _axes_read(study: Study, child: ClassSizes, name: str) -> frozenset[int] | None:
+    """The axes that a class reads of a shape it is handed; None when it may be any, or the rank."""
+    if name in child.full_shapes.values():
+        return None
+    texts = [*child.dims.values(), child.out_features or ""]
     texts += [t for many in child.carried.values() for one in many for t in (one.before, one.after)]
+    found: set[int] = set()
+    for site in child.sites.values():
+        for key, text in site.sizes.items():
+            if text != name or not _is_studied(study, site):
+                texts.append(text)
+                continue
+            inner = _axes_read(study, study.sizes_of(str(site.symbol)), key)
+            if inner is None:
+                return None
+            found |= inner
     read = [one for text in texts for one in re.findall(rf"\b{name}\b(?:\[(-?\d+)\])?", text)]
-    return frozenset(int(one) for one in read) if all(read) else None
+    return frozenset(found | {int(one) for one in read}) if all(read) else None
 
 
-def _passed(
-    argument: SizeArgument, use: Use, axes: frozenset[int] | None, full: bool
-) -> Expr | None:
+def _is_studied(study: Study, site: Site) -> bool:
+    """Whether what a site builds is one class or function of the project."""
+    return site.kind is SiteKind.FUNCTION or site.symbol in study.interpreter.project.linen
+
+
+def _passed(argument: SizeArgument, use: Use, axes: frozenset[int] | None) -> Expr | None:
     """Size of a call argument as the caller passes it; of a shape, ``axes`` must be known.
 
-    Of a ``full`` shape the rank and every axis must be.
+    Without ``axes`` the rank and every axis must be.
     """
     if argument.submodule is not None or argument.argument is None:
         return None
@@ -145,11 +158,10 @@ def _passed(
         return array.axis(argument.axis)
     if array.path and array.rank is None and not array.tail and array.grown is None:
         return ex.input_shape(array.path)
-    if full and (array.rank is None or None in array.known(array.rank)):
+    if axes is None and (array.rank is None or None in array.known(array.rank)):
         return None
     rank = array.rank if array.rank is not None else len(array.tail)
-    needed = range(-rank, 0) if axes is None else axes
-    if any(array.axis(one) is None for one in needed):
+    if any(array.axis(one) is None for one in axes or ()):
         return None
     nodes = [size.node if size else ast.Constant(None) for size in array.known(rank)]
     return Expr(ast.Tuple(nodes, ast.Load())) if nodes else None
