@@ -6,7 +6,7 @@ import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import jax
@@ -29,7 +29,8 @@ class ParityCase:
     ``linen`` is the Linen module, ``nnx`` a callable ``rngs -> module`` or the migrated class.
     ``inputs`` and ``kwargs`` are the call arguments: arrays in them are traced, everything else
     (``train=True``, strings, None) is passed as it is. ``rngs`` maps stream names to seeds,
-    ``collections`` names those that are mutable. ``loss(outputs, *inputs)`` defaults to a
+    ``initial`` is ``(args, kwargs)`` where the model is initialised with another call. ``collections``
+    names those that are mutable. ``loss(outputs, *inputs)`` defaults to a
     weighted sum over all float outputs. ``path_map`` maps a Linen scope path (or a prefix) to
     the NNX attribute path. ``tolerance`` is relative to the largest value of each array; without
     it only equal bits pass. ``method`` names the method to call instead of ``__call__``.
@@ -46,6 +47,7 @@ class ParityCase:
     nnx: Callable[..., Any] | type | None = None
     inputs: tuple[Any, ...] = ()
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    initial: tuple[tuple[Any, ...], Mapping[str, Any]] | None = None
     rngs: Mapping[str, Any] = field(default_factory=dict)
     collections: Sequence[str] = ()
     loss: Callable[..., Any] | None = None
@@ -84,6 +86,14 @@ class ParityCase:
         value = self.rngs.get(stream, self.seed)
         key = jax.random.key(value) if isinstance(value, int | np.integer) else value
         return jax.random.fold_in(key, zlib.crc32(stream.encode()))
+
+
+def initial_call(case: ParityCase) -> ParityCase:
+    """The case with the inputs that its model is initialised with."""
+    if case.initial is None:
+        return case
+    inputs, kwargs = case.initial
+    return replace(case, inputs=inputs, kwargs=kwargs, initial=None)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Load a case file: ``linen()``, ``inputs()``, optional ``nnx(rngs)`` and ``loss``, ``CASE``."""
+"""Load a case file: ``linen()``, ``inputs()``, optional ``initial()``, ``nnx(rngs)``, ``loss``, ``CASE``."""
 
 from __future__ import annotations
 
@@ -45,11 +45,12 @@ _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 
 @dataclass(frozen=True)
 class CaseFile:
-    """A loaded case file. ``nnx`` and ``loss`` are None when the file leaves them out."""
+    """A loaded case file. What it may leave out is None then."""
 
     path: Path
     linen: Callable[[], Any]
     inputs: Callable[[], Any]
+    initial: Callable[[], Any] | None
     nnx: Callable[[Any], Any] | None
     loss: Callable[..., Any] | None
     settings: Mapping[str, Any]
@@ -69,6 +70,7 @@ def load_case(path: Path) -> CaseFile:
         path=path,
         linen=_function(module, path, "linen"),
         inputs=_function(module, path, "inputs"),
+        initial=_optional(module, "initial"),
         nnx=_optional(module, "nnx"),
         loss=_optional(module, "loss"),
         settings=settings,

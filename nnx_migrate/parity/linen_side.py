@@ -18,6 +18,7 @@ from nnx_migrate.parity.case import (
     BadCase,
     ParityCase,
     arguments_of,
+    initial_call,
     mesh_of,
     place,
     replicate,
@@ -80,7 +81,11 @@ def _evaluate(
     numbers: bool,
 ) -> SideResult:
     classes: set[type] = set()
-    init = initialiser_of(case, module, arguments, arrays)
+    initial, given = arguments, arrays
+    if case.initial is not None:
+        initial = arguments_of(initial_call(case))
+        given = place(initial.arrays, mesh)
+    init = initialiser_of(case, module, initial, given)
     treedefs: list[Any] = []
 
     def build() -> Variables:

@@ -16,6 +16,7 @@ from nnx_migrate.parity.case import (
     BadCase,
     ParityCase,
     arguments_of,
+    initial_call,
     mesh_of,
     place,
     replicate,
@@ -53,7 +54,8 @@ def evaluate_nnx(case: ParityCase, *, submodules: bool = False, numbers: bool = 
     name = getattr(case.nnx, "__qualname__", type(case.nnx).__qualname__)
     with surroundings(case, mesh):
         arrays = place(arguments.arrays, mesh)
-        build = _builder(case, construct, arguments, arrays)
+        first = arguments_of(initial_call(case))
+        build = _builder(case, construct, first, place(first.arrays, mesh))
         keys: list[bytes] = []
         try:
             with recorded_draws(keys):
@@ -81,8 +83,9 @@ def constructor_of(case: ParityCase) -> Callable[[nnx.Rngs], Any]:
             )
         from nnx_migrate.parity.instantiate import instantiate
 
+        first = initial_call(case)
         return lambda rngs: instantiate(
-            given, linen_module, case.inputs, rngs, kwargs=case.kwargs, method=case.method
+            given, linen_module, first.inputs, rngs, kwargs=first.kwargs, method=case.method
         )
     if not callable(given) or isinstance(given, nnx.Module):
         raise BadCase(

@@ -24,9 +24,10 @@ from nnx_migrate.parity.run_file import FileOptions, compare, following, job_of,
 from nnx_migrate.parity.trees import BadTree, open_trees
 
 if TYPE_CHECKING:
-    from nnx_migrate.parity.report import ParityReport
+    from nnx_migrate.parity.report import Check, ParityReport
 
 _NOT_CHANGED = ("params", "intermediates")  # by a call of the migrated module
+CALL = "__call__"
 _MAGIC = b"SQLite format 3\0"
 
 _CASE = """\
@@ -36,7 +37,7 @@ from pathlib import Path
 
 _recorded = Replay(Path(__file__).with_suffix(".json"))
 linen, inputs = _recorded.linen, _recorded.inputs
-CASE = {settings!r}
+{initial}CASE = {settings!r}
 """
 
 
@@ -102,7 +103,8 @@ def run_recorded(path: Path, given: RecordedOptions) -> list[Row]:
             if number in beyond:
                 reason = f"instances={given.instances} of this class were compared"
             if reason is None:
-                cases[number] = _write_case(directory / f"case{number}.py", one, given.shim)
+                file = directory / f"case{number}.py"
+                cases[number] = _write_case(file, one, [each for each, _ in chosen], given.shim)
             else:
                 rows[number] = Row(_title(one), "not compared", True, False, reason)
         if cases:
@@ -115,12 +117,16 @@ def run_recorded(path: Path, given: RecordedOptions) -> list[Row]:
 
 
 def _chosen(evidence: Evidence, select: str | None) -> Iterator[tuple[Instance, str | None]]:
-    """Recorded calls of the chosen classes, and why one cannot be called alone."""
+    """Recorded calls of the chosen classes, and why one cannot be called alone.
+
+    A class that was called by another method alone is called by that.
+    """
     for cls in evidence.classes:
         name = f"{cls.key.module}.{cls.key.qualname}"
         if select is None or fnmatch.fnmatch(name, select) or cls.key.qualname == select:
+            methods = {one.method for one in cls.instances.values()}
             for number, one in cls.instances.items():
-                if one.method == "__call__":
+                if one.method == CALL or CALL not in methods:
                     yield one, cls.failures.get(number)
 
 
@@ -172,24 +178,54 @@ def _title(one: Instance) -> str:
         for name, shape in arrays(value, argument)
     ]
     more = f" and {len(shapes) - 3} more" if len(shapes) > 3 else ""
-    return f"{one.cls.module}.{one.cls.qualname}({', '.join(shapes[:3])}{more})"
+    method = "" if one.method == CALL else f".{one.method}"
+    return f"{one.cls.module}.{one.cls.qualname}({', '.join(shapes[:3])}{more}){method}"
 
 
-def _write_case(file: Path, one: Instance, shim: str | None) -> Path:
+def _initialised(one: Instance, seen: Sequence[Instance]) -> Instance:
+    """The call that initialised a module: this one, or one of the same module on the same arrays.
+
+    ``init`` may have been called with ``train=False``, and only ``apply`` with ``train=True``.
+    """
+
+    def alike(other: Instance) -> bool:
+        return (
+            other.initialised
+            and (other.cls, other.method) == (one.cls, one.method)
+            and (other.fields, other.arguments) == (one.fields, one.arguments)
+            and other.passed == one.passed
+            and _shapes(other) == _shapes(one)
+        )
+
+    return one if one.initialised else next(filter(alike, seen), one)
+
+
+def _shapes(one: Instance) -> dict[str, tuple[int, ...]]:
+    pairs = (found for name, value in one.inputs.items() for found in arrays(value, name))
+    return dict(pairs)
+
+
+def _write_case(file: Path, one: Instance, seen: Sequence[Instance], shim: str | None) -> Path:
     """Write a case file, and the recorded fields and inputs beside it."""
     collections = dict.fromkeys((*one.collections, *one.mutable))
     settings = {
         "rngs": dict.fromkeys((*one.rngs, "params"), 0),  # what init draws from, too
         "collections": tuple(name for name in collections if name not in _NOT_CHANGED),
         "stateless": not one.collections,
+        "method": None if one.method == CALL else one.method,
     }
     load_shim = f"import runpy\n\nrunpy.run_path({str(Path(shim).absolute())!r})\n" if shim else ""
-    file.write_text(_CASE.format(settings=settings, shim=load_shim), encoding="utf-8")
+    first = _initialised(one, seen)
+    initial = "" if first is one else "initial = _recorded.initial\n"
+    file.write_text(
+        _CASE.format(settings=settings, shim=load_shim, initial=initial), encoding="utf-8"
+    )
     owner, local, _ = one.cls.qualname.rpartition(f".{LOCALS}.")
     around = [one.cls.module, owner, dict(one.arguments)] if local else None
     content = {
         "fields": one.fields,
         "inputs": dict(one.inputs),
+        "initial": dict(first.inputs),
         "passed": dict(one.passed),
         "around": around,
     }
@@ -254,8 +290,17 @@ def _row(title: str, old: _Run, new: _Run | None) -> Row:
     except CaseError as error:
         return Row(title, "cannot run", False, False, str(error))
     failed = [check for check in report.checks if check.status == "fail"]
+    if not title.endswith(")") and _makes_fewer(failed):
+        reason = "init by this method alone makes fewer variables than the constructor"
+        return Row(title, "not compared", True, False, reason)
     details = [f"{check.name}: {'; '.join(check.details[:2])}" for check in failed]
     return Row(title, report.verdict, report.ok, True, " | ".join(details), report)
+
+
+def _makes_fewer(failed: Sequence[Check]) -> bool:
+    """Whether the Linen side lacks variables, and the NNX side none."""
+    lines = [line for check in failed if check.name == "paths" for line in check.details]
+    return bool(lines) and all(line.endswith(": only in NNX") for line in lines)
 
 
 def table(path: Path, rows: Sequence[Row]) -> Iterator[str]:

@@ -68,9 +68,13 @@ def _run(job: Job) -> dict[str, Any]:
     from nnx_migrate.parity.case import BadCase, ParityCase
     from nnx_migrate.parity.fields import CannotCross
 
+    initial = None
+    if case.initial is not None:
+        with told("initial()"):
+            initial = call_arguments(case.initial(), case.path)
     loss = None if case.loss is None else _named("loss()", case.loss)
     try:
-        shared = ParityCase(inputs=inputs, kwargs=kwargs, loss=loss, **settings)
+        shared = ParityCase(inputs=inputs, kwargs=kwargs, initial=initial, loss=loss, **settings)
         side = (_run_before if job.side == "before" else _run_after)(job, case, shared)
         sides.save(side, job.result)
     except BadCase as error:
@@ -142,12 +146,13 @@ def _linen_module(case: CaseFile) -> Any:
 
 def _describe(job: Job, case: ParityCase) -> None:
     from nnx_migrate.parity import fields
-    from nnx_migrate.parity.case import mesh_of, surroundings
+    from nnx_migrate.parity.case import initial_call, mesh_of, surroundings
 
     assert case.linen is not None
+    first = initial_call(case)
     with surroundings(case, mesh_of(case)):
         description = fields.describe(
-            case.linen, case.inputs, case.kwargs, tuple(case.rngs), case.method
+            case.linen, first.inputs, first.kwargs, tuple(case.rngs), case.method
         )
     job.description.write_bytes(pickle.dumps(description))
 

@@ -16,6 +16,7 @@ from nnx_migrate.evidence.seen import SourceFile
 _OWN = str(Path(__file__).parents[1])
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
 _LIBRARIES = ("jax", "jaxlib", "flax", "numpy", "optax", "orbax", "_pytest", "pluggy", "pytest")
+_MAIN = ("__main__", "__mp_main__")  # names of the script, which no import finds
 _LONGEST = 60  # strings of code that name choices are shorter
 
 
@@ -113,7 +114,7 @@ def _read(filename: str) -> _Read | None:
 
 def _module_of(filename: str) -> str:
     for name, module in list(sys.modules.items()):
-        if getattr(module, "__file__", None) == filename and name != "__main__":
+        if getattr(module, "__file__", None) == filename and name not in _MAIN:
             return name
     return Path(filename).stem
 

@@ -396,3 +396,34 @@ def test_a_model_that_is_known_to_have_no_variables_shows_what_it_computes(
     if not bad:
         assert report.verdict == "identical"
         assert any("no variables, as when it was recorded" in one for one in report.not_checked)
+
+
+class LinenNormed(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        return nn.SpectralNorm(nn.Dense(3))(x, update_stats=train)
+
+
+class Normed(nnx.Module):
+    def __init__(self, *, rngs):
+        self.Dense_0 = nnx.Linear(6, 3, rngs=rngs)
+        self.SpectralNorm_0 = nnm.SpectralNorm(self.Dense_0, layer_name="Dense_0", rngs=rngs)
+
+    def __call__(self, x, train):
+        return self.SpectralNorm_0(x, update_stats=train)
+
+
+@pytest.mark.parametrize(
+    ("initial", "verdict"),
+    [(((X,), {"train": False}), "identical"), (((X,), {"train": True}), "different")],
+)
+def test_a_model_may_be_initialised_with_another_call(initial, verdict):
+    case = ParityCase(
+        linen=LinenNormed(),
+        nnx=lambda rngs: Normed(rngs=rngs),
+        inputs=(X,),
+        kwargs={"train": True},
+        initial=initial,
+        collections=("batch_stats",),
+    )
+    assert check(case).verdict == verdict
