@@ -164,7 +164,9 @@ def test_local_classes_are_replayed_with_their_arguments(project: Path) -> None:
     main([*words, "--map", str(project / "map.json")])
     code, text = replayed(project)
     assert (code, "9 recorded modules: 8 identical, 1 not compared" in text) == (0, True), text
-    assert "Parts(x[2,5]).first  not compared  init by this method alone" in text
+    (line,) = [one for one in text.splitlines() if "not compared  " in one]
+    assert "Parts(x[2,5]).first" in line
+    assert "init by this method alone" in line
     nets = project / "after/nets.py"
     nets.write_text(nets.read_text().replace("scale * (act", "scale * (-act"))
     code, text = replayed(project)
