@@ -14,6 +14,7 @@ from typing import Any
 import jax
 from flax import linen
 
+from nnx_migrate.parity.local_classes import place_of
 from nnx_migrate.parity.running import NEEDS_VALUES
 
 Shape = tuple[int, ...]
@@ -89,7 +90,7 @@ def record_calls(
 
 def qualified_name(cls: type) -> str:
     """Return ``package.module.Class``."""
-    return f"{cls.__module__}.{cls.__qualname__}"
+    return ".".join(place_of(cls))
 
 
 def _call_of(context: linen.module.InterceptorContext, args: Any, keywords: Any) -> Call:

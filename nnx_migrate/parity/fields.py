@@ -29,7 +29,7 @@ from flax.core import FrozenDict
 
 from nnx_migrate.parity.calls import Call, qualified_name, record_calls
 from nnx_migrate.parity.case import BadCase
-from nnx_migrate.parity.local_classes import is_local
+from nnx_migrate.parity.local_classes import is_local, place_of
 
 
 class CannotCross(BadCase):
@@ -146,15 +146,16 @@ class _FieldPickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, linen.Module):
-            cls, path = type(value), self._paths.get(id(value))
-            return build_module, (cls.__module__, cls.__qualname__, changed_fields(value), path)
+            module, name = place_of(type(value))
+            path = self._paths.get(id(value))
+            return build_module, (module, name, changed_fields(value), path)
         if isinstance(value, FrozenDict):
             return dict, (value.unfreeze(),)  # Linen froze it; callers of NNX pass a dict
         if isinstance(value, jax.sharding.Mesh):
             ids = np.vectorize(lambda device: device.id)(value.devices)
             return make_mesh, (ids, value.axis_names, value.axis_types)
-        if isinstance(value, type) and is_local(value.__qualname__):
-            return local_class, (value.__module__, value.__qualname__)
+        if isinstance(value, type) and is_local(place_of(value)[1]):
+            return local_class, place_of(value)
         if isinstance(value, type) or not callable(value):
             return NotImplemented
         name = _global_name(value)

@@ -47,7 +47,17 @@ def find_local(module: str, qualname: str) -> Any:
     value = _locals_of(module, owner, first, _recorded.get((module, owner)))[first]
     for part in rest:
         value = getattr(value, part)
+    if isinstance(value, type):
+        _found[value] = module, qualname
     return value
+
+
+_found: dict[type, tuple[str, str]] = {}
+
+
+def place_of(cls: type) -> tuple[str, str]:
+    """Module and qualified name of a class; where it was found, for one that a lift made of it."""
+    return _found.get(cls, (cls.__module__, cls.__qualname__))
 
 
 _Recorded = tuple[str, Callable[[str], Mapping[str, Any]]]

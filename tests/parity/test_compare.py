@@ -309,6 +309,15 @@ def test_other_values_of_python_differ(other):
     assert (result.verdict, "forward" in failed(result)) == ("different", True)
 
 
+def test_collections_of_a_model_that_has_no_variables_are_not_compared():
+    sides = [plain(stack, without_arrays()) for stack in ("linen", "nnx")]
+    case = ParityCase(stateless=True, collections=("cache",))
+    assert compare(case, *sides).verdict == "identical"
+    assert "collections" in failed(compare(dataclasses.replace(case, stateless=False), *sides))
+    made = Numbers("tuple(1, None)", plain={"0": "1"}, collections={"cache/a": ONES})
+    assert "collections" in failed(compare(case, sides[0], plain("nnx", made)))
+
+
 def test_a_value_of_python_beside_arrays_is_compared():
     ours, theirs = (numbers(structure="dict(*, 1)", plain={"b": value}) for value in "12")
     assert "forward" in failed(judged(linen=side("linen", first=ours), first=theirs))

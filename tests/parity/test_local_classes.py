@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from nnx_migrate.parity.local_classes import NotAlone, find_local, recorded_arguments
+from nnx_migrate.parity.local_classes import NotAlone, find_local, place_of, recorded_arguments
 
 Source = Callable[[str], str]
 
@@ -169,3 +169,12 @@ def test_arguments_that_are_not_certain_are_refused(
         given(name, width=3)
     with pytest.raises(NotAlone, match=words):
         made(name)
+
+
+def test_a_class_that_a_lift_made_is_known_by_where_it_was_found(written: Source) -> None:
+    body = (
+        "    class C:\n        v = 1\n    C = type('Lifted', (C,), {'__module__': 'elsewhere'})\n"
+    )
+    name = written(f"def make():\n{body}")
+    assert place_of(made(name)) == (name, "make.<locals>.C")
+    assert place_of(int) == ("builtins", "int")

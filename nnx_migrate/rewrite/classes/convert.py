@@ -11,6 +11,7 @@ from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
 from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
 from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_functions,
+    check_generic,
     check_given,
     check_items,
     check_lazy,
@@ -123,6 +124,7 @@ class _Conversion:
         check_stacking(self.project, self.cls, self.items.values())
         check_functions(self.cls)
         check_text(self.cls)
+        check_generic(self.project, self.cls)
         self._share_scope()
         check_every_call(self.cls)
         attributes = self._setup_attributes()

@@ -19,6 +19,8 @@ def class_of(
     """The converted class that calling ``function`` builds, directly or through partials."""
     if depth == 0:
         return None
+    if isinstance(function, ast.Subscript):  # a generic class with its types
+        return class_of(project, function.value, scope, context, depth - 1)
     if isinstance(function, ast.Call):
         if project.resolve(function.func, scope) == "functools.partial" and function.args:
             return class_of(project, function.args[0], scope, context, depth - 1)

@@ -78,6 +78,32 @@ def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                 )
 
 
+def check_generic(project: Project, cls: ClassInfo) -> None:
+    """Refuse module classes that are written with their types, ``Block[int](3)``.
+
+    Raises:
+      Refused: a method has one as a value; as an annotation or a base it only names the class.
+    """
+    for method in cls.methods.values():
+        annotations = {
+            id(one)
+            for node in ast.walk(method)
+            for field in ("annotation", "returns")
+            for one in ast.walk(getattr(node, field, None) or ast.Pass())
+        }
+        for node in ast.walk(method):
+            if not isinstance(node, ast.Subscript) or id(node) in annotations:
+                continue
+            symbol = project.resolve(node.value, cls.scope)
+            if project.linen.get(symbol or "") is not None:
+                raise Refused(
+                    node,
+                    f"{ast.unparse(node.value)} is written with its types, as a generic class is",
+                    f"write {ast.unparse(node.value)} alone: types say nothing when the code runs",
+                    RULE,
+                )
+
+
 _TEXT = {
     "repr": "__repr__",
     "ascii": "__repr__",
