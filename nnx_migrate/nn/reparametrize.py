@@ -30,6 +30,7 @@ from jax import lax
 
 from .dtypes import canonicalize_dtype
 from .norm_base import positive_axes
+from .state import is_initializing
 from .variables import param_key, variable
 
 Paths = list[tuple[tuple[Any, ...], Any]]
@@ -85,10 +86,13 @@ class SpectralNorm(Reparametrized):
     """``linen.SpectralNorm``: divide each matrix of a layer by its estimated largest singular value.
 
     ``u`` (1, columns) and ``sigma`` () of each matrix are variables of ``collection_name``. They
-    start as after Linen's ``init(..., update_stats=False)``.
+    start as after Linen's ``init(..., update_stats=False)``, with ``init_update_stats`` as after one with
+    True.
 
     Raises:
-      ValueError: ``error_on_non_matrix`` and a parameter of more than two axes.
+      ValueError: ``error_on_non_matrix`` and a parameter of more than two axes; or a call that stands
+        for the one of ``init`` (``nnm.variables_of``, ``nnm.lazy_init``) updates the statistics, and
+        they do not start so.
     """
 
     def __init__(
@@ -101,6 +105,7 @@ class SpectralNorm(Reparametrized):
         error_on_non_matrix: bool = False,
         collection_name: str = "batch_stats",
         *,
+        init_update_stats: bool = False,
         layer_name: str | None = None,
         rngs: nnx.Rngs,
     ) -> None:
@@ -109,6 +114,7 @@ class SpectralNorm(Reparametrized):
         self.epsilon = epsilon
         self.dtype = dtype
         self.error_on_non_matrix = error_on_non_matrix
+        self.init_update_stats = init_update_stats
         for path, leaf in self._attach(layer_instance, layer_name):
             value = leaf.get_value()
             if not self._applies(value):
@@ -117,7 +123,8 @@ class SpectralNorm(Reparametrized):
             u = jax.random.normal(param_key(rngs), (1, value.shape[-1]), param_dtype)
             setattr(self, name + "/u", variable(collection_name, u))
             setattr(self, name + "/sigma", variable(collection_name, jnp.ones((), param_dtype)))
-        self._normalize_initial(layer_instance, functools.partial(self._normalize, False))
+        normalize = functools.partial(self._normalize, init_update_stats)
+        self._normalize_initial(layer_instance, normalize)
 
     def _applies(self, value: Any) -> bool:
         if value.ndim <= 1 or self.n_steps < 1:
@@ -133,7 +140,13 @@ class SpectralNorm(Reparametrized):
         **kwargs: Any,
     ) -> Any:
         """Call the layer; ``update_stats`` keeps the new ``u`` and ``sigma``."""
-
+        if update_stats and is_initializing():
+            if not self.init_update_stats:
+                raise ValueError(
+                    "Linen's init updates the statistics of SpectralNorm here: expected "
+                    "init_update_stats=True in its constructor, found False"
+                )
+            update_stats = False  # the constructor did, from the parameters as they were drawn
         normalize = functools.partial(self._normalize, update_stats)
         return self._call(normalize, args, kwargs)
 

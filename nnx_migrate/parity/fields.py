@@ -146,9 +146,8 @@ class _FieldPickler(pickle.Pickler):
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, linen.Module):
-            module, name = place_of(type(value))
-            path = self._paths.get(id(value))
-            return build_module, (module, name, changed_fields(value), path)
+            place, path = place_of(type(value)), self._paths.get(id(value))
+            return build_module, (*place, changed_fields(value), path)
         if isinstance(value, FrozenDict):
             return dict, (value.unfreeze(),)  # Linen froze it; callers of NNX pass a dict
         if isinstance(value, jax.sharding.Mesh):

@@ -405,25 +405,42 @@ class LinenNormed(nn.Module):
 
 
 class Normed(nnx.Module):
-    def __init__(self, *, rngs):
+    def __init__(self, *, rngs, **options):
         self.Dense_0 = nnx.Linear(6, 3, rngs=rngs)
-        self.SpectralNorm_0 = nnm.SpectralNorm(self.Dense_0, layer_name="Dense_0", rngs=rngs)
+        wrapper = nnm.SpectralNorm
+        self.SpectralNorm_0 = wrapper(self.Dense_0, layer_name="Dense_0", rngs=rngs, **options)
 
     def __call__(self, x, train):
         return self.SpectralNorm_0(x, update_stats=train)
 
 
 @pytest.mark.parametrize(
-    ("initial", "verdict"),
-    [(((X,), {"train": False}), "identical"), (((X,), {"train": True}), "different")],
+    ("train", "started", "verdict"),
+    [
+        (False, False, "identical"),
+        (True, True, "identical"),
+        (True, False, "different"),
+        (False, True, "different"),
+    ],
 )
-def test_a_model_may_be_initialised_with_another_call(initial, verdict):
+def test_a_model_may_be_initialised_with_another_call(train, started, verdict):
     case = ParityCase(
         linen=LinenNormed(),
-        nnx=lambda rngs: Normed(rngs=rngs),
+        nnx=lambda rngs: Normed(rngs=rngs, init_update_stats=started),
         inputs=(X,),
         kwargs={"train": True},
-        initial=initial,
+        initial=((X,), {"train": train}),
         collections=("batch_stats",),
     )
     assert check(case).verdict == verdict
+
+
+def test_statistics_that_linens_init_moves_are_asked_for_where_init_is_stood_for():
+    with pytest.raises(ValueError, match="expected init_update_stats=True"):
+        nnm.variables_of(Normed(rngs=nnx.Rngs(0)), X, train=True)
+    model = Normed(rngs=nnx.Rngs(0), init_update_stats=True)
+    moved = nnm.variables_of(model, X, train=True)["batch_stats"]["SpectralNorm_0"]
+    for name, value in moved.items():
+        assert np.array_equal(value, getattr(model.SpectralNorm_0, name)[...])
+    still = nnm.variables_of(Normed(rngs=nnx.Rngs(0)), X, train=False)["batch_stats"]
+    assert float(still["SpectralNorm_0"]["Dense_0/kernel/sigma"]) == 1

@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_items,
     check_lazy,
     check_methods,
+    check_statistics,
     check_text,
     constructs_nothing,
 )
@@ -125,6 +126,7 @@ class _Conversion:
         check_functions(self.cls)
         check_text(self.cls)
         check_generic(self.project, self.cls)
+        check_statistics(self.project, self.cls)
         self._share_scope()
         check_every_call(self.cls)
         attributes = self._setup_attributes()

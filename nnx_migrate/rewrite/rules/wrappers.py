@@ -36,8 +36,8 @@ from nnx_migrate.rewrite.rules.layers import Layer, own, own_rule, read, referen
 from nnx_migrate.rewrite.rules.references import renamed
 
 _MOVED = (
-    "its statistics start as after Linen's init(..., update_stats=False); after one with True Linen's"
-    " are one step on"
+    "its statistics start as after Linen's init(..., update_stats=False); if init is called with True,"
+    " pass init_update_stats=True"
 )
 
 

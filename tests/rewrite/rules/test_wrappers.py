@@ -62,3 +62,18 @@ def test_statistics_that_linens_init_may_move_ask_for_a_look(
     assert isinstance(found, Code)
     assert found.confidence is confidence
     assert any("update_stats=False" in one for one in found.findings) is (wrapper == "SpectralNorm")
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("nn.SpectralNorm(nn.Dense(6))(x, update_stats=True)", Outcome.REFUSED),
+        ("nn.SpectralNorm(nn.Dense(6))(x, update_stats=1)", Outcome.REFUSED),
+        ("nn.SpectralNorm(nn.Dense(6))(x, update_stats=False)", Outcome.REWRITTEN),
+        ("nn.SpectralNorm(nn.Dense(6))(x, update_stats=not x)", Outcome.REWRITTEN),
+    ],
+)
+def test_statistics_that_linens_init_moves_for_certain_are_refused(
+    body: str, expected: Outcome
+) -> None:
+    assert outcome(body) is expected

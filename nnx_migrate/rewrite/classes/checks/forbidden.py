@@ -104,6 +104,27 @@ def check_generic(project: Project, cls: ClassInfo) -> None:
                 )
 
 
+def check_statistics(project: Project, cls: ClassInfo) -> None:
+    """Refuse spectral norms whose every call, that of Linen's ``init`` too, updates the statistics.
+
+    Raises:
+      Refused: a method passes ``update_stats=True`` as it stands.
+    """
+    nodes = [node for method in cls.methods.values() for node in ast.walk(method)]
+    names = (one for one in nodes if isinstance(one, ast.Name | ast.Attribute))
+    if not any(project.resolve(one, cls.scope) == "flax.linen.SpectralNorm" for one in names):
+        return
+    for node in nodes:
+        match node:
+            case ast.keyword(arg="update_stats", value=ast.Constant(value=value)) if value:
+                raise Refused(
+                    node.value,
+                    "Linen's init updates the statistics here, and the constructor does not",
+                    "pass init_update_stats=True to nnm.SpectralNorm",
+                    RULE,
+                )
+
+
 _TEXT = {
     "repr": "__repr__",
     "ascii": "__repr__",
