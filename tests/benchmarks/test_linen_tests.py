@@ -42,6 +42,13 @@ def test_statements_are_counted_and_classes_of_the_denominator_once() -> None:
     assert (found.at_parity, found.unreported) == (1, ())
 
 
+@pytest.mark.parametrize("outcomes", [("rewritten", "refused"), ("refused", "rewritten")])
+def test_of_two_statements_of_one_name_both_have_to_be_rewritten(outcomes: tuple[str, str]) -> None:
+    statements = [entry("T.f.<locals>.B", one) for one in outcomes]
+    found = counts(LISTS, {"classes": statements}, {"a_test.py:T.f.<locals>.B": "identical"})
+    assert (found.of_initialised["rewritten"], found.at_parity) == (0, 0)
+
+
 @pytest.mark.parametrize("verdict", ["different", "cannot run", "not compared"])
 def test_only_what_was_compared_and_agrees_is_at_parity(verdict: str) -> None:
     assert counts(LISTS, REPORT, {"a_test.py:A": verdict}).at_parity == 0
@@ -82,6 +89,8 @@ def test_a_class_has_its_worst_verdict(verdicts: list[str], worst: str) -> None:
     [
         ([["Linen: every number is zero", "NNX: every number is zero"]], "nothing shown"),
         ([["nothing was compared"], ["NNX: every number is zero"]], "nothing shown"),
+        ([["nothing was compared: the model has no variables"]], "nothing shown"),
+        ([["nothing was compared: the NNX model was not built"]], "different"),
         ([["Linen: every number is zero", "params/a: only in Linen"]], "different"),
         ([["NNX: ValueError: every number is zero here"]], "different"),
         ([], "different"),
