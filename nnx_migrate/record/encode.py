@@ -183,10 +183,18 @@ def qualified(value: Any) -> tuple[str, str] | None:
     """Module and qualified name under which importing finds exactly this class or function."""
     module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     name = name or getattr(value, "__name__", None)
+    if name == "<lambda>":
+        name = _global_of(value)
     for home in _homes(module):
         if isinstance(name, str) and "<" not in name and find(home, name) is value:
             return importable(home), name
     return None
+
+
+def _global_of(function: Any) -> str | None:
+    """The name that its own module gives a lambda: ``identity = lambda x: x``."""
+    names = vars(sys.modules.get(function.__module__, types.ModuleType("none")))
+    return next((name for name, value in names.items() if value is function), None)
 
 
 def _homes(module: Any) -> list[str]:

@@ -30,3 +30,12 @@ def test_a_file_tells_the_names_of_its_arguments(tmp_path: Any) -> None:
     assert [files.has_keyword(one) for one in ("heads", "secret", "name", "held")] == [
         *(True, False, False, False)
     ]
+
+
+identity = lambda x: x
+
+
+def test_a_lambda_is_known_by_the_name_that_its_module_gives_it() -> None:
+    encoder = Encoder(never, never, never)
+    assert encoder(identity) == {"$": "name", "module": __name__, "name": "identity"}
+    assert encoder(lambda x: x)["$"] == "opaque"
