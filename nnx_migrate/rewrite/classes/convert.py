@@ -28,6 +28,7 @@ from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
 from nnx_migrate.rewrite.classes.compact.continued import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.in_scope import builders_of
+from nnx_migrate.rewrite.classes.compact.lifted import with_homes
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.compact.uncalled import without_uncalled
@@ -317,6 +318,7 @@ class _Conversion:
             for k, one in self.items.items()
             if k in inside and one.kind is not ItemKind.STREAM
         }
+        items = with_homes(self.project, self.cls.scope.enter(method), method, items)
         compact = CompactMethod(
             self.project,
             self.cls,

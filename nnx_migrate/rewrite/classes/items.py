@@ -43,6 +43,7 @@ class Item:
     )
     scope: str | None = None  # made by hand, in which a submodule stands
     moved_by_init: bool = False  # a variable that Linen's init updates as every call does
+    home: ast.FunctionDef | None = None  # a function that a transformation runs on the module
 
     @property
     def free_of_variables(self) -> bool:

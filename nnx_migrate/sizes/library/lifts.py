@@ -6,7 +6,9 @@ scanned function runs on a slice of each input, with the module it is called wit
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
+from functools import partial
 
 from nnx_migrate.sizes.layers import is_layer
 from nnx_migrate.sizes.library.call import LibraryCall, Summaries
@@ -32,6 +34,8 @@ from nnx_migrate.sizes.values import (
     constant,
     join_all,
 )
+from nnx_migrate.source.lifted_functions import lifted_functions
+from nnx_migrate.source.project import Project, Scope
 
 
 def _remat(call: LibraryCall, prefix: str = "Checkpoint") -> Value:
@@ -98,6 +102,9 @@ def _run_function(
 
     if lift.call is None:  # the module it is called with exists before
         return call_lifted((lift,), given, run)
+    if module is interpreter.root and _runs_on_root(call, target):
+        with interpreter.stacked((lift,), given):
+            return call_lifted((lift,), given, run)
     if not isinstance(module, Instance | Submodule) or module.owner is not interpreter.root:
         return _not_stacked(call, "variables that the module called has already, or makes there")
     if len(call.args) > 1:
@@ -249,11 +256,29 @@ def _run(call: LibraryCall, target: Value, args: tuple[Value, ...]) -> Value:
     if isinstance(target, Unknown):
         return target
     result = interpreter.call(target, args, {}, call.node, call.frame)
+    if args and args[0] is interpreter.root and _runs_on_root(call, target):
+        return result
     for key, built in interpreter.built.items():
         if key not in before and built.call is not None:
             name = call.symbol.rpartition(".")[2]
             interpreter.refuse(built.call, f"a submodule is built in a function that {name} runs")
     return result
+
+
+def _runs_on_root(call: LibraryCall, target: Value) -> bool:
+    """Whether the target is a local function that surely runs, once, on the class under study."""
+    project = call.interpreter.project
+    for cls in call.interpreter.root.info.mro:
+        for method in cls.methods.values():
+            resolve = partial(_resolved, project, cls.scope.enter(method))
+            for function, _ in lifted_functions(method, resolve):
+                if isinstance(target, Function) and target.node is function:
+                    return True
+    return False
+
+
+def _resolved(project: Project, scope: Scope, node: ast.expr) -> str | None:
+    return project.resolve(node, scope)
 
 
 SYMBOLS: Summaries = {

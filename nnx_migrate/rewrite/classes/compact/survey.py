@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.compact.late_reads import refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.late_variables import made_by_the_call
+from nnx_migrate.rewrite.classes.compact.lifted import check_lifted, homes_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.moved import Moves, moves_of
 from nnx_migrate.rewrite.classes.compact.perhaps_called import refuse_perhaps_called
@@ -89,7 +90,8 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     items = {key: item for key, item in items.items() if key not in lazy}
     refuse_lazy(method.method, items, RULE)
     refuse_leaks(method.method, items, RULE)
-    refuse_perhaps_called(method.method, items)
+    for one in (method.method, *homes_of(items)):
+        refuse_perhaps_called(one, items)
     refuse_late_reads(method.method, items)
     body = [one for one in method.method.body if method.common.get(id(one)) != GONE]
     steps = with_aliases(flow_of(body, items), method.method)
@@ -110,6 +112,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes.held = _holders(method.method, shapes.whole)
     names = names_of(steps, frozenset(taint.steps), method.numbered, goes_on=method.is_function)
     names = with_adopted(method.project, items, names)
+    check_lifted(items, names, moves, replaced)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
     return Survey(method, items, lazy, steps, moves, names, shapes, taint, replaced, told, fixed)
 

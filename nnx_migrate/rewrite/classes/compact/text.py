@@ -23,6 +23,7 @@ from nnx_migrate.rewrite.classes.writing.construct import Builder, is_inline, op
 from nnx_migrate.rewrite.classes.writing.layout import indent_of
 from nnx_migrate.rewrite.classes.writing.text import GONE
 from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.source.lifted_functions import module_parameter
 
 RULE = "compact"
 Text = Callable[[Renderer], str]
@@ -159,6 +160,8 @@ class CallText:
 
     def _used(self, item: Item, name: Name) -> Text:
         receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
+        if item.home is not None:
+            receiver = module_parameter(item.home)
         view = self.survey.moves.views.get(id(item.call))
         late = self.survey.moves.late.get(id(item.call), {})
 
