@@ -126,7 +126,8 @@ def build_stacked(
     ]
     if not chosen:
         return module
-    if stacking.length is None:
+    length = stacking.length
+    if length is None:
         raise ValueError(
             f"{name} stacks variables: expected the number of layers as length= "
             "(axis_size= of vmap) or as stacked_size= of the constructor, found none"
@@ -141,8 +142,13 @@ def build_stacked(
         own = [number for number, (path, one) in enumerate(chosen) if values[path] is not one]
         return {number: values[chosen[number][0]].get_value() for number in own}
 
-    run = jax.vmap(layer) if stacking.parallel else lambda xs: jax.lax.map(layer, xs)
-    for number, value in run(jnp.arange(stacking.length)).items():
+    if layers.alike:
+        made = {number: chosen[number][1].get_value() for number in jax.eval_shape(layer, 0)}
+        values = jax.tree.map(lambda x: jnp.broadcast_to(x, (length, *x.shape)), made)
+    else:
+        run = jax.vmap(layer) if stacking.parallel else lambda xs: jax.lax.map(layer, xs)
+        values = run(jnp.arange(length))
+    for number, value in values.items():
         _store(chosen[number][1], value, stacking)
     return module
 
@@ -192,6 +198,12 @@ class _LayerRngs:
     @property
     def only_structure(self) -> bool:
         return any(one.only_structure for one in self.sources.values())
+
+    @property
+    def alike(self) -> bool:
+        """Whether every layer draws the same keys, so that one is like the other."""
+        names = {*self.bases, *self.sources}
+        return bool(names) and not any(self.stacking.is_split(_linen_name(name)) for name in names)
 
     def first(self) -> dict[str, Any]:
         """Streams for the layer that gives the structure: its own streams stay the module's."""

@@ -6,7 +6,7 @@ import fnmatch
 import json
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,12 +205,21 @@ def _shapes(one: Instance) -> dict[str, tuple[int, ...]]:
     return dict(pairs)
 
 
+def _changing(collections: Collection[str]) -> tuple[str, ...]:
+    """Collections whose changes are compared; names of axes are none.
+
+    ``flax.linen.partitioning`` keeps the names of ``params`` in ``params_axes``, without an array.
+    """
+    left_out = {*_NOT_CHANGED, *(f"{name}_axes" for name in collections)}
+    return tuple(name for name in collections if name not in left_out)
+
+
 def _write_case(file: Path, one: Instance, seen: Sequence[Instance], shim: str | None) -> Path:
     """Write a case file, and the recorded fields and inputs beside it."""
     collections = dict.fromkeys((*one.collections, *one.mutable))
     settings = {
         "rngs": dict.fromkeys((*one.rngs, "params"), 0),  # what init draws from, too
-        "collections": tuple(name for name in collections if name not in _NOT_CHANGED),
+        "collections": _changing(collections),
         "stateless": not one.collections,
         "method": None if one.method == CALL else one.method,
     }

@@ -415,8 +415,8 @@ REFUSED = {
         "depends on 'x' of the call",
     ),
     "a stack of layers whose number nobody says": (
-        "nn.vmap(lambda m, x: m(x), variable_axes={'params': 0})(Block(3), x)",
-        "without axis_size=",
+        "nn.vmap(lambda m, x: m(x), variable_axes={'params': 0})(Block(3), jnp.asarray(sorted(x)))",
+        "without axis_size=, and no call shows how many layers",
     ),
     "several scopes": (
         "nn.vjp(lambda m, x: m(x), Block(3), x, multi_scope=True)[0]",

@@ -100,12 +100,13 @@ def _keeps_paths(call: LibraryCall, function: Value | None) -> bool:
 
 
 def _is_closed(function: Value | None) -> bool:
-    """Whether a function reads names of its module alone."""
+    """Whether a function reads names of its module, and its own, alone."""
     if isinstance(function, Partial):
         return all(map(_is_closed, function.args))
     if not isinstance(function, Function):
         return function is None or isinstance(function, Library)
     names = {one.id for one in ast.walk(function.node) if isinstance(one, ast.Name)}
+    names -= {*parameter_names(function.node)}
     return not any(names & table.keys() for table in function.scope.tables)
 
 

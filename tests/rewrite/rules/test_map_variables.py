@@ -46,6 +46,15 @@ class Model(nn.Module):
 X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
 
 CASES: dict[str, str] = {
+    "a local function whose parameter is called as the method's": """\
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        def sign(x):
+            return jax.tree.map(jnp.sign, x)
+
+        return nn.map_variables(nn.Dense, "params", sign, init=True)(4)(x)
+""",
     "kernels stored transposed": """\
 class Model(nn.Module):
     @nn.compact
