@@ -15,8 +15,9 @@ from nnx_migrate.rewrite.classes.compact.taint import Replaced
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.naming import Name
-from nnx_migrate.rewrite.classes.reading.evaluation import free_names, own_bound_names
+from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
+from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.lifted_functions import lifted_functions
 from nnx_migrate.source.project import Project, Scope
 
@@ -64,7 +65,7 @@ def check_lifted(
         if key in names and names[key].counted is not None:
             reason = "how many of its class come before it is not known in the function"
             raise Refused(item.call, reason, "give the submodules names", RULE)
-        own = own_bound_names(item.home)
+        own = names_bound_below(item.home)
         for operand in operands_of(item, moves.values):
             found = free_names(operand, replaced) & own
             if found:
