@@ -69,7 +69,7 @@ def _candidates(project: Project, cls: ClassInfo) -> dict[str, ast.FunctionDef]:
     plain = {
         name: node
         for name, node in cls.methods.items()
-        if name != "setup" and not name.startswith("__") and _is_plain(cls, node)
+        if name != "setup" and not name.startswith("__") and _is_plain(project, cls, node)
     }
     found = {name for name, node in plain.items() if _builds(project, cls, node)}
     while True:
@@ -79,10 +79,10 @@ def _candidates(project: Project, cls: ClassInfo) -> dict[str, ast.FunctionDef]:
         found |= more
 
 
-def _is_plain(cls: ClassInfo, node: ast.FunctionDef) -> bool:
+def _is_plain(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
     spec = node.args
     beyond = _BEYOND - {one.name for one in cls.fields}
-    if node.decorator_list or spec.vararg or spec.kwarg or spec.posonlyargs:
+    if not _counts_on(project, cls, node) or spec.vararg or spec.kwarg or spec.posonlyargs:
         return False
     if parameters_of(node)[:1] != (_RECEIVER,) or len(spec.args) < 2:
         return False
@@ -95,6 +95,19 @@ def _is_plain(cls: ClassInfo, node: ast.FunctionDef) -> bool:
         and not any(isinstance(one, others) for one in nodes)
         and all(one.attr not in beyond and isinstance(one.ctx, ast.Load) for one in own)
     )
+
+
+def _counts_on(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
+    """Whether Linen numbers what the method builds in one row with what its caller does.
+
+    It does so in compact methods, too, and forgets there which names are taken.
+    """
+    if not node.decorator_list:
+        return True
+    named = any(
+        isinstance(one, ast.keyword) and one.arg in ("name", None) for one in ast.walk(node)
+    )
+    return project.decorators(cls, node) == ("flax.linen.compact",) and not named
 
 
 def _is_self(node: ast.expr) -> bool:
@@ -130,7 +143,11 @@ def _settled(
     kept = dict(nodes)
     while True:
         homes = {id(one): one for one in kept.values()}
-        compact = [one for one in cls.methods.values() if project.is_compact(cls, one)]
+        compact = [
+            one
+            for one in cls.methods.values()
+            if project.is_compact(cls, one) and id(one) not in homes
+        ]
         calls = {name: _calls(project, cls, name, [*compact, *kept.values()]) for name in kept}
         wrong = {name for name, found in calls.items() if not found or _recurs(name, kept)}
         wrong |= {name for name in kept if {f"init_{name}", f"_init{name}"} & _names_of(cls)}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity import ParityCase, check
+from tests.rewrite.classes.test_shared_scope import checked
 from tests.rewrite.projects import LINEN, outcomes, rewrite
 
 HEAD = (
@@ -197,3 +198,84 @@ def test_a_base_whose_methods_call_the_helper_keeps_the_class_linen() -> None:
     base += "        return self.block(x, 5)\n\n\n"
     text = model(CALL).replace("class M(nn.Module)", base + "class M(Runs, nn.Module)")
     assert reason(text) == IN_HELPER
+
+
+COMPACT_BLOCK = "    @nn.compact\n" + BLOCK
+
+
+def test_a_helper_that_is_compact_itself_goes_on_counting() -> None:
+    lines = ("x = self.block(nn.Dense(5)(x), 4)", "return nn.Dense(2)(self.block(x, 3))")
+    source = model(*lines, helpers=COMPACT_BLOCK)
+    found = checked(source, "M()", {"in_features": 6})
+    widths = {name: one["kernel"].shape for name, one in found["params"].items()}
+    assert widths == {
+        "Dense_0": (6, 5),
+        "Dense_1": (5, 4),
+        "Dense_2": (3, 2),
+        "Dense_3": (4, 3),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(
+            model(CALL, helpers=COMPACT_BLOCK.replace("(width)", "(width, name='a')")), id="named"
+        ),
+        pytest.param(
+            model(CALL, helpers="    @nn.remat\n" + COMPACT_BLOCK), id="lifted as well"
+        ),
+        pytest.param(
+            model(CALL, helpers=COMPACT_BLOCK) + "\ndef use(m, x):\n    return m.block(x, 3)\n",
+            id="called from outside",
+        ),
+    ],
+)  # fmt: skip
+def test_compact_helpers_that_do_more_keep_the_class_linen(text: str) -> None:
+    assert reason(text)
+
+
+def test_a_name_given_again_after_a_compact_helper_is_the_same_parameter() -> None:
+    lines = (
+        'w = self.param("w", nn.initializers.normal(), (1,))',
+        "x = self.block(x, 4)",
+        'return x * self.param("w", nn.initializers.normal(), (1,)) * w',
+    )
+    found = checked(model(*lines, helpers=COMPACT_BLOCK), "M()", {"in_features": 6})
+    assert set(found["params"]) == {"w", "Dense_0"}
+
+
+SOWS = """    @nn.compact
+    def block(self, x):
+        self.sow("a", "b", x)
+        return nn.relu(nn.Dense(6)(x))
+"""
+PLAIN = "    def twice(self, x):\n        return self.block(self.block(x))\n\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "before"),
+    [
+        (("return self.block(self.block(x))",), ""),
+        (("for _ in range(2):", "    x = self.block(x)", "return x"), ""),
+        (("return [self.block(x) for _ in range(2)][0]",), ""),
+        (("f = self.block", "return f(f(x))"), ""),
+        (("return self.twice(x)",), PLAIN),
+    ],
+)
+def test_a_compact_method_that_another_calls_again_keeps_the_class_linen(
+    lines: tuple[str, ...], before: str
+) -> None:
+    assert "builds its submodules anew" in reason(model(*lines, helpers=before + SOWS))
+
+
+def test_a_compact_method_that_another_calls_once_is_rewritten() -> None:
+    found = checked(model("return self.block(x)", helpers=SOWS), "M()", {"in_features": 6})
+    assert set(found["params"]) == {"Dense_0"}
+
+
+def test_a_plain_method_may_call_a_compact_one_again() -> None:
+    source = model("return self.block(self.block(x))", helpers=SOWS)
+    plain = source.replace("    @nn.compact\n    def __call__", "    def __call__")
+    found = checked(plain, "M()", {"in_features": 6})
+    assert set(found["params"]) == {"Dense_0"}

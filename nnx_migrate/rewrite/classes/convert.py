@@ -7,6 +7,7 @@ import functools
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.model import ClassMap, Confidence
+from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
 from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
 from nnx_migrate.rewrite.classes.checks.forbidden import (
@@ -122,6 +123,7 @@ class _Conversion:
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
         check_methods(self.cls, self.items)
         check_items(self.cls, self.items, self._compact_method())
+        check_compact_calls(self.project, self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
         check_stacking(self.project, self.cls, self.items.values())
         check_functions(self.cls)
