@@ -237,18 +237,18 @@ def test_compact_helpers_that_do_more_keep_the_class_linen(text: str) -> None:
 
 def test_a_name_given_again_after_a_compact_helper_is_the_same_parameter() -> None:
     lines = (
-        'w = self.param("w", nn.initializers.normal(), (1,))',
+        'w = self.param("w", nn.initializers.normal(), (1, 1))',
         "x = self.block(x, 4)",
-        'return x * self.param("w", nn.initializers.normal(), (1,)) * w',
+        'return x * self.param("w", nn.initializers.normal(), (1, 1)) * w',
     )
     found = checked(model(*lines, helpers=COMPACT_BLOCK), "M()", {"in_features": 6})
     assert set(found["params"]) == {"w", "Dense_0"}
 
 
-SOWS = """    @nn.compact
+SCALED = """    @nn.compact
     def block(self, x):
-        self.sow("a", "b", x)
-        return nn.relu(nn.Dense(6)(x))
+        scale = self.param("scale", nn.initializers.normal(), (1, 1))
+        return nn.relu(nn.Dense(6)(x * scale))
 """
 PLAIN = "    def twice(self, x):\n        return self.block(self.block(x))\n\n"
 
@@ -266,16 +266,16 @@ PLAIN = "    def twice(self, x):\n        return self.block(self.block(x))\n\n"
 def test_a_compact_method_that_another_calls_again_keeps_the_class_linen(
     lines: tuple[str, ...], before: str
 ) -> None:
-    assert "builds its submodules anew" in reason(model(*lines, helpers=before + SOWS))
+    assert "builds its submodules anew" in reason(model(*lines, helpers=before + SCALED))
 
 
 def test_a_compact_method_that_another_calls_once_is_rewritten() -> None:
-    found = checked(model("return self.block(x)", helpers=SOWS), "M()", {"in_features": 6})
-    assert set(found["params"]) == {"Dense_0"}
+    found = checked(model("return self.block(x)", helpers=SCALED), "M()", {"in_features": 6})
+    assert set(found["params"]) == {"Dense_0", "scale"}
 
 
 def test_a_plain_method_may_call_a_compact_one_again() -> None:
-    source = model("return self.block(self.block(x))", helpers=SOWS)
+    source = model("return self.block(self.block(x))", helpers=SCALED)
     plain = source.replace("    @nn.compact\n    def __call__", "    def __call__")
-    found = checked(plain, "M()", {"in_features": 6})
-    assert set(found["params"]) == {"Dense_0"}
+    found = checked(plain, "M()", {"Dense_0_in_features": 6})
+    assert set(found["params"]) == {"Dense_0", "scale"}
