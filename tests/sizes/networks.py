@@ -89,13 +89,44 @@ class Pair(nn.Module):
         return nn.Dense(self.width)(x), nn.Dense(self.width + 1)(x)
 """
 
+PARTS += """\
+
+
+class Scale(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        shape = tuple(d if i else 1 for i, d in enumerate(x.shape))
+        return x * self.param("scale", nn.initializers.ones, shape)
+
+
+class Scaled(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(Scale()(x))
+
+
+def scaled(x, width, first=True):
+    if first:
+        x = nn.Dense(width)(Scale()(x))
+    else:
+        x = Scale()(nn.Dense(width)(x))
+    return x
+
+
+def mixed(x, width, heads):
+    x = x.reshape(x.shape[:-1] + (1, x.shape[-1]))
+    return nn.DenseGeneral(width, axis=(-2, -1))(jnp.repeat(x, heads, axis=-2))
+"""
+
 HEADER = """\
 from typing import Any
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
-from parts import Attend, Block, Config, Either, Mlp, Pair, both, halves
+from parts import Attend, Block, Config, Either, Mlp, Pair, Scale, Scaled, both, halves, mixed, scaled
 
 
 """
@@ -141,6 +172,11 @@ def _modules(w: int, k: int) -> list[list[str]]:
         [f"a, b = Pair({w})(x)", "x = both(a, b)"],
         ["a, b = halves(both(x, x))", "x = both(b, a)"],
         [f"x = both(x, nn.Dense({w})(x))"],
+        ["x = Scale()(x)"],
+        [f"x = Scaled({w})(both(x, x))"],
+        [f"x = scaled(nn.Dense({k})(x), {w})"],
+        [f"x = scaled(x, {w}, first=False)", "x = Scale()(x)"],
+        [f"x = mixed(x, {w}, {k})"],
     ]
 
 
@@ -160,6 +196,9 @@ def _shapes(w: int, k: int) -> list[list[str]]:
         ["x = jnp.expand_dims(x.sum(axis=1), 1)"],
         ["b, t, c = x.shape", "x = x.reshape(b, 1, t * c)"],
         ["x = x @ jnp.swapaxes(x, -1, -2)"],
+        ["flat = x.ndim == 2", "x = jnp.expand_dims(x, 1) if flat else x"],
+        ["x = x.mean(axis=1)", "x = x[:, None] if x.ndim == 2 else x"],
+        ["x = x[:, 0]", "x = x if x.ndim != 2 else jnp.stack([x, x], axis=1)"],
         [f"x = jnp.concatenate([x, jnp.ones(x.shape[:-1] + ({w},))], -1)"],
     ]
 
