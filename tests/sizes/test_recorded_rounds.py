@@ -90,8 +90,22 @@ def test_rounds_are_run_as_the_code_runs_them(
         f"for i in range(self.n):\n    x = {LAYER}(x)\n    if x.sum() > 0:\n        break",
         f"for i in range(self.n):\n    if x.sum() > 0:\n        x = {LAYER}(x)",
         f"for i in range(some()):\n    x = {LAYER}(x)",
+        f"for i in range(3 + 10**9 * self.n):\n    x = {LAYER}(x)",
+        f"for i in range(self.n / 1):\n    x = {LAYER}(x)",
+        f"for i in range(0, 3, self.n - self.n):\n    x = {LAYER}(x)",
+        f"for i in enumerate([1, 2, 3], 1):\n    x = {LAYER}(x)",
+        f"for i, j in range(self.n):\n    x = {LAYER}(x)",
     ],
-    ids=["break", "an unknown condition", "unknown items"],
+    ids=[
+        "break",
+        "an unknown condition",
+        "unknown items",
+        "too many",
+        "a fraction",
+        "no step",
+        "another start",
+        "no pairs",
+    ],
 )
 def test_rounds_that_the_recording_does_not_tell_are_compared_with_nothing(
     tmp_path: Path, loop: str

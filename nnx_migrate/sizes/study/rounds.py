@@ -17,7 +17,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.study.study import Study
 
-_LIMIT = 1000  # rounds; more are not run
+_LIMIT = 2000  # rounds; more are not run
 
 Names = dict[str, Any]
 _Carries = Mapping[int, Sequence[tuple[str, Expr, Expr]]]
@@ -65,7 +65,8 @@ class _Run:
     bound: frozenset[str]  # names that stand for nothing built in
     names: Names = field(default_factory=dict)
     found: list[Names] = field(default_factory=list)
-    loops: int = 0
+    loops: int = 0  # around the current place
+    total: int = 0  # rounds so far
 
     def visit(self, node: ast.AST) -> None:
         """Run loops and conditions below a node."""
@@ -130,7 +131,8 @@ class _Run:
         carried = self.carried.get(id(loop), ())
         self.names |= {name: self._known(first.text) for name, first, _ in carried}
         items = self._items(iterable)
-        if len(items) > _LIMIT:
+        self.total += len(items)
+        if self.total > _LIMIT:
             raise Unknown("too many rounds")
         self.loops += 1
         for item in items:
@@ -155,7 +157,7 @@ class _Run:
             case ast.Call(func=ast.Name(id=name)) if name in self.bound:
                 raise Unknown(f"what {name} is")
             case ast.Call(func=ast.Name(id="range"), args=args, keywords=[]):
-                return list(range(*(self._value(one) for one in args)))
+                return self._range([self._value(one) for one in args])
             case ast.Call(func=ast.Name(id="enumerate"), args=[inner], keywords=[]):
                 return list(enumerate(self._items(inner)))
             case ast.Call(func=ast.Name(id="zip"), args=args, keywords=[]):
@@ -166,6 +168,16 @@ class _Run:
         if not isinstance(found, tuple):
             raise Unknown(f"what {ast.unparse(iterable)} holds")
         return list(found)
+
+    def _range(self, bounds: list[Any]) -> list[int]:
+        if not 1 <= len(bounds) <= 3 or not all(type(one) is int for one in bounds):
+            raise Unknown("the bounds of a range")
+        if len(bounds) == 3 and bounds[2] == 0:
+            raise Unknown("a range without steps")
+        numbers = range(*bounds)
+        if len(numbers) > _LIMIT:
+            raise Unknown("too many rounds")
+        return list(numbers)
 
     def _value(self, node: ast.expr) -> Any:
         """The value of an expression of the method, which size inference has to know."""
