@@ -193,7 +193,6 @@ def _initialised(one: Instance, seen: Sequence[Instance]) -> Instance:
             other.initialised
             and (other.cls, other.method) == (one.cls, one.method)
             and (other.fields, other.arguments) == (one.fields, one.arguments)
-            and other.passed == one.passed
             and _shapes(other) == _shapes(one)
         )
 
@@ -234,8 +233,8 @@ def _write_case(file: Path, one: Instance, seen: Sequence[Instance], shim: str |
     content = {
         "fields": one.fields,
         "inputs": dict(one.inputs),
-        "initial": dict(first.inputs),
         "passed": dict(one.passed),
+        "initial": {"inputs": dict(first.inputs), "passed": dict(first.passed)},
         "around": around,
     }
     file.with_suffix(".json").write_text(json.dumps(content), encoding="utf-8")

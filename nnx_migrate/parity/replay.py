@@ -34,7 +34,7 @@ class Replay:
         self._fields: Encoded = content["fields"]
         self._inputs: Mapping[str, Encoded] = content["inputs"]
         self._passed: Mapping[str, str] = content["passed"]
-        self._initial: Mapping[str, Encoded] = content["initial"]
+        self._initial: Mapping[str, Mapping[str, Encoded]] = content["initial"]
         self._generator = np.random.default_rng(0)
         if content["around"] is not None:
             module, function, arguments = content["around"]
@@ -46,19 +46,21 @@ class Replay:
 
     def inputs(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, as the recorded call passed them; where that is not known, by name."""
-        return self._arguments(self._inputs)
+        return self._arguments(self._inputs, self._passed)
 
     def initial(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments that the module was initialised with."""
-        return self._arguments(self._initial)
+        return self._arguments(self._initial["inputs"], self._initial["passed"])
 
-    def _arguments(self, inputs: Mapping[str, Encoded]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def _arguments(
+        self, inputs: Mapping[str, Encoded], passed: Mapping[str, str]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
-        order = {name: number for number, name in enumerate(self._passed)}
+        order = {name: number for number, name in enumerate(passed)}
         for name in sorted(inputs, key=lambda one: order.get(one, len(order))):
             value = self._value(inputs[name])
-            match self._passed.get(name, "keyword"):
+            match passed.get(name, "keyword"):
                 case "position":
                     args.append(value)
                 case "star":

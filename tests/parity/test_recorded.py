@@ -178,7 +178,8 @@ def test_keys_of_recorded_cases_are_refused_for_case_files(key: str, tmp_path: P
 def replay(
     tmp_path: Path, fields: Any, inputs: dict[str, Any], passed: dict[str, str] | None = None
 ) -> Replay:
-    content = {"fields": fields, "inputs": inputs, "passed": passed or {}, "around": None}
+    call = {"inputs": inputs, "passed": passed or {}}
+    content = {"fields": fields, **call, "initial": call, "around": None}
     file = tmp_path / "case.json"
     file.write_text(json.dumps(content))
     return Replay(file)

@@ -93,7 +93,7 @@ if __name__ == '__main__':
     variables = Parts().init(jax.random.key(0), x, method='both')
     Parts().apply(variables, x, method='first')
     variables = Norm().init(jax.random.key(0), x, train=False)
-    Norm().apply(variables, x, train=True, mutable=['batch_stats'])
+    Norm().apply(variables, x=x, train=True, mutable=['batch_stats'])
 """
 
 
