@@ -23,14 +23,14 @@ def bound_names(statement: ast.AST) -> Iterator[str]:
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             yield from _leaked(statement)
         case _:
-            yield from _named_here(statement)
+            yield from names_bound_at(statement)
             for child in ast.iter_child_nodes(statement):
                 yield from bound_names(child)
 
 
 def names_bound_below(tree: ast.AST) -> frozenset[str]:
     """Every name bound anywhere below ``tree``, in the scopes inside it and as parameters too."""
-    return frozenset(name for node in ast.walk(tree) for name in _named_here(node))
+    return frozenset(name for node in ast.walk(tree) for name in names_bound_at(node))
 
 
 def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
@@ -57,7 +57,7 @@ def _leaked(comprehension: ast.AST) -> Iterator[str]:
             yield node.target.id
 
 
-def _named_here(node: ast.AST) -> Iterator[str]:
+def names_bound_at(node: ast.AST) -> Iterator[str]:
     """Names that this node itself binds; a class, function or parameter binds its own."""
     match node:
         case ast.Name(id=name, ctx=ast.Store() | ast.Del()):

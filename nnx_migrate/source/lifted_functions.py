@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 
+from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.names import parameter_names
 
 Resolve = Callable[[ast.expr], str | None]
@@ -59,22 +60,11 @@ def _is_plain(function: ast.FunctionDef) -> bool:
 
 def _bound(nodes: Sequence[ast.AST], name: str) -> int:
     """How often a name is bound, by whatever: parameters, assignments, imports, handlers, ..."""
-    return sum(_binds(one, name) for one in nodes)
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    match node:
-        case ast.Name(id=found):
-            return found == name and not isinstance(node.ctx, ast.Load)
-        case ast.Nonlocal(names=names) | ast.Global(names=names):
-            return name in names
-        case ast.alias(asname=str() as found):
-            return found == name
-        case ast.alias(name=found):
-            return found.partition(".")[0] == name
-        case ast.arg(arg=found):
-            return found == name
-    return getattr(node, "name", None) == name
+    found = [one for node in nodes for one in names_bound_at(node)]
+    outer = [
+        one for node in nodes if isinstance(node, ast.Nonlocal | ast.Global) for one in node.names
+    ]
+    return [*found, *outer].count(name)
 
 
 def _one_read(method: ast.FunctionDef, name: str) -> ast.Name | None:
