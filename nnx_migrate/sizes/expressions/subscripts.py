@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -109,7 +110,8 @@ def item_of(
             text = str(number) if number is not None else key_text(index)
             if text in entries:
                 return entries[text]
-            if isinstance(number, int):
+            is_tuple = all(one.isidentifier() and not keyword.iskeyword(one) for one in entries)
+            if isinstance(number, int) and is_tuple:  # a dict with such keys has no entry 1
                 present = [one for one in entries.values() if is_none(one) is not True]
                 return present[number] if -len(present) <= number < len(present) else Unknown()
             if default is not None or not entries:

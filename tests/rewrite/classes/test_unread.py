@@ -74,6 +74,14 @@ def test_submodules_under_keys_that_are_no_strings_are_the_same(keys: tuple[str,
     assert report.verdict in ("identical", "equal_by_rules"), report
 
 
+@pytest.mark.parametrize(("keys", "read"), [(("1.0", "2.0"), "1"), (("True", "False"), "1")])
+def test_keys_that_are_spelled_otherwise_tell_no_size(keys: tuple[str, str], read: str) -> None:
+    parts = f"{{{keys[0]}: nn.Dense(4), {keys[1]}: nn.Dense(5)}}"
+    result = rewrite({"m.py": model(parts, f"self.out(self.part[{read}](x))")})
+    (found,) = result.classes
+    assert found.outcome.value == "refused" or "out_in_features" in found.new_arguments
+
+
 @pytest.mark.parametrize("key", ["x.ndim", "KEY", "-1"])
 def test_computed_keys_keep_the_class_linen(key: str) -> None:
     parts = f"{{{key.replace('x.ndim', '1 + 1')}: nn.Dense(4), 3: nn.Dense(5)}}"
