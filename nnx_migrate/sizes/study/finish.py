@@ -15,6 +15,7 @@ from nnx_migrate.sizes.study.ambiguous import drop_ambiguous, used_carries
 from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, renamer, shown_by
 from nnx_migrate.sizes.study.checks import check_inherited, mapped_twice, misplaced, only_elsewhere
 from nnx_migrate.sizes.study.conditional import conditional_sites
+from nnx_migrate.sizes.study.entries import tell_entries
 from nnx_migrate.sizes.study.needed import needed_inputs
 from nnx_migrate.sizes.study.places import entered_at
 from nnx_migrate.sizes.study.shape_reads import shape_reads
@@ -28,6 +29,7 @@ from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
 def finish(study: Study) -> ClassSizes:
     """Collect sites and choose the constructor arguments for the sizes that stay open."""
     drop_ambiguous(study.interpreter)
+    tell_entries(study)
     sites = {key: site_of(study, module) for key, module in study.interpreter.built.items()}
     conditional = conditional_sites(study)
     study.problems.extend((*misplaced(study), *mapped_twice(study)))

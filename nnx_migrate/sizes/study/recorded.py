@@ -8,7 +8,7 @@ from functools import partial
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.evidence import ClassEvidence, wanted
+from nnx_migrate.sizes.evidence import ClassEvidence, Found, wanted
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.result import Origin, SizeSource
@@ -36,6 +36,10 @@ def with_evidence(
     if contradiction is not None:
         text = f"{DISAGREE} on {key} of this submodule"
         study.problems.append((call, f"{text}: {contradiction}"))
+    entries = [study.entries[name] for name in sorted(size.names & study.entries.keys())]
+    if entries:
+        _say(study, call, key, entries[0])
+        return size
     source = SizeSource.BOTH if compared else SizeSource.STATIC
     note = f"{compared} recorded sizes agree" if compared else ""
     study.origins[(id(call), key)] = Origin(source, note)
@@ -66,10 +70,15 @@ def _recorded(
     )
     if found is None or not known_inputs(study, found.size):
         return None
+    _say(study, call, key, found)
+    return found.size
+
+
+def _say(study: Study, call: ast.Call, key: str, found: Found) -> None:
+    """Note that a size is the recorded one, in a loop that its first round's is."""
     study.origins[(id(call), key)] = Origin(SizeSource.RECORDED, found.note)
     text = f"{key} = {recorded_text(found.size)} is how it was recorded, not read from the code"
     study.interpreter.review.append((call, f"{text} ({found.note})"))
-    return found.size
 
 
 def known_inputs(study: Study, size: Expr) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -129,7 +130,8 @@ class _Run:
     def _rounds(self, loop: ast.AST, target: ast.expr, iterable: ast.expr) -> Iterator[None]:
         """Run the rounds of a loop: bind its variables, and update what it carries."""
         carried = self.carried.get(id(loop), ())
-        self.names |= {name: self._known(first.text) for name, first, _ in carried}
+        for name, first, _ in carried:
+            self._carry(name, first)
         items = self._items(iterable)
         self.total += len(items)
         if self.total > _LIMIT:
@@ -139,8 +141,14 @@ class _Run:
             self._bind(target, item)
             yield
             for name, _, last in carried:
-                self.names[name] = self._known(last.text)
+                self._carry(name, last)
         self.loops -= 1
+
+    def _carry(self, name: str, size: Expr) -> None:
+        """Give a carried size its next value; without one nothing that reads it is known."""
+        self.names.pop(name, None)
+        with suppress(Unknown):
+            self.names[name] = self._known(size.text)
 
     def _bind(self, target: ast.expr, item: Any) -> None:
         match target:
