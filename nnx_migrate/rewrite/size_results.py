@@ -38,12 +38,10 @@ _Entry = tuple[Site, str, str, Origin, str]  # with the function that builds it,
 
 def _all(own: ClassSizes, sizes: Mapping[str, ClassSizes]) -> Iterator[_Entry]:
     """The sizes of a class, each followed by those inside the functions that it calls."""
-    asked = frozenset(
-        one.name for one in own.new_arguments if one.submodule is not None or one.each
-    )
+    asked = dict.fromkeys(_asked(own), _ASKED)
     for key, site in own.sites.items():
         origins = {
-            name: own.origins.get((key, name)) or _origin(text, dict.fromkeys(asked, _ASKED))
+            name: _known(own.origins.get((key, name)), _origin(text, asked))
             for name, text in site.sizes.items()
         }
         if site.kind is SiteKind.FUNCTION:
@@ -53,6 +51,28 @@ def _all(own: ClassSizes, sizes: Mapping[str, ClassSizes]) -> Iterator[_Entry]:
 
 
 _ASKED = Origin(SizeSource.ARGUMENT)
+
+
+def _asked(own: ClassSizes) -> frozenset[str]:
+    """Names in ``__init__`` that hold what an argument says, also at the start of a loop."""
+    found = {one.name for one in own.new_arguments if one.submodule is not None or one.each}
+    carried = [one for many in own.carried.values() for one in many]
+    while True:
+        more = {
+            one.name
+            for one in carried
+            if found & set(re.findall(r"\w+", f"{one.before} {one.after}"))
+        }
+        if more <= found:
+            return frozenset(found)
+        found |= more
+
+
+def _known(noted: Origin | None, read: Origin) -> Origin:
+    """What is known of a size with evidence; calls that agree do not tell what an argument says."""
+    asked = read.source is SizeSource.ARGUMENT
+    recorded = noted is not None and noted.source is SizeSource.RECORDED
+    return noted if noted is not None and (recorded or not asked) else read
 
 
 def _inside(

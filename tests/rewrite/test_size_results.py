@@ -48,3 +48,19 @@ def test_the_size_of_a_function_is_as_well_known_as_its_calls_know_it(
     two = body.replace("-1), 4)", "-1), 4, 'b')")
     result = rewrite({"ops.py": ops, "user.py": USER + caller("A", two)})
     assert told(result, "user.A") == [("ops.py", 5, "in_features", expected)]
+
+
+@pytest.mark.parametrize(
+    ("start", "expected"),
+    [("nn.Dense(2)(x)", "static"), ("x.reshape(x.shape[0], -1)", "argument")],
+)
+def test_a_size_that_a_loop_carries_comes_from_where_the_loop_starts(
+    start: str, expected: str
+) -> None:
+    body = f"        y = {start}\n        for w in self.widths:\n            y = nn.Dense(w)(y)\n"
+    model = (
+        "class A(nn.Module):\n    widths: tuple[int, ...]\n\n    @nn.compact\n"
+        f"    def __call__(self, x):\n{body}        return y\n"
+    )
+    sizes = told(rewrite({"user.py": LINEN + model}), "user.A")
+    assert [one[2:] for one in sizes if one[2] == "y_features"] == [("y_features", expected)]
