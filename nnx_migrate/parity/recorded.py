@@ -215,7 +215,7 @@ def _changing(collections: Collection[str]) -> tuple[str, ...]:
 
 def _write_case(file: Path, one: Instance, seen: Sequence[Instance], shim: str | None) -> Path:
     """Write a case file, and the recorded fields and inputs beside it."""
-    collections = dict.fromkeys((*one.collections, *one.mutable))
+    collections = one.collections or one.mutable  # what init makes, else what a call may make
     settings = {
         "rngs": dict.fromkeys((*one.rngs, "params"), 0),  # what init draws from, too
         "collections": _changing(collections),
