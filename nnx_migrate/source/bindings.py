@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 
 def target_names(target: ast.AST) -> Iterator[str]:
@@ -31,6 +31,25 @@ def bound_names(statement: ast.AST) -> Iterator[str]:
 def names_bound_below(tree: ast.AST) -> frozenset[str]:
     """Every name bound anywhere below ``tree``, in the scopes inside it and as parameters too."""
     return frozenset(name for node in ast.walk(tree) for name in names_bound_at(node))
+
+
+def binds_always(body: Sequence[ast.stmt], name: str) -> bool:
+    """Whether running ``body`` to its end, or as far as it goes, always binds ``name``."""
+    jumps = (ast.Break, ast.Continue)
+    if any(isinstance(one, jumps) for part in body for one in ast.walk(part)):
+        return False
+    return any(_binds(one, name) for one in body)
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    match statement:
+        case ast.If(body=body, orelse=orelse):
+            return binds_always(body, name) and binds_always(orelse, name)
+        case ast.With(body=body):
+            return binds_always(body, name) or name in bound_names(statement)
+        case ast.For() | ast.While() | ast.Try() | ast.Match() | ast.Delete():
+            return False
+    return name in bound_names(statement)
 
 
 def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

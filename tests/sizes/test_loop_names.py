@@ -101,3 +101,48 @@ def test_what_a_list_carries_is_the_end_of_a_loop_that_meets_all_of_it(
     before = "def both(x, y):\n    return jnp.concatenate([x, y], -1)\n"
     source = before + LISTS.format(first="self.p", second="self.p", loop=loop)
     assert in_features(sizes_of(source))[-1] == expected
+
+
+LOOP = """
+for i, w in enumerate(self.p):
+    {body}
+return nn.Dense(3)(y)
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "y = x; x = both(x, nn.Dense(w)(x))",
+        "x = nn.Dense(w)(x)\n    if i == 0: y = x",
+        "x = nn.Dense(w)(x)\n    if i == 2: continue\n    y = x",
+        "x = nn.Dense(w)(x)\n    for _ in range(i): y = x",
+        "x = nn.Dense(w)(x)\n    try: y = x\n    except ValueError: pass",
+    ],
+)
+def test_what_is_not_bound_by_the_last_round_has_no_known_size(body: str) -> None:
+    before = "def both(x, y):\n    return jnp.concatenate([x, y], -1)\n"
+    assert (
+        in_features(sizes_of(compact(LOOP.format(body=body), "p: Any", before=before)))[1]
+        == BY_NAME
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x = nn.Dense(w)(x); y = x", "self.p[-1]"),
+        ("x = nn.Dense(w)(x)\n    with jax.named_scope('a'): y = x", "self.p[-1]"),
+        (
+            "x = nn.Dense(w)(x)\n    if i == 0: y = x\n    else: y = x[..., :2]",
+            "self.p[-1] if len(self.p) - 1 == 0 else min(self.p[-1], 2)",
+        ),
+    ],
+)
+def test_what_the_last_round_binds_has_its_size(body: str, expected: str) -> None:
+    assert in_features(sizes_of(compact(LOOP.format(body=body), "p: Any")))[1] == expected
+
+
+def test_sizes_that_two_locals_hand_on_to_each_other_are_not_carried() -> None:
+    body = "y = x\nfor w in self.p:\n    y = x\n    x = nn.Dense(w)(x)\nreturn nn.Dense(3)(y)"
+    assert in_features(sizes_of(compact(body, "p: Any"))) == ["x_features", BY_NAME]

@@ -128,6 +128,9 @@ def _is_carried(rounds: Rounds, entry: Entry, name: str, lasts: list[Expr | None
     first, last = last_of(entry.values[name]), lasts[0]
     if rounds.frame.own and not _reaches_init(rounds):
         return False
+    others = set(entry.symbols.values()) - {entry.symbols[name]}
+    if lasts[0] is not None and lasts[0].names & others:
+        return False  # __init__ gives them their next values one after another
     if rounds.loop.origins and rounds.loop.reordered and not _is_only_first(rounds, last):
         return False
     if first is None or last is None or any(one != last for one in lasts[1:]):

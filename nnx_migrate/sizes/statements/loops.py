@@ -16,10 +16,11 @@ from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.assignment import assign
 from nnx_migrate.sizes.statements.carried import carry, settled_entry
-from nnx_migrate.sizes.statements.entry import Rounds, target_variables
+from nnx_migrate.sizes.statements.entry import Entry, Rounds, target_variables
 from nnx_migrate.sizes.statements.flow import RETURN
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
 from nnx_migrate.sizes.values import Array, Extended, Repeated, Sequence, Unknown, Value
+from nnx_migrate.source.bindings import binds_always
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -46,6 +47,7 @@ def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str 
                 frame.env[name] = both
         for name, symbol in entry.symbols.items():
             carry(rounds, entry.values[name], name, symbol)
+        _forget_rounds(frame, statement, loop, entry, start)
         _leave(interpreter, frame, statement, loop)
         _settle_lists(frame, start, loop)
         return None
@@ -66,6 +68,22 @@ def run_while(interpreter: Interpreter, statement: ast.While, frame: Frame) -> N
                 start[name] = widened(old, end.get(name, old), name, statement.lineno)
         frame.env = {**frame.env, **start}
     frame.jumps = jumps
+
+
+def _forget_rounds(
+    frame: Frame, statement: ast.For, loop: Loop, entry: Entry, start: dict[str, Value]
+) -> None:
+    """Forget sizes that are not those of the last round's end.
+
+    ``y = x`` at the start of a round keeps what ``x`` was then; what only some rounds bind may be
+    from any of them.
+    """
+    inside = {*loop.last, *(loop.variable(one) for one in target_variables(statement.target))}
+    for name, value in frame.env.items():
+        hidden = set() if name in entry.symbols else set(entry.symbols.values())
+        if name not in start and not binds_always(statement.body, name):
+            hidden |= inside
+        frame.env[name] = forgotten(value, hidden)
 
 
 def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loop) -> None:
