@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
@@ -118,8 +119,9 @@ def _symbol(rounds: Rounds, name: str) -> str:
     """A name of this loop's own: what an earlier loop left may be read after this one."""
     symbols, place = rounds.interpreter.symbols, (rounds.statement, name)
     if place not in symbols:
-        number = 1 + sum(other == name for _, other in symbols)
-        symbols[place] = f"{name}_features_{number}" if number > 1 else f"{name}_features"
+        stem = f"{name}_features" if rounds.frame.own else f"{ex.FOREIGN}{name}_features"
+        numbered = (f"{stem}_{number}" for number in count(2))
+        symbols[place] = next(one for one in chain([stem], numbered) if one not in symbols.values())
     return symbols[place]
 
 

@@ -50,10 +50,10 @@ CASES: dict[str, str] = {
 class Model(nn.Module):
     @nn.compact
     def __call__(self, x):
-        def sign(x):
-            return jax.tree.map(jnp.sign, x)
+        def squash(x):
+            return jax.tree.map(jnp.tanh, x)
 
-        return nn.map_variables(nn.Dense, "params", sign, init=True)(4)(x)
+        return nn.map_variables(nn.Dense, "params", squash, init=True)(4)(x)
 """,
     "kernels stored transposed": """\
 class Model(nn.Module):
