@@ -142,11 +142,11 @@ def build_stacked(
         own = [number for number, (path, one) in enumerate(chosen) if values[path] is not one]
         return {number: values[chosen[number][0]].get_value() for number in own}
 
+    run = jax.vmap(layer) if stacking.parallel else lambda xs: jax.lax.map(layer, xs)
     if layers.alike:
-        made = {number: chosen[number][1].get_value() for number in jax.eval_shape(layer, 0)}
-        values = jax.tree.map(lambda x: jnp.broadcast_to(x, (length, *x.shape)), made)
+        made = run(jnp.arange(1))  # computed as the others would be, to the bit
+        values = jax.tree.map(lambda x: jnp.broadcast_to(x, (length, *x.shape[1:])), made)
     else:
-        run = jax.vmap(layer) if stacking.parallel else lambda xs: jax.lax.map(layer, xs)
         values = run(jnp.arange(length))
     for number, value in values.items():
         _store(chosen[number][1], value, stacking)
