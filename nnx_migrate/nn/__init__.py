@@ -152,7 +152,13 @@ from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
 from .map_variables import map_variables
 from .naming import LinenNames, built_for, linen_name, out_features
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
-from .partitioning import with_logical_partitioning, with_named_axes, with_partitioning
+from .partitioning import (
+    constrained_value,
+    set_constrained_value,
+    with_logical_partitioning,
+    with_named_axes,
+    with_partitioning,
+)
 from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
 from .remat import remat
 from .remat_scan import remat_scan
@@ -230,6 +236,7 @@ __all__ = [
     "combine_masks",
     "cond",
     "constant",
+    "constrained_value",
     "copied",
     "copy_of",
     "custom_vjp",
@@ -276,6 +283,7 @@ __all__ = [
     "remat_scan",
     "remember",
     "scan",
+    "set_constrained_value",
     "set_submodules",
     "sized",
     "sow",

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.rules.base import IMPORT_LINES
 from nnx_migrate.source.names import relative_target
-from nnx_migrate.source.project import parse
+from nnx_migrate.source.project import Module
 from nnx_migrate.source.spans import Lines
 
 _BINDS = {"flax.core": "flax"}
@@ -40,7 +40,8 @@ def fix_imports(
     Raises:
         ImportConflict: a needed name means something else in this file.
     """
-    module = parse("rewritten", "rewritten", text)
+    # As it is written: a declaration that is read as another call needs its import, too.
+    module = Module("rewritten", "rewritten", text, ast.parse(text, type_comments=False))
     lines, used = module.lines, _loaded(module.tree)
     missing = sorted(name for name in needed if not _is_imported(module.tree, name))
     for name in missing:

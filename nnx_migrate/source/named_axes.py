@@ -1,9 +1,10 @@
-"""Parameters that flax.linen.partitioning declares: read as the parameters of the module they are.
+"""Variables that flax.linen.partitioning declares: read as the variables of the module they are.
 
 ``param_with_axes("kernel", init, shape, axes=names)`` in a method of a class makes a parameter of the
-module that the method belongs to (flax 0.12.8, linen/partitioning.py). In the parsed tree such a call
-is a :class:`NamedParam`, which reads ``self.param("kernel", init, shape)`` and knows its axes, so that
-nobody else has to tell two ways to make a parameter.
+module that the method belongs to, ``variable_with_axes("stats", "mean", init, shape, axes=names)``
+another variable (flax 0.12.8, linen/partitioning.py). In the parsed tree such a call is a
+:class:`NamedCall`, which reads ``self.param("kernel", init, shape)`` or ``self.variable(...)`` and knows
+its axes, so that nobody else has to tell two ways to make a variable.
 """
 
 from __future__ import annotations
@@ -11,24 +12,37 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.names import Import, Table, canonical, dotted
 
-_SYMBOL = "flax.linen.partitioning.param_with_axes"
-_WORD = "param_with_axes"
+_HOME = "flax.linen.partitioning."
+_METHODS = {f"{_HOME}param_with_axes": "param", f"{_HOME}variable_with_axes": "variable"}
+_WORDS = ("param_with_axes", "variable_with_axes")
+# What Linen's own method calls the arguments that have other names here.
+_RENAMED = {"collection": "col"}
 
 
-class NamedParam(ast.Call):
-    """``self.param(...)`` whose value is constrained by ``axes``, an expression."""
+class NamedCall(ast.Call):
+    """``self.param(...)`` or ``self.variable(...)`` whose value is constrained by ``axes``.
 
+    ``axes`` and ``fallback`` are expressions that are evaluated where the call is.
+    """
+
+    _fields = (*ast.Call._fields, "axes", "fallback")
     axes: ast.expr
+    fallback: ast.expr | None
 
 
-def with_named_params(tree: ast.Module, table: Table, text: str) -> ast.Module:
-    """``tree``, changed in place: every declaration that is read as a parameter."""
-    if _WORD in text:
-        for cls in (one for one in ast.walk(tree) if isinstance(one, ast.ClassDef) and one.bases):
+def with_named_calls(tree: ast.Module, table: Table, text: str) -> ast.Module:
+    """``tree``, changed in place: every declaration that is read as a variable."""
+    if any(word in text for word in _WORDS):
+        nodes = list(ast.walk(tree))
+        inner = [one for one in nodes if isinstance(one, ast.FunctionDef | ast.Lambda)]
+        shadowed = frozenset[str]().union(*map(names_bound_below, inner))
+        known = {name: one for name, one in table.items() if name not in shadowed}
+        for cls in (one for one in nodes if isinstance(one, ast.ClassDef) and one.bases):
             for method in (one for one in cls.body if isinstance(one, ast.FunctionDef)):
-                _replace_in(method, table)
+                _replace_in(method, known)
     return tree
 
 
@@ -58,21 +72,28 @@ def _outside_functions(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _named(call: ast.Call, receiver: str, table: Table) -> ast.Call:
-    if _symbol(call.func, table) != _SYMBOL or any(
-        one.arg in (None, "module") for one in call.keywords
-    ):
+    method = _METHODS.get(_symbol(call.func, table) or "")
+    if method is None or any(one.arg in (None, "module") for one in call.keywords):
         return call
-    axes = next((one.value for one in call.keywords if one.arg == "axes"), None)
-    if axes is None:
+    # An initialiser of a parameter may have an argument of the other name.
+    names = ("axes", "fallback") if method == "variable" else ("axes",)
+    given = {one.arg: one.value for one in call.keywords if one.arg in names}
+    if "axes" not in given:
         return call
     owner = ast.copy_location(ast.Name(receiver, ast.Load()), call.func)
-    found = NamedParam(
-        ast.copy_location(ast.Attribute(owner, "param", ast.Load()), call.func),
+    found = NamedCall(
+        ast.copy_location(ast.Attribute(owner, method, ast.Load()), call.func),
         call.args,
-        [one for one in call.keywords if one.arg != "axes"],
+        [_renamed(one, method) for one in call.keywords if one.arg not in given],
     )
-    found.axes = axes
+    found.axes, found.fallback = given["axes"], given.get("fallback")
     return ast.copy_location(found, call)
+
+
+def _renamed(keyword: ast.keyword, method: str) -> ast.keyword:
+    if method == "param" or keyword.arg not in _RENAMED:
+        return keyword
+    return ast.copy_location(ast.keyword(_RENAMED[keyword.arg], keyword.value), keyword)
 
 
 def _symbol(function: ast.expr, table: Table) -> str | None:

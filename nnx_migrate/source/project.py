@@ -18,7 +18,7 @@ from nnx_migrate.source.classes import (
     index_classes,
 )
 from nnx_migrate.source.declared import Signature
-from nnx_migrate.source.named_axes import with_named_params
+from nnx_migrate.source.named_axes import with_named_calls
 from nnx_migrate.source.names import (
     Assignment,
     Binding,
@@ -268,5 +268,5 @@ def parse(name: str, path: str, text: str, *, is_package: bool = False) -> Modul
         SyntaxError: the text is no Python of the running version.
     """
     module = Module(name, path, text, ast.parse(text, type_comments=False), is_package)
-    with_named_params(module.tree, module.table, text)
+    with_named_calls(module.tree, module.table, text)
     return module

@@ -17,8 +17,10 @@ Boxes (``LogicallyPartitioned``, ``Partitioned``) and functions of trees of them
 that an initialiser returns becomes the metadata of its variable.
 
 ``param_with_axes`` of a compact method becomes a parameter that knows its axes, constrained where it
-is read. Linen's collection ``params_axes`` is gone: :func:`nnx_migrate.sharding.get_partition_spec` of
-the state has the names. Refused: the rest of what ``flax.linen.partitioning`` keeps in such collections.
+is read, and ``variable_with_axes`` a variable that is constrained where it is assigned, too. Linen's
+collections ``params_axes`` and ``<collection>_axes`` are gone:
+:func:`nnx_migrate.sharding.get_partition_spec` of the state has the names. Refused: a variable that
+something else than its ``.value`` is read of, names for trees of arrays, ``module=``.
 
 flax 0.12.8 and 0.12.12: core/spmd.py, core/meta.py, linen/spmd.py, linen/partitioning.py,
 nnx/spmd.py.
@@ -89,8 +91,8 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
         "self.param in the compact method, with nn.with_logical_partitioning(init, axes)",
     ),
     "partitioning.variable_with_axes": (
-        "a variable with axis names in a collection of their own",
-        "an nnx.Variable of the collection's type with sharding_names=axes",
+        "a variable with axis names that is not made in a method's own statements, with axes=",
+        "name = variable_with_axes(..., axes=names) in the compact method, read as name.value",
     ),
     "partitioning.ScanOut": (
         "a marker of collections that a scan only makes",

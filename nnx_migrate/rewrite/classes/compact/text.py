@@ -167,7 +167,7 @@ class CallText:
 
         def text(renderer: Renderer) -> str:
             found = reference(name, receiver, renderer.render)
-            if item.axes is not None:
+            if item.axes is not None and item.kind is ItemKind.PARAM:
                 remarks.imports.add("nnms")
                 axes = renderer.render(item.axes)
                 return f"nnms.with_logical_constraint({found}[...], {axes})"

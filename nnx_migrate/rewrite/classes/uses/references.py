@@ -122,7 +122,8 @@ def _walk(project: Project, node: ast.AST, scope: Scope, context: Context) -> It
                 yield Reference(function, found[0].symbol, Context.CALL, node)
             else:
                 yield from found
-            for child in (*node.args, *node.keywords):
+            _, *operands = ast.iter_child_nodes(node)
+            for child in operands:
                 yield from _walk(project, child, scope, Context.VALUE)
             return
         case ast.AnnAssign(annotation=annotation):

@@ -36,14 +36,21 @@ def makes_array(item: Item, resolve: Callable[[ast.expr], str | None]) -> bool:
     return symbol in _ARRAYS or symbol.startswith(_INITIALIZERS)
 
 
-def reading(variable: ast.expr, *, array: bool) -> Replacement:
-    """The text of ``variable.value``."""
+def reading(variable: ast.expr, *, array: bool, named: bool = False) -> Replacement:
+    """The text of ``variable.value``, constrained if the variable is one of ``named`` axes."""
+    if named:
+        return lambda renderer: f"nnm.constrained_value({renderer.render(variable)})"
     suffix = "[...]" if array else ".get_value()"
     return lambda renderer: renderer.render(variable) + suffix
 
 
-def replacing(statement: ast.Assign | ast.AugAssign, target: ast.Attribute) -> Replacement:
+def replacing(
+    statement: ast.Assign | ast.AugAssign, target: ast.Attribute, *, named: bool = False
+) -> Replacement:
     """The text of a statement that assigns to ``target``, the value of a variable.
+
+    Args:
+        named: whether Linen constrains the value by the names of its axes.
 
     Raises:
         Refused: other things are assigned by the same statement.
@@ -60,7 +67,10 @@ def replacing(statement: ast.Assign | ast.AugAssign, target: ast.Attribute) -> R
         value = renderer.render(statement.value)
         if isinstance(statement, ast.AugAssign):
             value = f"{renderer.render(target)} {_OPERATORS[type(statement.op)]} ({value})"
-        return f"{renderer.render(target.value)}.set_value({value})"
+        variable = renderer.render(target.value)
+        if named:
+            return f"nnm.set_constrained_value({variable}, {value})"
+        return f"{variable}.set_value({value})"
 
     return text
 

@@ -96,7 +96,7 @@ class Builder:
             function = f"({function})"
         if item.axes is not None:
             self.remarks.imports.add("nnm")
-            function = f"nnm.with_named_axes({function}, {renderer.render(item.axes)})"
+            function = named_init(function, item, renderer)
         arguments = [f"{self.rngs}.params()"] if key else []
         arguments += argument_texts(renderer.render, item.arguments, item.keywords)
         return f"{function}({', '.join(arguments)})"
@@ -187,6 +187,12 @@ class Builder:
         return plain
 
 
+def named_init(function: str, item: Item, renderer: Renderer) -> str:
+    """The initialiser ``function`` of an item with axes, which gives their names too."""
+    named = [one for one in (item.axes, item.fallback) if one is not None]
+    return f"nnm.with_named_axes({', '.join((function, *map(renderer.render, named)))})"
+
+
 _NAME = re.compile(rf"\b{SCOPE_NAME}\b")
 
 
@@ -220,7 +226,7 @@ def _plain_value(item: Item) -> ast.expr | None:
     """``v`` of an initialiser ``lambda: v`` that gets no argument."""
     match item.init:
         case ast.Lambda(args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[]), body=body):
-            given = item.kind is ItemKind.PARAM or item.arguments or item.keywords
+            given = item.kind is ItemKind.PARAM or item.arguments or item.keywords or item.axes
             return None if given else body
         case _:
             return None
@@ -362,7 +368,9 @@ def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:
     """The expressions that building ``item`` reads."""
     read: list[ast.AST] = [] if item.name is None else [item.name]
     if item.site is None:
-        return [*read, *([item.init] if item.init else []), *item.arguments, *item.keywords]
+        given = (item.init, item.axes, item.fallback)
+        read += [one for one in given if one is not None]
+        return [*read, *item.arguments, *item.keywords]
     if item.is_in_scope:
         return [*item.site.given.values()]
     if item.site.kind is SiteKind.FACTORY:

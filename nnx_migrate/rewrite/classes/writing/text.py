@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.writing.construct import named_init
 from nnx_migrate.rewrite.render import Renderer
 
 RULE = "class"
@@ -21,6 +22,7 @@ def lazy_text(item: Item) -> Callable[[Renderer], str]:
     def text(renderer: Renderer) -> str:
         assert item.name is not None
         init = "None" if item.init is None else renderer.render(item.init)
+        init = init if item.axes is None else named_init(init, item, renderer)
         parts = ["self", item.collection_text(renderer.render), renderer.render(item.name), init]
         parts += [renderer.render(one) for one in item.arguments]
         if item.keywords:
