@@ -16,6 +16,8 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.core.scope import in_filter
 
+from nnx_migrate.sharding.boxes import UNBOXED
+
 from .recurrent import _from_front
 from .stack_axis import NAME_KEY, has_names, with_axis
 from .variables import collection_of
@@ -165,7 +167,8 @@ def _store(variable: nnx.Variable[Any], value: Any, stacking: Stacking) -> None:
     index = axis % rank
     variable.set_value(jax.tree.map(lambda leaf: _from_front(leaf, index), value))
     metadata, names = variable.get_metadata(), dict(stacking.metadata)
-    if has_names(metadata) and NAME_KEY not in names:
+    # Linen keeps the names of an unboxed variable apart, and without the name of the axis not at all.
+    if has_names(metadata) and NAME_KEY not in names and not metadata.get(UNBOXED):
         raise ValueError(
             f"a variable with axis names is stacked: expected the name of the new axis in "
             f"metadata_params={{nnx.PARTITION_NAME: ...}}, found {names}"

@@ -148,7 +148,50 @@ def test_variables_have_linens_names_and_constraints_under_a_mesh(rules: Any) ->
 
         found = constraints(ours, state, X)
         assert found == constraints(theirs, values, X)
-        assert len(found) == (9 if rules is RULES else 5)
+        assert len(found) == (7 if rules is RULES else 4)
+
+
+STACKED = (
+    HEADER
+    + """\
+class Layer(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        k = param_with_axes("k", nn.initializers.normal(1.0), (6, 6), axes=KERNEL)
+        v = variable_with_axes("stats", "v", jnp.zeros, (6,), axes=("embed",))
+        v.value += 1.0
+        return x @ k + v.value[None], None
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        stack = nn.scan(
+            Layer, variable_axes={"params": 0, "stats": 0}, split_rngs={"params": True}, length=3
+        )
+        return stack()(x)[0]
+"""
+)
+
+
+def test_a_stack_whose_axis_has_no_name_constrains_its_layers_as_linen_does() -> None:
+    report = compare(STACKED, "Model()", {}, (X,), collections=("stats",))
+    assert report.verdict == "identical", report
+    with module_of("old", STACKED) as old, module_of("new", migrated(STACKED)) as new:
+        model = new.Model(rngs=nnx.Rngs(0))
+        assert get_partition_spec(nnx.state(model)["ScanLayer_0"]["k"]) == jax.P(
+            None, *("embed", "mlp")
+        )
+        values = nnm.variables_of(model)
+
+        def count(function: Any, *args: Any) -> int:
+            devices = mesh(AUTO, data=2, tensor=2)
+            with jax.set_mesh(devices), linen.logical_axis_rules(RULES):
+                return jax.jit(function).lower(*args).as_text().count("sharding_constraint")
+
+        graphdef, state = nnx.split(model)
+        theirs = count(lambda v, x: old.Model().apply(v, x, mutable=["stats"])[0], values, X)
+        assert count(lambda s, x: nnx.merge(graphdef, s, copy=True)(x), state, X) == theirs > 0
 
 
 REFUSED = {
