@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -74,6 +75,7 @@ def decide(
     while True:
         context = replace(_context(sizes, pending), copied=copied)
         refused = _convert(project, sizes, context, pending, decisions)
+        refused |= _part_ways(project, decisions, pending - refused)
         gone = refused | _join_cuts(decisions, links, pending - refused)
         if not gone:
             converted = frozenset(decisions.converted)
@@ -180,6 +182,21 @@ def _context(sizes: Mapping[str, ClassSizes], pending: frozenset[str]) -> Conver
 def _repeated(cls: ClassInfo) -> ClassRefusal:
     reason = f"{cls.node.name} is defined more than once here: which one a use means is not known"
     return ClassRefusal(cls.node, reason, "give each class a name of its own", "class")
+
+
+def _part_ways(
+    project: Project, decisions: Decisions, pending: frozenset[str]
+) -> frozenset[str]:
+    """Refuse classes of which another of the same name stays Linen: the books know names alone."""
+    names = Counter(cls.qualified for cls in project.linen.values())
+    staying = {cls.qualified for name, cls in project.linen.items() if name not in pending}
+    linen = [project.linen[one] for one in pending]
+    found = {cls.name: cls for cls in linen if names[cls.qualified] > 1 and cls.qualified in staying}
+    for name, cls in found.items():
+        reason = f"another class named {cls.node.name} in this function stays Linen"
+        recipe = "give each class a name of its own"
+        decisions.refused[name] = ClassRefusal(cls.node, reason, recipe, "class")
+    return frozenset(found)
 
 
 def _is_kept(cls: ClassInfo) -> bool:

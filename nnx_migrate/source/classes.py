@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from nnx_migrate.source.names import table_of
+from nnx_migrate.source.redefined import Redefined
 
 if TYPE_CHECKING:
     from nnx_migrate.source.project import Module, Project, Scope
@@ -45,7 +46,7 @@ class ClassInfo:
     parents: tuple[ClassInfo, ...] = ()  # those bases that are project classes
     linen: bool = False  # inherits from flax.linen.Module
     function: ast.FunctionDef | None = None  # that the class stands for: it builds for its callers
-    repeated: bool = False  # another class statement of the same scope has the same name
+    repeated: bool = False  # another class statement has the same name, and uses may mean either
 
     @property
     def qualified(self) -> str:
@@ -131,22 +132,35 @@ class ClassStatement:
     module: Module
     node: ast.ClassDef
     scope: Scope
-    repeated: bool = False  # another statement of the same scope binds the same name
+    repeated: bool = False  # another statement binds the same name, and uses may mean either
+    assumes: tuple[ast.ClassDef, ...] = ()  # classes of the scope that are plain modules, or it is
 
 
 def class_statements(modules: Iterable[Module]) -> dict[str, ClassStatement]:
-    """Every class statement by qualified name; of one name, all but the last with ``:line``."""
+    """Every class statement by qualified name; of one name, all but the last with ``:1``, ``:2``, ..."""
     by_name: dict[str, list[ClassStatement]] = {}
     for module in modules:
         for name, node, scope in _classes(module):
             by_name.setdefault(name, []).append(ClassStatement(module, node, scope))
     found: dict[str, ClassStatement] = {}
     for name, statements in by_name.items():
-        repeated = len(statements) > 1
-        for one in statements:
-            own = name if one is statements[-1] else f"{name}:{one.node.lineno}"
-            found[own] = replace(one, repeated=repeated)
+        told_apart = _told_apart(statements)
+        for number, one in enumerate(statements, 1):
+            own = name if one is statements[-1] else f"{name}:{number}"
+            repeated = len(statements) > 1 and told_apart is None
+            assumes = told_apart.assumes if told_apart else ()
+            found[own] = replace(one, repeated=repeated, assumes=assumes)
     return found
+
+
+def _told_apart(statements: list[ClassStatement]) -> Redefined | None:
+    """What tells statements of one name apart: they are all those of one function."""
+    first = statements[0]
+    binding = first.scope.tables[0].get(first.node.name) if first.scope.tables else None
+    if not isinstance(binding, Redefined):
+        return None
+    nodes = tuple(one.node for one in statements)
+    return binding if binding.definitions == nodes else None
 
 
 def index_classes(project: Project) -> dict[str, ClassInfo]:
@@ -162,14 +176,24 @@ def index_classes(project: Project) -> dict[str, ClassInfo]:
         parents = [build(base, (*trail, name)) for base in bases if base]
         known = tuple(parent for parent in parents if parent)
         linen = any(is_linen_class(base) for base in bases) or any(p.linen for p in known)
+        repeated = one.repeated or not all(_is_plain(project, a, one.scope) for a in one.assumes)
         done[name] = ClassInfo(
-            name, one.module, one.node, one.scope, bases, known, linen, repeated=one.repeated
+            name, one.module, one.node, one.scope, bases, known, linen, repeated=repeated
         )
         return done[name]
 
     for name in statements:
         build(name, ())
     return done
+
+
+def _is_plain(project: Project, node: ast.ClassDef, scope: Scope) -> bool:
+    """Whether a class has ``flax.linen.Module`` as its only base and no decorators but ``compact``."""
+    methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
+    decorators = [decorator for one in methods for decorator in one.decorator_list]
+    return [project.resolve(base, scope) for base in node.bases] == ["flax.linen.Module"] and all(
+        project.resolve(one, scope) == "flax.linen.compact" for one in decorators
+    )
 
 
 def is_linen_class(symbol: str | None) -> bool:

@@ -7,9 +7,12 @@ A *symbol* is a canonical dotted name: ``flax.linen.Dense``, ``package.module.Cl
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+
+from nnx_migrate.source.redefined import Redefined, mentions, redefined_classes
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -51,7 +54,7 @@ class Parameter(Opaque):
     """A parameter that its function, and what stands in it, never binds again."""
 
 
-Binding = Import | Definition | Assignment | Opaque
+Binding = Import | Definition | Redefined | Assignment | Opaque
 Table = dict[str, Binding]
 
 
@@ -82,9 +85,12 @@ def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]
     """
     table: Table = {}
     stars: list[str] = []
-    for name, binding in _bindings(body, package, stars):
+    bindings = list(_bindings(body, package, stars))
+    defined = Counter(name for name, binding in bindings if isinstance(binding, Definition))
+    changing = [name for name, count in defined.items() if count > 1]
+    for name, binding in bindings:
         known = table.get(name)
-        if known is None or _agree(known, binding):
+        if known is None or (_agree(known, binding) and not _mentions(binding, changing)):
             table.setdefault(name, binding)
         else:
             table[name] = Opaque()
@@ -101,6 +107,12 @@ def _agree(first: Binding, second: Binding) -> bool:
     if isinstance(first, Assignment) and isinstance(second, Assignment):
         return ast.dump(first.value) == ast.dump(second.value)
     return first == second
+
+
+def _mentions(binding: Binding, names: list[str]) -> bool:
+    """Whether an assigned value reads one of ``names``, and so may be another at every place."""
+    value = binding.value if isinstance(binding, Assignment) else None
+    return value is not None and any(any(mentions(value, name)) for name in names)
 
 
 def _bindings(
@@ -179,6 +191,7 @@ def function_table(function: FunctionNode, package: str) -> Table:
     """Bindings of a function's own scope; what nested functions bind too is Opaque."""
     body = [] if isinstance(function, ast.Lambda) else function.body
     table, _ = table_of(body, package)
+    table.update(redefined_classes(function))
     for name in parameter_names(function):
         table[name] = Opaque() if name in table else Parameter()
     for node in ast.walk(function):
@@ -206,10 +219,18 @@ def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
 
 def dotted(expression: ast.expr) -> tuple[str, ...] | None:
     """``a.b.c`` as ("a", "b", "c"); None for anything else."""
+    head = first_name(expression)
+    if head is None:
+        return None
     parts: list[str] = []
     while isinstance(expression, ast.Attribute):
         parts.append(expression.attr)
         expression = expression.value
-    if not isinstance(expression, ast.Name):
-        return None
-    return (expression.id, *reversed(parts))
+    return (head.id, *reversed(parts))
+
+
+def first_name(expression: ast.expr) -> ast.Name | None:
+    """The ``a`` of ``a.b.c``; None for anything else."""
+    while isinstance(expression, ast.Attribute):
+        expression = expression.value
+    return expression if isinstance(expression, ast.Name) else None

@@ -29,10 +29,12 @@ from nnx_migrate.source.names import (
     Table,
     canonical,
     dotted,
+    first_name,
     function_table,
     rebound,
     table_of,
 )
+from nnx_migrate.source.redefined import Redefined
 from nnx_migrate.source.spans import Lines
 
 _DEPTH = 20  # longest chain of aliases and re-exports that is followed
@@ -120,14 +122,16 @@ class Project:
         parts = dotted(expression)
         if parts is None or depth == 0:
             return None
-        head = self._binding_symbol(parts[0], scope.lookup(parts[0]), scope, depth)
+        head = self._binding_symbol(expression, scope.lookup(parts[0]), scope, depth)
         if head is None:
             head = self._star_symbol(parts[0], scope, depth)
         return head and self.canonical(".".join([head, *parts[1:]]), depth)
 
     def _binding_symbol(
-        self, name: str, binding: Binding | None, scope: Scope, depth: int
+        self, expression: ast.expr, binding: Binding | None, scope: Scope, depth: int
     ) -> str | None:
+        head = first_name(expression)
+        name = head.id if head else ""
         match binding:
             case Import(target=target):
                 return self._beside(target, scope.module)
@@ -135,6 +139,9 @@ class Project:
                 if scope.module.table.get(name) == binding:
                     return f"{scope.module.name}.{name}"
                 return self._class_names.get(id(node), f"<local>.{node.name}")
+            case Redefined(uses=uses):
+                meant = uses.get(id(head))
+                return meant and self._class_names.get(id(meant))
             case Assignment(value=value) if dotted(value) and dotted(value) != (name,):
                 return self._resolve(value, scope, depth - 1)
             case Assignment() if scope.module.table.get(name) == binding:

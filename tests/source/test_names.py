@@ -131,6 +131,6 @@ def test_every_statement_of_a_repeated_name_is_a_class_of_its_own() -> None:
         ("m.A", True),
     ]
     assert {name: one.fields[0].name for name, one in found.items()} == {
-        "m.A:2": "a",
+        "m.A:1": "a",
         "m.A": "b",
     }
