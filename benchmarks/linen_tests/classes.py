@@ -45,7 +45,7 @@ def recorded(evidence: Path) -> tuple[list[str], dict[str, str]]:
     good: list[str] = []
     bad: dict[str, str] = {}
     for cls in load(evidence).classes:
-        name = f"{cls.key.module}.py:{cls.key.qualname}"
+        name = f"{cls.key.module}.py:{cls.key.qualname.partition(':')[0]}"
         reasons = [cls.failures.get(number) for number in cls.instances]
         if None in reasons:
             good.append(name)

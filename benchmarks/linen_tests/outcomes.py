@@ -72,7 +72,7 @@ def verdicts_of(modules: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for row in modules:
         qualified = row["module"].partition("(")[0]
-        module, _, name = qualified.partition(".")
+        module, _, name = qualified.partition(":")[0].partition(".")
         found.setdefault(f"{module}.py:{name}", []).append(_verdict(row))
     return {name: _worst(each) for name, each in found.items()}
 

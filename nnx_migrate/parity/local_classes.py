@@ -5,7 +5,7 @@ statement and, as far as it reads their names, the statements that bind them (:m
 are run, from the source of the module that this process imports. Both sides of a comparison so take
 the same statements, each from its own tree. What comes from the arguments of ``f`` or from a loop
 is not known and is refused, unless the arguments were recorded; ``self`` of a ``unittest.TestCase``
-is a new instance.
+is a new instance. Of several classes of one name, ``Layer:1`` is the first; no statement below it runs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from nnx_migrate.evidence.statements import statement_name
 from nnx_migrate.parity.case import BadCase
 from nnx_migrate.parity.slicing import Function, bound_names, loop_names, parameters, slice_of
 
@@ -44,7 +45,10 @@ def find_local(module: str, qualname: str) -> Any:
     """
     owner, _, inside = qualname.rpartition(f".{LOCALS}.")
     first, *rest = inside.split(".")
-    value = _locals_of(module, owner, first, _recorded.get((module, owner)))[first]
+    if any(":" in part for part in rest):
+        raise NotAlone(f"{first} has several classes {rest[-1].partition(':')[0]}")
+    made = _locals_of(module, owner, first, _recorded.get((module, owner)))
+    value = made[first.partition(":")[0]]
     for part in rest:
         value = getattr(value, part)
     if isinstance(value, type):
@@ -57,7 +61,7 @@ _found: dict[type, tuple[str, str]] = {}
 
 def place_of(cls: type) -> tuple[str, str]:
     """Module and qualified name of a class; where it was found, for one that a lift made of it."""
-    return _found.get(cls, (cls.__module__, cls.__qualname__))
+    return _found.get(cls) or (cls.__module__, statement_name(cls))
 
 
 _Recorded = tuple[str, Callable[[str], Mapping[str, Any]]]
@@ -97,9 +101,14 @@ def _new_locals(
     node = path[-1]
     if not isinstance(node, Function):
         raise NotAlone(f"{module}.{function} is no function")
-    body, needed = slice_of(node, wanted)
+    plain, colon, number = wanted.partition(":")
+    last = _statement(node, plain, number) if colon else None
+    body, needed = slice_of(node, plain, last)
     if not body:
         raise NotAlone(f"{module}.{function} does not bind {wanted}")
+    unbound = needed - bound_names(body) - {*parameters(node)}
+    if unbound:
+        raise NotAlone(f"{wanted} reads {min(unbound)}, which {function} binds below it")
     looped = loop_names(body) & needed
     if looped:
         raise NotAlone(f"{wanted} reads {min(looped)}, which a loop of {function} binds")
@@ -114,6 +123,16 @@ def _new_locals(
     except Exception as error:
         raise NotAlone(f"{wanted} alone: {function} raises {error!r}") from error
     return found
+
+
+def _statement(function: Function, name: str, number: str) -> ast.stmt:
+    """The class statement of that number, from 1, among those of one name in a function."""
+    nodes = (one for one in ast.walk(function) if isinstance(one, ast.ClassDef))
+    classes = [one for one in nodes if one.name == name]  # those of the body itself come first
+    known = number.isdecimal() and 0 < int(number) <= len(classes)
+    if not known or any(one not in function.body for one in classes):
+        raise NotAlone(f"which class {name} of {function.name} it is is not known")
+    return classes[int(number) - 1]
 
 
 def _path_to(home: ModuleType, function: str) -> _Path:

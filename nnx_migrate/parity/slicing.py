@@ -11,17 +11,20 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
-def slice_of(function: Function, wanted: str) -> tuple[list[ast.stmt], frozenset[str]]:
+def slice_of(
+    function: Function, wanted: str, last: ast.stmt | None = None
+) -> tuple[list[ast.stmt], frozenset[str]]:
     """Return the statements that bind ``wanted`` and all that it reads, and the names needed.
 
-    Blocks of ``with``, ``if`` and ``try`` keep only such statements. What an expression reads is
+    With ``last``, a statement of the function's body, none below it is returned. Blocks of ``with``, ``if`` and ``try`` keep only such statements. What an expression reads is
     what Python itself takes from the function, so attributes of ``self`` and locals of methods do
     not count.
     """
     known = frozenset(parameters(function)) | frozenset(_bound(function.body))
     needed = {wanted}
+    body = function.body if last is None else function.body[: function.body.index(last) + 1]
     while True:
-        kept = _kept(function.body, needed, known)
+        kept = _kept(body, needed, known)
         found = {wanted}.union(*(_reads(one, known) for one in kept))
         if found <= needed:
             return kept, frozenset(needed)

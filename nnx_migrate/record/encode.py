@@ -21,6 +21,7 @@ import jax
 import numpy as np
 from flax import linen
 
+from nnx_migrate.evidence.statements import statement_name
 from nnx_migrate.evidence.values import Encoded, unreadable
 
 _DEEPEST = 12
@@ -253,7 +254,7 @@ def _array(value: Any) -> Encoded:
 
 
 def _named(kind: str, cls: type) -> dict[str, Any]:
-    return {"$": kind, "module": importable(cls.__module__), "name": cls.__qualname__}
+    return {"$": kind, "module": importable(cls.__module__), "name": statement_name(cls)}
 
 
 def importable(module: str) -> str:

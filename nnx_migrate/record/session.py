@@ -23,6 +23,7 @@ from flax import linen
 from flax.core.scope import DenyList
 
 from nnx_migrate.evidence import seen, store
+from nnx_migrate.evidence.statements import statement_name
 from nnx_migrate.evidence.values import dimensions, numbers
 from nnx_migrate.record import intercept
 from nnx_migrate.record.around import function_arguments, is_local
@@ -112,7 +113,7 @@ class Session:
             return None
         own = find(file.module, cls.__qualname__) is cls  # a package may present it as its own
         module = file.module if own else importable(cls.__module__)
-        return _Class(seen.ClassKey(file.hash, module, cls.__qualname__))
+        return _Class(seen.ClassKey(file.hash, module, statement_name(cls)))
 
     def _keep(self, found: _Class, module: linen.Module, name: str, call: Call) -> None:
         bare = module.clone(parent=None, _deep_clone=True, _reset_names=True, name=None)

@@ -9,9 +9,9 @@ import sysconfig
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from types import CodeType
 
 from nnx_migrate.evidence.seen import SourceFile
+from nnx_migrate.evidence.statements import method_codes
 
 _OWN = str(Path(__file__).parents[1])
 _STANDARD_LIBRARY = sysconfig.get_path("stdlib")
@@ -121,13 +121,9 @@ def _module_of(filename: str) -> str:
 
 def file_of(cls: type) -> str | None:
     """The file whose class statement a class is; None for classes made by library code."""
-    for value in vars(cls).values():
-        function = getattr(value, "__wrapped__", value)
-        while hasattr(function, "__wrapped__"):
-            function = function.__wrapped__
-        code = getattr(function, "__code__", None)
-        if isinstance(code, CodeType) and code.co_qualname == f"{cls.__qualname__}.{code.co_name}":
-            return code.co_filename
+    code = next(method_codes(cls), None)
+    if code is not None:
+        return code.co_filename
     module = sys.modules.get(cls.__module__)
     found = getattr(module, "__file__", None)
     return found if isinstance(found, str) else None

@@ -184,14 +184,14 @@ def _repeated(cls: ClassInfo) -> ClassRefusal:
     return ClassRefusal(cls.node, reason, "give each class a name of its own", "class")
 
 
-def _part_ways(
-    project: Project, decisions: Decisions, pending: frozenset[str]
-) -> frozenset[str]:
+def _part_ways(project: Project, decisions: Decisions, pending: frozenset[str]) -> frozenset[str]:
     """Refuse classes of which another of the same name stays Linen: the books know names alone."""
     names = Counter(cls.qualified for cls in project.linen.values())
     staying = {cls.qualified for name, cls in project.linen.items() if name not in pending}
     linen = [project.linen[one] for one in pending]
-    found = {cls.name: cls for cls in linen if names[cls.qualified] > 1 and cls.qualified in staying}
+    found = {
+        cls.name: cls for cls in linen if names[cls.qualified] > 1 and cls.qualified in staying
+    }
     for name, cls in found.items():
         reason = f"another class named {cls.node.name} in this function stays Linen"
         recipe = "give each class a name of its own"

@@ -141,7 +141,7 @@ class Project:
                 return self._class_names.get(id(node), f"<local>.{node.name}")
             case Redefined(uses=uses):
                 meant = uses.get(id(head))
-                return meant and self._class_names.get(id(meant))
+                return self._class_names.get(id(meant)) if meant is not None else None
             case Assignment(value=value) if dotted(value) and dotted(value) != (name,):
                 return self._resolve(value, scope, depth - 1)
             case Assignment() if scope.module.table.get(name) == binding:

@@ -57,9 +57,7 @@ def _is_dynamic(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in _NAMES_OF_CODE
 
 
-def _uses(
-    function: _Function, name: str, classes: Mapping[int, ast.ClassDef]
-) -> Redefined | None:
+def _uses(function: _Function, name: str, classes: Mapping[int, ast.ClassDef]) -> Redefined | None:
     nodes = {id(one) for one in classes.values()}
     if any(_binds(node, name) for node in ast.walk(function) if id(node) not in nodes):
         return None
@@ -82,9 +80,7 @@ def _uses(
 
 def _binds(node: ast.AST, name: str) -> bool:
     declared = getattr(node, "names", ()) if isinstance(node, ast.Global | ast.Nonlocal) else ()
-    return (
-        name in names_bound_at(node) or name in declared or getattr(node, "name", None) == name
-    )
+    return name in names_bound_at(node) or name in declared or getattr(node, "name", None) == name
 
 
 @dataclass(frozen=True)
@@ -167,7 +163,9 @@ def _is_run(statement: ast.stmt, node: ast.Name) -> bool:
 def _keeps_nothing(cls: ast.ClassDef, name: str) -> bool:
     """Whether no method of a class outlives its call, nor lets go of the module."""
     methods = [one for one in cls.body if isinstance(one, ast.FunctionDef)]
-    if any(mention.later for one in cls.body if one not in methods for mention in mentions(one, name)):
+    if any(
+        mention.later for one in cls.body if one not in methods for mention in mentions(one, name)
+    ):
         return False
     fields = frozenset(
         one.target.id

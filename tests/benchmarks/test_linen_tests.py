@@ -123,3 +123,11 @@ def test_a_call_that_linen_itself_cannot_repeat_alone_says_nothing(
     assert verdicts_of(rows) == {"a_test.py:B": verdict}
     after = {**row, "detail": "after side: the model raised NameError: axis batch"}
     assert verdicts_of([*rows, after]) == {"a_test.py:B": "cannot run"}
+
+
+def test_classes_of_one_name_have_the_worst_verdict_among_them() -> None:
+    rows = [
+        {"module": "a_test.T.f.<locals>.B:1(x[2])", "verdict": "different"},
+        {"module": "a_test.T.f.<locals>.B(x[2])", "verdict": "identical"},
+    ]
+    assert verdicts_of(rows) == {"a_test.py:T.f.<locals>.B": "different"}

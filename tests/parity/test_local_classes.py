@@ -69,6 +69,55 @@ def test_the_same_class_is_found_every_time_and_one_inside_it_too(written: Sourc
     assert made(name, "make.<locals>.C.D") is made(name).D
 
 
+TWICE = """\
+def make():
+    n = 1
+    class Base:
+        v = n
+    class C(Base):
+        def f(self): return self.v
+    n = 5
+    class Base:
+        v = n + 1
+    class C(Base):
+        def f(self): return self.v * 2
+"""
+
+
+def test_of_two_classes_of_one_name_the_first_runs_without_what_stands_below(
+    written: Source,
+) -> None:
+    name = written(TWICE)
+    first, last = made(name, "make.<locals>.C:1"), made(name)
+    assert (first().f(), last().f()) == (1, 12)
+    assert [place_of(one)[1] for one in (first, last, first.__base__, last.__base__)] == [
+        "make.<locals>.C:1",
+        "make.<locals>.C",
+        "make.<locals>.Base:?",  # without methods, nothing tells where it stands
+        "make.<locals>.Base:?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("make.<locals>.C:3", "which class C of make"),
+        ("make.<locals>.C:0", "which class C of make"),
+        ("make.<locals>.C:?", "which class C of make"),
+        ("make.<locals>.C.D:1", "several classes D"),
+    ],
+)
+def test_a_number_that_no_class_has_is_refused(written: Source, name: str, reason: str) -> None:
+    with pytest.raises(NotAlone, match=reason):
+        made(written(TWICE), name)
+
+
+def test_a_first_class_that_reads_what_is_bound_below_it_is_refused(written: Source) -> None:
+    text = "def make():\n    class C:\n        def f(self): return late\n    late = 1\n    class C: pass\n"
+    with pytest.raises(NotAlone, match="reads late, which make binds below it"):
+        made(written(text), "make.<locals>.C:1")
+
+
 def test_what_the_class_does_not_read_is_not_run(written: Source) -> None:
     name = written(
         "def make(unused):\n    x = 1 / 0\n    class C:\n        def f(self, x): return x\n"

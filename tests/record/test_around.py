@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -79,7 +80,24 @@ class Norm(nn.Module):
         return nn.SpectralNorm(nn.Dense(3))(x, update_stats=train)
 
 
+def twice(x):
+    class Pair(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return nn.Dense(3)(x)
+
+    Pair().init(jax.random.key(0), x)
+
+    class Pair(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return nn.gelu(nn.Dense(2)(x))
+
+    Pair().init(jax.random.key(0), x)
+
+
 if __name__ == '__main__':
+    twice(jnp.ones((2, 3)))
     x, secret = jnp.ones((2, 5)), 'hunter2-' + os.environ['TOKEN']
     for width in (3, 4):
         foo = make(width, {'kernel'}, secret, extra=secret)()
@@ -146,6 +164,11 @@ def test_how_inputs_were_passed_is_stored_in_the_order_of_the_call(project: Path
     ]
 
 
+def test_classes_of_one_name_are_recorded_apart(project: Path) -> None:
+    assert len(instances(project, "twice.<locals>.Pair:1")) == 1
+    assert len(instances(project, "twice.<locals>.Pair")) == 1
+
+
 def test_calls_alike_are_one_instance_that_was_initialised_and_mutable(project: Path) -> None:
     first, second = instances(project, "generic.<locals>.Bar")
     assert (first.initialised, first.mutable) == (True, ("state",))
@@ -163,11 +186,14 @@ def test_local_classes_are_replayed_with_their_arguments(project: Path) -> None:
     words = ["rewrite", str(project / "before"), "--output", str(project / "after")]
     main([*words, "--map", str(project / "map.json")])
     code, text = replayed(project)
-    assert (code, "9 recorded modules: 8 identical, 1 not compared" in text) == (0, True), text
+    assert (code, "11 recorded modules: 10 identical, 1 not compared" in text) == (0, True), text
     (line,) = [one for one in text.splitlines() if "not compared  " in one]
     assert "Parts(x[2,5]).first" in line
     assert "init by this method alone" in line
     nets = project / "after/nets.py"
-    nets.write_text(nets.read_text().replace("scale * (act", "scale * (-act"))
+    changed = nets.read_text().replace("scale * (act", "scale * (-act")
+    nets.write_text(changed.replace("nnx.gelu(", "nnx.relu("))
     code, text = replayed(project)
-    assert (code, "2 different, 6 identical" in text) == (1, True), text
+    assert (code, "3 different, 7 identical" in text) == (1, True), text
+    assert re.search(r"<locals>\.Pair\(x\[2,3\]\) +different", text)
+    assert re.search(r"<locals>\.Pair:1\(x\[2,3\]\) +identical", text)
