@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from flax import nnx
@@ -13,6 +13,7 @@ from .factory import Factory
 
 PASSES_ON = "_passes_on"  # of a class whose calls go on to those of its base
 T = TypeVar("T")
+Methods = Mapping[str, Mapping[str, Any]] | Sequence[str] | None
 Wrap = Callable[[Callable[..., Any], Mapping[str, Any]], Callable[..., Any]]
 
 
@@ -21,7 +22,7 @@ def lift_calls(
     name: str,
     wrap: Wrap,
     options: Mapping[str, Any],
-    methods: Any = None,
+    methods: Methods = None,
     marks: Mapping[str, Any] | None = None,
 ) -> T:
     """``target`` with calls that go through ``wrap(function, options)``.
@@ -53,7 +54,7 @@ def lift_calls(
         raise TypeError(f"expected a transformation to get an nnx.Module class, found {target!r}")
     body: dict[str, Any] = {"__module__": target.__module__, "__doc__": target.__doc__}
     body |= {PASSES_ON: True, **(marks or {})}
-    for method, own in _options_of(methods, options).items():
+    for method, own in options_by_method(methods, options).items():
         # Only ``target``'s own method is wrapped, so the wrapped function never calls itself.
         body[method] = wrap(getattr(target, method), own)
     return cast(T, type(name + target.__name__, (target,), body))
@@ -86,7 +87,8 @@ def lift_factory(
     return Factory(name + factory.linen_name, build)
 
 
-def _options_of(methods: Any, options: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def options_by_method(methods: Methods, options: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The options of every method to lift: ``options``, or those that ``methods`` gives it."""
     if methods is None:
         return {"__call__": options}
     if isinstance(methods, Mapping):

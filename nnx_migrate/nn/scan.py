@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -16,10 +17,11 @@ from flax.typing import In
 from .factory import Factory
 from .groups import groups_of
 from .lifted import Parts, hide_captures, take_apart
+from .methods import Methods, options_by_method
 from .recurrent import _from_front, _to_front
 from .stack_axis import without_axis
 from .stacked import check_stacked, stacked_class, stacked_factory
-from .stacking import Stacking, options_of
+from .stacking import Stacking, options_of, stacking_of
 
 __all__ = ["Loop", "broadcast", "scan"]
 
@@ -41,6 +43,7 @@ def scan(
     metadata_params: Mapping[Any, Any] | None = None,
     check_constancy_invariants: bool = True,
     _split_transpose: bool = False,
+    methods: Methods = None,
 ) -> T:
     """``target`` in a loop over layers or steps.
 
@@ -68,9 +71,11 @@ def scan(
       length: number of steps; needed where variables are stacked.
       metadata_params: ``{nnx.PARTITION_NAME: name}`` names the axis in the variables' metadata.
       check_constancy_invariants: Linen's option; it decides which keys initial values come from.
+      methods: of a class, the methods to lift in place of ``__call__``: their names, or a dict that
+        gives each its own options.
 
     Raises:
-      TypeError: ``target`` is neither, or a function gets no module.
+      TypeError: ``target`` is neither, a function gets no module, or ``methods`` of no class.
       ValueError: a variable is in none of the three groups, a shared one or an input was changed,
         or the number of layers is missing.
     """
@@ -80,6 +85,39 @@ def scan(
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
     if (isinstance(target, type) and not issubclass(target, nnx.Module)) or not callable(target):
         raise TypeError(f"expected scan to get an nnx.Module class or function, found {target!r}")
+    given = {name: value for name, value in locals().items() if name in _OPTIONS}
+    loops = {name: _loop(**options) for name, options in options_by_method(methods, given).items()}
+    stacking = stacking_of(one.stacking for one in loops.values())
+    runs = {name: one.run for name, one in loops.items()}
+    if isinstance(target, type):
+        return cast(T, stacked_class(target, "Scan", stacking, runs))
+    if methods is not None:
+        raise TypeError(f"expected scan with methods= to get an nnx.Module class, found {target!r}")
+    loop = loops["__call__"]
+    if isinstance(target, Factory):
+        return cast(T, stacked_factory(target, "Scan", stacking, loop.run))
+    return cast(T, _of_function(target, loop))
+
+
+_OPTIONS = tuple(
+    name for name in inspect.signature(scan).parameters if name not in ("target", "methods")
+)
+
+
+def _loop(
+    *,
+    variable_axes: Mapping[Any, int | In[int]] | None = None,
+    variable_broadcast: Any = False,
+    variable_carry: Any = False,
+    split_rngs: Mapping[Any, bool] | None = None,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    length: int | None = None,
+    metadata_params: Mapping[Any, Any] | None = None,
+    check_constancy_invariants: bool = True,
+    **options: Any,
+) -> Loop:
+    """The loop that the options of :func:`scan` describe."""
     stacking = Stacking(
         options_of(variable_axes, _axis_number),
         options_of(split_rngs, bool),
@@ -90,19 +128,8 @@ def scan(
         ),
         traces=2 if check_constancy_invariants else 1,
     )
-    loop = Loop(
-        stacking,
-        variable_broadcast,
-        variable_carry,
-        in_axes,
-        out_axes,
-        {"reverse": reverse, "unroll": unroll, "_split_transpose": _split_transpose},
-    )
-    if isinstance(target, Factory):
-        return cast(T, stacked_factory(target, "Scan", stacking, loop.run))
-    if not isinstance(target, type):
-        return cast(T, _of_function(target, loop))
-    return cast(T, stacked_class(target, "Scan", stacking, loop.run))
+    how = {"reverse": False, "unroll": 1, "_split_transpose": False, **options}
+    return Loop(stacking, variable_broadcast, variable_carry, in_axes, out_axes, how)
 
 
 def _of_function(target: Callable[..., Any], loop: Loop) -> Callable[..., Any]:

@@ -78,14 +78,16 @@ def check_stacked(module: nnx.Module, stacking: Stacking) -> None:
             )
 
 
-def stacked_class(kind: type[Any], prefix: str, stacking: Stacking, run: Run) -> type[Any]:
-    """A subclass ``<prefix><kind>`` that constructs all layers and whose call is ``run``."""
+def stacked_class(
+    kind: type[Any], prefix: str, stacking: Stacking, runs: Mapping[str, Run]
+) -> type[Any]:
+    """A subclass ``<prefix><kind>`` that constructs all layers, and whose methods are ``runs``."""
 
     @functools.wraps(kind.__init__)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         construct_stacked(self, kind, stacking, args, kwargs)
 
-    return _subclass(kind, prefix, stacking, run, {"__init__": __init__})
+    return _subclass(kind, prefix, stacking, runs, {"__init__": __init__})
 
 
 def stacked_factory(
@@ -96,21 +98,43 @@ def stacked_factory(
     def make(*args: Any, **kwargs: Any) -> Any:
         return build_stacked(prefix + factory.linen_name, factory, factory, stacking, args, kwargs)
 
-    return lift_factory(factory, prefix, make, lambda kind: _subclass(kind, prefix, stacking, run))
+    def lifted(kind: type[Any]) -> type[Any]:
+        return _subclass(kind, prefix, stacking, {"__call__": run})
+
+    return lift_factory(factory, prefix, make, lifted)
 
 
 def _subclass(
-    kind: type[Any], prefix: str, stacking: Stacking, run: Run, own: dict[str, Any] | None = None
+    kind: type[Any],
+    prefix: str,
+    stacking: Stacking,
+    runs: Mapping[str, Run],
+    own: dict[str, Any] | None = None,
 ) -> type[Any]:
-    @functools.wraps(kind.__call__)
-    def __call__(self: Any, *args: Any) -> Any:
-        return run(self, kind.__call__, *args)
-
     body = {
         **(own or {}),
-        "__call__": __call__,
+        **{name: _lifted(kind, name, run, alone=len(runs) == 1) for name, run in runs.items()},
         "__module__": kind.__module__,
         "__doc__": kind.__doc__,
         "_stacking": stacking,
     }
     return type(prefix + kind.__name__, (kind,), body)
+
+
+def _lifted(kind: type[Any], name: str, run: Run, *, alone: bool) -> Callable[..., Any]:
+    """The method ``name`` through ``run``; ``alone`` says that it is the only one lifted."""
+    method = getattr(kind, name)
+
+    def inside(copy: Any, *args: Any) -> Any:
+        """What the method calls on its module is not lifted once more."""
+        lifted, copy.__class__ = type(copy), kind
+        try:
+            return method(copy, *args)
+        finally:
+            copy.__class__ = lifted
+
+    @functools.wraps(method)
+    def call(self: Any, *args: Any) -> Any:
+        return run(self, method if alone and name == "__call__" else inside, *args)
+
+    return call

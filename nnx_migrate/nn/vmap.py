@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -13,9 +14,10 @@ from flax import nnx
 from .factory import Factory
 from .groups import groups_of
 from .lifted import hide_captures, take_apart
+from .methods import Methods, options_by_method
 from .stack_axis import without_axis
 from .stacked import check_stacked, stacked_class, stacked_factory
-from .stacking import Stacking, options_of
+from .stacking import Stacking, options_of, stacking_of
 
 T = TypeVar("T")
 
@@ -31,6 +33,7 @@ def vmap(
     axis_name: Any = None,
     spmd_axis_name: Any = None,
     metadata_params: Mapping[Any, Any] | None = None,
+    methods: Methods = None,
 ) -> T:
     """A subclass of ``target`` whose ``__call__(*args)`` is one ``jax.vmap``.
 
@@ -51,9 +54,11 @@ def vmap(
       in_axes, out_axes, axis_name, spmd_axis_name: as in ``jax.vmap``.
       axis_size: number of lanes; needed where variables are stacked.
       metadata_params: ``{nnx.PARTITION_NAME: name}`` names the axis in the variables' metadata.
+      methods: of a class, the methods to lift in place of ``__call__``: their names, or a dict that
+        gives each its own options.
 
     Raises:
-      TypeError: ``target`` is neither, or a function gets no module.
+      TypeError: ``target`` is neither, a function gets no module, or ``methods`` of no class.
       ValueError: a variable is in no group, a shared one was changed, or the size is missing.
     """
     if isinstance(target, functools.partial):
@@ -62,21 +67,17 @@ def vmap(
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
     if (isinstance(target, type) and not issubclass(target, nnx.Module)) or not callable(target):
         raise TypeError(f"expected vmap to get an nnx.Module class or function, found {target!r}")
-    axes = options_of(variable_axes, lambda axis: axis)
-    stacking = Stacking(
-        tuple((names, axis) for names, axis in axes if axis is not None),
-        options_of(split_rngs, bool),
-        axis_size,
-        options_of(metadata_params, lambda name: name),
-        parallel=True,
-    )
-    shared = tuple(names for names, axis in axes if axis is None)
-    named = {"axis_name": axis_name, "spmd_axis_name": spmd_axis_name}
-    lanes = Lanes(stacking, shared, in_axes, out_axes, named)
+    given = {name: value for name, value in locals().items() if name in _OPTIONS}
+    found = {name: _lanes(**options) for name, options in options_by_method(methods, given).items()}
+    stacking = stacking_of(one.stacking for one in found.values())
+    if isinstance(target, type):
+        runs = {name: one.run for name, one in found.items()}
+        return cast(T, stacked_class(target, "Vmap", stacking, runs))
+    if methods is not None:
+        raise TypeError(f"expected vmap with methods= to get an nnx.Module class, found {target!r}")
+    lanes = found["__call__"]
     if isinstance(target, Factory):
         return cast(T, stacked_factory(target, "Vmap", stacking, lanes.run))
-    if isinstance(target, type):
-        return cast(T, stacked_class(target, "Vmap", stacking, lanes.run))
     function: Callable[..., Any] = target
 
     @functools.wraps(function)
@@ -87,6 +88,34 @@ def vmap(
         return lanes.run(module, function, *args)
 
     return cast(T, mapped)
+
+
+_OPTIONS = tuple(
+    name for name in inspect.signature(vmap).parameters if name not in ("target", "methods")
+)
+
+
+def _lanes(
+    *,
+    variable_axes: Mapping[Any, int | None] | None = None,
+    split_rngs: Mapping[Any, bool] | None = None,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_size: int | None = None,
+    metadata_params: Mapping[Any, Any] | None = None,
+    **named: Any,
+) -> Lanes:
+    """The map that the options of :func:`vmap` describe."""
+    axes = options_of(variable_axes, lambda axis: axis)
+    stacking = Stacking(
+        tuple((names, axis) for names, axis in axes if axis is not None),
+        options_of(split_rngs, bool),
+        axis_size,
+        options_of(metadata_params, lambda name: name),
+        parallel=True,
+    )
+    shared = tuple(names for names, axis in axes if axis is None)
+    return Lanes(stacking, shared, in_axes, out_axes, {"axis_name": None, **named})
 
 
 @dataclass(frozen=True)

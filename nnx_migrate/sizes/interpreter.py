@@ -439,11 +439,12 @@ class Interpreter:
         """Call a method of a Linen instance."""
         from nnx_migrate.sizes.lifted import call_lifted
 
-        if method == "__call__" and instance.lifts:
+        lifts = tuple(one for one in instance.lifts if one.method == method)
+        if lifts:
             given = self._to_lift(args)
             with self.unsized(instance, given):
                 return call_lifted(
-                    instance.lifts,
+                    lifts,
                     given,
                     lambda one: self._run_method(instance, method, one, kwargs),
                 )

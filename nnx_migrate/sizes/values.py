@@ -174,13 +174,14 @@ class Lift:
 
     ``in_axes`` and ``out_axes`` are as the user gives them; with ``carries``, the first argument
     and the first of two results pass through. ``call`` is where the options stand, if they stack
-    variables.
+    variables. ``method`` is the one whose calls are lifted.
     """
 
     in_axes: Value
     out_axes: Value
     carries: bool
     call: ast.Call | None = field(default=None, compare=False)
+    method: str = "__call__"
 
     @property
     def option(self) -> str:

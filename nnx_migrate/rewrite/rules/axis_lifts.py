@@ -69,6 +69,8 @@ def _converted(
 
     def checked(arguments: Given) -> Refusal | None:
         given.update(arguments)
+        if "methods" in arguments:
+            return Refusal(f"{function}_with_axes with methods=", _PLAIN, arguments["methods"])
         return unsupported(arguments, call.is_sized)
 
     code = convert_lift(function, call, fields, kept, checked)

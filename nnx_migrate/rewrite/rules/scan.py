@@ -13,7 +13,9 @@ variable_axes={"params": 0}, ...)``.
 Without ``length=`` the constructor call says how many layers there are (``stacked_size=``), by the inputs of
 the calls.
 
-Refused: functions that build layers, ``methods=``, ``data_transform=``, stacked variables whose number
+``methods={"encode": dict(...), "decode": dict(...)}`` lifts these in place of ``__call__``.
+
+Refused: functions that build layers, ``methods=`` that lift variables differently, ``data_transform=``, stacked variables whose number
 neither ``length=`` nor a call shows (NNX builds them before it sees the inputs), ``nn.broadcast`` in
 ``out_axes``, ``metadata_params`` other than the axis's name, options the text does not show.
 
@@ -43,12 +45,13 @@ from nnx_migrate.rewrite.rules.lifts import (
     no_size,
     other_metadata,
     reference,
+    unlike_methods,
 )
 
 _KEPT = (
     *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes"),
     *("length", "reverse", "unroll", "metadata_params", "check_constancy_invariants"),
-    "_split_transpose",
+    *("_split_transpose", "methods"),
 )
 _FIELDS = (
     *("target", "variable_axes", "variable_broadcast", "variable_carry", "split_rngs"),
@@ -71,9 +74,10 @@ def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
     Args:
       is_sized: whoever constructs the class says how many layers it stacks.
     """
-    for name in ("methods", "data_transform"):
-        if name in given and not is_literal(given[name], None):
-            return Refusal(f"scan with {name}=", _BY_HAND, given[name])
+    if "methods" in given:
+        return unlike_methods("scan", given, _FIELDS, unsupported)
+    if "data_transform" in given and not is_literal(given["data_transform"], None):
+        return Refusal("scan with data_transform=", _BY_HAND, given["data_transform"])
     is_lambda = isinstance(given["target"], ast.Lambda)
     refusal = None if is_lambda else no_named_class("scan", given, _BY_HAND)
     if refusal is None and not is_sized and _stacks(given.get("variable_axes")):

@@ -32,9 +32,11 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
     constant,
+    is_none,
     join_all,
 )
 from nnx_migrate.source.lifted_functions import lifted_functions
+from nnx_migrate.source.lifted_methods import Options, lifted_methods
 from nnx_migrate.source.project import Project, Scope
 
 
@@ -70,9 +72,12 @@ def _named_axis(call: LibraryCall, prefix: str, position: int, *, carries: bool)
 def _with_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) -> Value:
     in_axes = call.get(position, "in_axes") or constant(0)
     out_axes = call.get(position + 1, "out_axes") or constant(0)
+    methods = call.get(position + (7 if carries else 6), "methods")
+    if methods is not None and is_none(methods) is not True:
+        return _of_methods(call, prefix, Lift(in_axes, out_axes, carries))
     stacks = not shares_all(call.get(1, "variable_axes"))
     lift = Lift(in_axes, out_axes, carries, call.node if stacks else None)
-    found = _renamed(_target(call), prefix, lift)
+    found = _renamed(_target(call), prefix, (lift,))
     if found is not None:
         return found
     if _is_plain(_target(call)):
@@ -81,6 +86,31 @@ def _with_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) 
         what = f"nn.{prefix.lower()} of something else than a module class of the project"
         call.interpreter.problems.append((call.node, what))
     return Unknown("a lifted value")
+
+
+def _of_methods(call: LibraryCall, prefix: str, lift: Lift) -> Value:
+    """A class of which other methods than ``__call__`` are lifted, each with options of its own."""
+    target, given = _target(call), {one.arg: one.value for one in call.node.keywords}
+    kind = target.target if isinstance(target, Partial) else target
+    shadowed = call.frame.scope.lookup("dict") is not None or "dict" in call.frame.env
+    found = lifted_methods(given["methods"]) if "methods" in given and not shadowed else None
+    if found is None or not isinstance(kind, Class):
+        node = call.node if call.frame.own else call.interpreter.root.info.node
+        reason = f"nn.{prefix.lower()} with methods= that are not written out for a class"
+        call.interpreter.refuse(node, reason)
+        return Unknown("a lifted value")
+
+    def axis(options: Options, name: str) -> Value:
+        node = options.get(name)
+        return constant(0) if node is None else call.interpreter.evaluate(node, call.frame)
+
+    lifts = [
+        replace(lift, method=name)
+        if one is None
+        else Lift(axis(one, "in_axes"), axis(one, "out_axes"), lift.carries, method=name)
+        for name, one in found.items()
+    ]
+    return _renamed(target, prefix, tuple(lifts)) or Unknown("a lifted value")
 
 
 def _is_plain(target: Value) -> bool:
@@ -132,31 +162,27 @@ _WRAPPERS = frozenset(
 )
 
 
-def _with(lift: Lift | None, inner: tuple[Lift, ...]) -> tuple[Lift, ...]:
-    return inner if lift is None else (lift, *inner)
-
-
-def _renamed(target: Value, prefix: str, lift: Lift | None = None) -> Value | None:
+def _renamed(target: Value, prefix: str, outer: tuple[Lift, ...] = ()) -> Value | None:
     """The class, or the partial of one, under its lifted name; None for anything else.
 
     Of classes between which a flag chooses, each.
     """
     if isinstance(target, Choice | Factories):
-        options = [_renamed(one, prefix, lift) for one in target.options]
+        options = [_renamed(one, prefix, outer) for one in target.options]
         known = tuple(one for one in options if one is not None)
         return replace(target, options=known) if len(known) == len(options) else None
     if isinstance(target, Partial):
-        inner = _renamed(target.target, prefix, lift)
+        inner = _renamed(target.target, prefix, outer)
         return None if inner is None else replace(target, target=inner)
     if isinstance(target, Library) and is_layer(target.symbol):
         name = target.symbol.rpartition(".")[2]
-        return None if name in _WRAPPERS else LiftedLayer(target.symbol, prefix, _with(lift, ()))
+        return None if name in _WRAPPERS else LiftedLayer(target.symbol, prefix, outer)
     if isinstance(target, LiftedLayer):
-        lifts = _with(lift, target.lifts)
+        lifts = (*outer, *target.lifts)
         return replace(target, lifted=prefix + target.lifted, lifts=lifts)
     if not isinstance(target, Class):
         return None
-    lifts = _with(lift, target.lifts)
+    lifts = (*outer, *target.lifts)
     lifted = None if target.lifted is None else prefix + target.lifted
     return Class(target.info, lifted, lifts)
 

@@ -246,6 +246,8 @@ def test_a_layer_class_as_a_value_is_its_factory(layer: str) -> None:
         ("nn.remat(nn.Dense)", "nnm.remat(nnm.factory.Dense)"),
         ("nn.jit(Layer, rngs=True, static_argnums=(2,))", "nnm.jit(Layer, static_argnums=(2,))"),
         ("nn.remat(Block, methods=['f'])", "nnm.remat(Block, methods=['f'])"),
+        ("nn.scan(Block, methods=['f'])", "nnm.scan(Block, methods=['f'])"),
+        ("nn.vmap(Block, methods={'f': {}})", "nnm.vmap(Block, methods={'f': {}})"),
         ("nn.remat(lambda m, x: m(x))", "nnm.remat(lambda m, x: m(x))"),
         ("nn.cond(p, f, g, self, x)", "nnm.cond(p, f, g, self, x)"),
         ("nn.switch(i, fs, self, x, rngs=True)", "nnm.switch(i, fs, self, x)"),
@@ -265,8 +267,8 @@ def test_a_name_is_rewritten(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("before", "reason"),
     [
-        ("nn.scan(Layer, methods=['f'])", "scan with methods="),
-        ("nn.vmap(Layer, methods=['f'])", "vmap with methods="),
+        ("nn.scan(Layer, methods=NAMES)", "scan with methods="),
+        ("nn.vmap(Layer, methods=NAMES)", "vmap with methods="),
         ("nn.jit(Layer, rngs=False)", "jit with rngs="),
         ("nn.jit(lambda m: m())", "jit of something else than a named module class"),
         ("nn.remat_scan(Layer)", "remat_scan without lengths="),

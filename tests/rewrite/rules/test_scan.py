@@ -61,7 +61,7 @@ def test_options_stay_what_they_are(before: str, after: str) -> None:
     [
         ("nn.scan(**options)", "whose arguments the call does not show"),
         ("nn.scan(length=3)", "whose arguments the call does not show"),
-        ("nn.scan(Block, methods=['decode'])", "methods="),
+        ("nn.scan(Block, methods=[name])", "methods="),
         ("nn.scan(Block, data_transform=f)", "data_transform="),
         ("nn.scan(blocks[0])", "something else than a named module class"),
         ("nn.scan(Block, variable_axes={'params': 0})", "without length="),

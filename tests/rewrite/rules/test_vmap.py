@@ -54,7 +54,7 @@ def test_options_stay_what_they_are(before: str, after: str) -> None:
     ("text", "reason"),
     [
         ("nn.vmap(**options)", "whose arguments the call does not show"),
-        ("nn.vmap(Critic, methods=['q'])", "methods="),
+        ("nn.vmap(Critic, methods=[name])", "methods="),
         ("nn.vmap(lambda m, x: m(x), variable_axes={'params': 0})", "without axis_size="),
         ("nn.vmap(blocks[0])", "something else than a named module class"),
         ("nn.vmap(Critic, variable_axes={'params': 0})", "without axis_size="),
