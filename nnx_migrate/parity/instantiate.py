@@ -79,6 +79,8 @@ class _Builder(pickle.Unpickler):
         if module == fields.__name__:
             own = {"build_module": self._build_module, "local_class": self.find_class}
             return own.get(name) or getattr(fields, name)
+        if module == "jax._src.array":  # of an array that a field holds
+            return _eager(find(module, name))
         if module == "flax.linen" or module.startswith("flax.linen."):
             return counterpart(module, name)
         entry = class_map_of(self._maps, f"{module}.{name}")
@@ -132,6 +134,16 @@ def _arguments(
             f"{', '.join(parameters)}): pass map=FILE, or define nnx(rngs) in the case file"
         )
     return arguments
+
+
+def _eager(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes arrays, none of them traced where the module is built under a trace."""
+
+    def made(*args: Any) -> Any:
+        with jax.ensure_compile_time_eval():
+            return function(*args)
+
+    return made
 
 
 def _accepts(parameters: Mapping[str, inspect.Parameter], name: str) -> bool:

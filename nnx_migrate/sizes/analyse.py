@@ -261,7 +261,7 @@ def _run_methods(
         for cls in info.mro
         if cls.linen
         for name, node in cls.methods.items()
-        if id(node) not in interpreter.scope_functions
+        if id(node) not in interpreter.scope_functions and id(node) not in interpreter.factories
     }
     for name in sorted(names - _NOT_RUN - {"__call__"}):
         if not name.startswith("_"):

@@ -91,7 +91,9 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
         case Static(expr=expr):
             return Static(Expr(ast.Attribute(expr.node, name, ast.Load())))
         case Class(info=info) if (found := info.find(name)) is not None:
-            return Function(found[1], found[0].scope, {}, None, found[0])
+            decorators = interpreter.project.decorators(*found)
+            owner = base if "classmethod" in decorators else None
+            return Function(found[1], found[0].scope, {}, owner, found[0])
         case DataClass(info=info) if (static := _static(interpreter, info, name)) is not None:
             return static
         case Library(symbol=symbol):

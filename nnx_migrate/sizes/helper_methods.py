@@ -12,12 +12,13 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from nnx_migrate.sizes.factories import is_module_class
+from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.given import Call, parameters_of
+from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self, is_self
+from nnx_migrate.sizes.returned import is_module_class
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
-_RECEIVER = "self"
 # Names of what the new method takes beside the old parameters.
 _TAKEN = frozenset({"names", "rngs"})
 # What makes other things than submodules, or asks for where the module stands.
@@ -69,7 +70,10 @@ def _candidates(project: Project, cls: ClassInfo) -> dict[str, ast.FunctionDef]:
     plain = {
         name: node
         for name, node in cls.methods.items()
-        if name != "setup" and not name.startswith("__") and _is_plain(project, cls, node)
+        if name != "setup"
+        and not name.startswith("__")
+        and id(node) not in factory_functions(project)
+        and _is_plain(project, cls, node)
     }
     found = {name for name, node in plain.items() if _builds(project, cls, node)}
     while True:
@@ -84,12 +88,12 @@ def _is_plain(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
     beyond = _BEYOND - {one.name for one in cls.fields}
     if not _counts_on(project, cls, node) or spec.vararg or spec.kwarg or spec.posonlyargs:
         return False
-    if parameters_of(node)[:1] != (_RECEIVER,) or len(spec.args) < 2:
+    if parameters_of(node)[:1] != (RECEIVER,) or len(spec.args) < 2:
         return False
     nodes = list(ast.walk(node))
     others = (ast.Yield, ast.YieldFrom, ast.ClassDef, ast.Global, ast.Nonlocal)
     names = {one.id for one in nodes if isinstance(one, ast.Name)} | set(parameters_of(node))
-    own = [one for one in nodes if isinstance(one, ast.Attribute) and _is_self(one.value)]
+    own = [one for one in nodes if isinstance(one, ast.Attribute) and is_self(one.value)]
     return (
         not names & _TAKEN
         and not any(isinstance(one, others) for one in nodes)
@@ -110,10 +114,6 @@ def _counts_on(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
     return project.decorators(cls, node) == ("flax.linen.compact",) and not named
 
 
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == _RECEIVER
-
-
 def _builds(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
     scope = cls.scope.enter(node)
     return any(
@@ -126,7 +126,7 @@ def _calls_of_self(node: ast.AST) -> Iterator[str]:
     """Names of the methods that code calls on its own module."""
     for one in ast.walk(node):
         match one:
-            case ast.Call(func=ast.Attribute(value=value, attr=name)) if _is_self(value):
+            case ast.Call(func=ast.Attribute(value=value, attr=name)) if is_self(value):
                 yield name
 
 
@@ -148,7 +148,9 @@ def _settled(
             for one in cls.methods.values()
             if project.is_compact(cls, one) and id(one) not in homes
         ]
-        calls = {name: _calls(project, cls, name, [*compact, *kept.values()]) for name in kept}
+        calls = {
+            name: calls_on_self(project, cls, name, [*compact, *kept.values()]) for name in kept
+        }
         wrong = {name for name, found in calls.items() if not found or _recurs(name, kept)}
         wrong |= {name for name in kept if {f"init_{name}", f"_init{name}"} & _names_of(cls)}
         if not wrong:
@@ -167,55 +169,6 @@ def _settled(
 
 def _names_of(cls: ClassInfo) -> set[str]:
     return {one.name for one in cls.fields} | {name for one in cls.mro for name in one.methods}
-
-
-def _calls(
-    project: Project, cls: ClassInfo, name: str, homes: list[ast.FunctionDef]
-) -> list[tuple[ast.Call, ast.FunctionDef]] | None:
-    """Every call of a helper with the method it stands in; None when something else is done."""
-    found = [
-        (one, home)
-        for home in homes
-        for one in ast.walk(home)
-        if isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr == name
-        and _is_self(one.func.value)
-    ]
-    others = _of_other_classes(project, cls, name)
-    mentions = sum(
-        isinstance(one, ast.Attribute) and one.attr == name and id(one) not in others
-        for module in project.modules.values()
-        if f".{name}" in module.text
-        for one in ast.walk(module.tree)
-    )
-    texts = any(f'"{name}"' in m.text or f"'{name}'" in m.text for m in project.modules.values())
-    return found if len(found) == mentions and not texts else None
-
-
-def _of_other_classes(project: Project, cls: ClassInfo, name: str) -> frozenset[int]:
-    """Ids of ``self.name`` in methods of other classes that have a method of that name themselves."""
-    return frozenset(
-        id(one)
-        for other in project.classes.values()
-        if other not in cls.mro and name in other.methods
-        for method in other.methods.values()
-        for one in _read_of_receiver(method, name)
-    )
-
-
-def _read_of_receiver(method: ast.FunctionDef, name: str) -> Iterator[ast.Attribute]:
-    """Reads of ``name`` of the module that a plain method is called on."""
-    nodes = [*ast.walk(method)]
-    given = [one for one in nodes if isinstance(one, ast.arg) and one.arg == _RECEIVER]
-    stored = [one for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
-    if parameters_of(method)[:1] != (_RECEIVER,) or len(given) > 1 or any(map(_is_self, stored)):
-        return
-    if any(ast.unparse(one) in ("staticmethod", "classmethod") for one in method.decorator_list):
-        return
-    for one in nodes:
-        if isinstance(one, ast.Attribute) and one.attr == name and _is_self(one.value):
-            yield one
 
 
 def _recurs(name: str, nodes: Mapping[str, ast.FunctionDef]) -> bool:

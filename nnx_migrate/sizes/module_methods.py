@@ -6,11 +6,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.construction import call_in_scope
+from nnx_migrate.sizes.construction import call_in_scope, construct_through
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.layers import carry_of
 from nnx_migrate.sizes.values import (
     NONE,
+    Function,
     Instance,
     Library,
     Record,
@@ -50,6 +51,9 @@ def call_instance_method(
     helper = interpreter.scope_functions.get(id(found[1])) if found is not None else None
     if helper is not None:
         return call_in_scope(interpreter, helper, instance, args, kwargs, node, frame)
+    if found is not None and id(found[1]) in interpreter.factories:
+        function = Function(found[1], found[0].scope, {}, instance, found[0])
+        return construct_through(interpreter, function, args, kwargs, node, frame)
     if found is not None and not _is_property(interpreter, *found):
         value = interpreter.call_instance(instance, name, args, kwargs)
         plain = not args and not kwargs

@@ -90,6 +90,16 @@ def test_an_array_field_arrives_with_its_values_and_dtype() -> None:
     assert arrived.tolist() == [0, 1, 2]
 
 
+def test_an_array_field_has_values_where_its_module_is_built_in_a_trace() -> None:
+    description = describe(Holder(jnp.arange(3)), (X,), same_process=False)
+
+    @jax.jit
+    def built(key: Any) -> Any:
+        return jnp.asarray(np.asarray(build(description, nnx.Rngs(key), root=Twin).seen[0]))
+
+    assert built(jax.random.key(0)).tolist() == [0, 1, 2]
+
+
 def test_a_mesh_arrives_over_the_same_devices() -> None:
     mesh = Mesh(np.array(jax.devices()[:1]), ("data",))
     assert crossed(mesh) == mesh

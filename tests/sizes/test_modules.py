@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from nnx_migrate.sizes import SiteKind
 from tests.sizes.inference import arguments, compact, problems, sites, sizes_of
 
@@ -140,3 +142,35 @@ def test_a_module_of_any_class_in_a_field_of_a_field_is_not_taken_for_an_activat
     assert sites(result)["nn.Dense(6)"] == {"in_features": "Dense_0_in_features"}
     endless = held("Whole | None")
     assert sites(sizes_of(endless))["nn.Dense(6)"] == {"in_features": "Dense_0_in_features"}
+
+
+SIZED = """
+class Sized(nn.Module):
+    @classmethod
+    def width(cls, n=4):
+        return n
+
+    @staticmethod
+    def half(n):
+        return n // 2
+
+    def twice(self):
+        return 2 * self.width(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("called", "expected"),
+    [
+        ("Sized.width(8)", "8"),
+        ("Sized.width()", "4"),
+        ("Sized.width(n=2)", "2"),
+        ("Sized.half(8)", "4"),
+        ("self.width(8)", "8"),
+        ("self.half(8)", "4"),
+        ("self.twice()", "6"),
+    ],
+)
+def test_class_methods_get_the_class_and_static_methods_nothing(called: str, expected: str) -> None:
+    body = compact(f"return nn.Dense(2)(nn.Dense({called})(x))").replace("nn.Module", "Sized")
+    assert sites(sizes_of(SIZED + body))["nn.Dense(2)"] == {"in_features": expected}

@@ -15,6 +15,7 @@ from nnx_migrate.sizes.lifted import call_lifted
 from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
 from nnx_migrate.sizes.values import (
     NONE,
+    Class,
     Function,
     Instance,
     Lift,
@@ -73,8 +74,7 @@ def run_function(
         return Unknown("coroutine or generator")
     scope = function.scope.enter(node)
     owner = function.owner if isinstance(function.owner, Instance) else None
-    if owner is not None and not _is_static(node):
-        args = (owner, *args)
+    args = (*_receiver(function), *args)
     own = owner is interpreter.root or (owner is None and bool(function.env.get("__own__")))
     around = function.home.env if function.home is not None else {}
     env = {**function.env, **around}  # names around it as they are now, not as they were
@@ -126,9 +126,19 @@ def _is_generator(node: ast.AST) -> bool:
     return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
 
 
-def _is_static(node: ast.AST) -> bool:
+def _receiver(function: Function) -> tuple[Value, ...]:
+    """What a bound method gets first: the module, its class in a class method, or nothing."""
+    owner = function.owner
+    if not isinstance(owner, Instance | Class) or _is_decorated(function.node, "staticmethod"):
+        return ()
+    if isinstance(owner, Instance) and _is_decorated(function.node, "classmethod"):
+        return (Class(owner.info),)
+    return (owner,)
+
+
+def _is_decorated(node: ast.AST, name: str) -> bool:
     decorators = getattr(node, "decorator_list", [])
-    return any(isinstance(one, ast.Name) and one.id == "staticmethod" for one in decorators)
+    return any(isinstance(one, ast.Name) and one.id == name for one in decorators)
 
 
 def _returned(frame: Frame) -> Value:

@@ -30,16 +30,29 @@ def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
         elif isinstance(module, Instance) and module.info is study.root.info:
             yield module.call, "the class constructs itself"
     partials = {id(one) for one in partial_lambdas(study.interpreter.project).values()}
-    for scope, call in _own_calls(study.root, study.interpreter.scope_functions):
+    handled = study.interpreter.scope_functions.keys() | study.interpreter.factories.keys()
+    for scope, call in _own_calls(study.root, handled):
         if id(call) in partials:
             continue
         symbol = study.interpreter.project.resolve(call.func, scope)
-        if symbol in study.interpreter.project.linen and id(call) not in study.interpreter.built:
-            yield call, f"{symbol} is built where size inference did not come by"
+        builds = symbol in study.interpreter.project.linen or _is_factory(study, symbol, call)
+        if builds and id(call) not in study.interpreter.built:
+            name = symbol or ast.unparse(call.func)
+            yield call, f"{name} is built where size inference did not come by"
             continue
         builder = called_builder(study.interpreter.project, scope, call)
         if builder is not None and id(call) not in study.interpreter.entered:
             yield call, f"{builder} builds submodules for it and cannot be followed"
+
+
+def _is_factory(study: Study, symbol: str | None, call: ast.Call) -> bool:
+    """Whether a method is called that builds a submodule for its callers."""
+    methods = {one.symbol: key for key, one in study.interpreter.factories.items() if one.method_of}
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if symbol is None:
+            found = study.root.info.find(name)
+            return found is not None and id(found[1]) in methods.values()
+    return symbol in methods
 
 
 def mapped_twice(study: Study) -> Iterator[tuple[ast.AST, str]]:

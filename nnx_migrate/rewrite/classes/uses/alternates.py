@@ -2,7 +2,8 @@
 
 The NNX class needs ``rngs`` and its sizes, which the callers of such a method know and the method does
 not: each ``cls(...)`` is told as a call that does not pass them yet. One that hands on the method's own
-``**kwargs`` passes what its callers give.
+``**kwargs`` passes what its callers give. Those that Linen classes alone call are factories, and are
+rewritten.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeGuard
 
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -22,6 +24,8 @@ def alternate_constructors(
     """The calls ``cls(...)`` in class methods, and what they lack."""
     names = [*(f"{one.name}=" for one in new_arguments if not one.optional), "rngs="]
     for method in cls.methods.values():
+        if id(method) in factory_functions(project):
+            continue
         arguments = (*method.args.posonlyargs, *method.args.args)
         if not arguments or "classmethod" not in project.decorators(cls, method):
             continue

@@ -1,0 +1,111 @@
+"""What a function of a project returns, where it builds one submodule and does nothing else with Linen."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from nnx_migrate.sizes.layers import is_layer
+from nnx_migrate.source.project import Project, Scope
+
+# What the function gains as keyword-only parameters.
+IN_FEATURES = "in_features"
+RNGS = "rngs"
+_TAKEN = frozenset({IN_FEATURES, RNGS, "name", "parent"})
+_PLACEMENT = frozenset({"name", "parent"})
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+def is_module_class(project: Project, symbol: str | None) -> bool:
+    """Whether a symbol is a built-in layer or a Linen class of the project."""
+    return symbol in project.linen or is_layer(symbol)
+
+
+def returned_modules(
+    project: Project, around: Scope, node: ast.FunctionDef, makes: Mapping[str, str] = _NONE
+) -> tuple[tuple[ast.Call, str], ...]:
+    """The constructor calls that a function returns, with the symbol each builds.
+
+    () when it builds or returns anything else. ``around`` is the scope it is defined in; ``makes`` has what
+    callees beside the modules themselves build: class methods, and the parameter ``cls``.
+    """
+    scope = around.enter(node)
+
+    def symbol_of(value: ast.expr) -> str:
+        symbol = project.resolve(value, scope) or (value.id if isinstance(value, ast.Name) else "")
+        return makes.get(symbol, symbol)
+
+    nodes = [one for statement in node.body for one in ast.walk(statement)]
+    if any(isinstance(one, ast.Yield | ast.YieldFrom | ast.ClassDef) for one in nodes):
+        return ()
+    returned = [one.value for one in nodes if isinstance(one, ast.Return)]
+    calls: list[tuple[ast.Call, str]] = []
+    for value in returned:
+        if not isinstance(value, ast.Call):
+            return ()
+        symbol = symbol_of(value.func)
+        if not is_module_class(project, symbol) or not _leaves_placement(node, value):
+            return ()
+        calls.append((value, symbol))
+    names = [one for one in nodes if isinstance(one, ast.Name | ast.Attribute)]
+    mentions = [one for one in names if is_module_class(project, symbol_of(one))]
+    heads = {id(part) for call, _ in calls for part in ast.walk(call.func)}
+    return tuple(calls) if all(id(one) in heads for one in mentions) else ()
+
+
+def is_extensible(node: ast.FunctionDef) -> bool:
+    """Whether keyword-only parameters can be added, under names that mean nothing else there."""
+    spec = node.args
+    every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
+    names = {one.arg for one in every if one}
+    bound = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return not (names | bound) & _TAKEN and bool(spec.args or spec.kwonlyargs or spec.vararg)
+
+
+def _leaves_placement(node: ast.FunctionDef, call: ast.Call) -> bool:
+    """Whether a constructor call cannot name its submodule: that is the caller's to do."""
+    if any(isinstance(one, ast.Starred) for one in call.args):
+        return False
+    for keyword in call.keywords:
+        if keyword.arg in _PLACEMENT:
+            return False
+        if keyword.arg is None and not _has_known_keys(node, keyword.value):
+            return False
+    return True
+
+
+def _has_known_keys(node: ast.FunctionDef, value: ast.expr) -> bool:
+    """Whether ``**value`` is the function's own ``**kwargs`` or a dict with keys in the text."""
+    if not isinstance(value, ast.Name):
+        return False
+    uses = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == value.id]
+    if node.args.kwarg is not None and node.args.kwarg.arg == value.id:
+        return all(_is_spread(node, one) or _sets_known_key(node, one) for one in uses)
+    if value.id not in {one.id for one in uses if isinstance(one.ctx, ast.Store)}:
+        return False
+    return all(_is_spread(node, one) or _sets_known_key(node, one) for one in uses)
+
+
+def _is_spread(node: ast.FunctionDef, use: ast.Name) -> bool:
+    return any(
+        isinstance(one, ast.keyword) and one.arg is None and one.value is use
+        for one in ast.walk(node)
+    )
+
+
+def _sets_known_key(node: ast.FunctionDef, use: ast.Name) -> bool:
+    """Whether a use is ``d = {"key": ...}`` or ``d["key"] = ...`` with no placement key."""
+    for one in ast.walk(node):
+        match one:
+            case ast.Assign(targets=[target], value=ast.Dict(keys=keys)) if target is use:
+                return all(_is_plain_key(key) for key in keys)
+            case ast.Subscript(value=value, slice=key, ctx=ast.Store()) if value is use:
+                return _is_plain_key(key)
+    return False
+
+
+def _is_plain_key(key: ast.expr | None) -> bool:
+    return (
+        isinstance(key, ast.Constant) and isinstance(key.value, str) and key.value not in _PLACEMENT
+    )
