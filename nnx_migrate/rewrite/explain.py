@@ -52,9 +52,10 @@ CONCERNS: Mapping[str, str] = {
         " of submodules that only some recorded instances have."
     ),
     "factory_function": (
-        "A function that builds a layer and returns it gets the streams and the width of its input"
-        " from those who call it. Where it must stay as it is (another file, other sizes, no plain"
-        " call), its callers stay Linen: build the submodule in the class itself."
+        "A function, method or class method that builds a layer and returns it gets the streams and"
+        " the width of its input from those who call it. Where it must stay as it is (another file,"
+        " other sizes, no plain call), its callers stay Linen: build the submodule in setup or in the"
+        " compact method itself."
     ),
     "fields": (
         "Dataclass fields become constructor parameters with the same order, defaults and"
