@@ -174,7 +174,8 @@ class Lift:
 
     ``in_axes`` and ``out_axes`` are as the user gives them; with ``carries``, the first argument
     and the first of two results pass through. ``call`` is where the options stand, if they stack
-    variables. ``method`` is the one whose calls are lifted.
+    variables. ``method`` is the one whose calls are lifted. ``named`` counts the lifts that only name
+    the axis.
     """
 
     in_axes: Value
@@ -182,6 +183,7 @@ class Lift:
     carries: bool
     call: ast.Call | None = field(default=None, compare=False)
     method: str = "__call__"
+    named: int = 0
 
     @property
     def option(self) -> str:

@@ -4,7 +4,10 @@ They become ``nnm.scan`` and ``nnm.vmap`` with ``metadata_params={nnx.PARTITION_
 the names of every stacked parameter get the axis's. Linen puts it into the collection ``params_axes``
 by a second lift, which automatic names of submodules count: ``Map_variablesScanBlock_0``.
 
-Refused: names of axes for other collections than the parameters, which are rarely annotated.
+The same holds for every further collection that is stacked and named; the lift counts for each.
+Linen forgets the names of stacked collections that the lift does not name, here they stay.
+
+Refused: lifts that do not name the axis of the parameters, or that name it differently per collection.
 
 flax 0.12.8 and 0.12.12: linen/partitioning.py.
 """
@@ -25,6 +28,7 @@ from nnx_migrate.rewrite.rules.base import (
     is_literal,
 )
 from nnx_migrate.rewrite.rules.lifts import Given, convert_lift, reference
+from nnx_migrate.source.axis_names import named_collections
 
 _HOME = "flax.linen.partitioning"
 _SCAN_KEPT = (
@@ -85,30 +89,30 @@ def _converted(
 
 
 def _scan_refusal(given: Given, is_sized: bool) -> Refusal | None:
-    collections = given.get("axes_collections")
-    if collections is not None and ast.unparse(collections) != "('params',)":
-        return Refusal("scan_with_axes of other collections", _PLAIN, collections)
     refusal = _stacks_params("scan_with_axes", given)
     return refusal or scan.unsupported(given, is_sized=is_sized)
 
 
 def _vmap_refusal(given: Given, is_sized: bool) -> Refusal | None:
     names = given.get("partitioning_axis_names")
-    match names:
-        case ast.Dict(keys=[ast.Constant(value="params")]):
-            refusal = _stacks_params("vmap_with_axes", given)
-            return refusal or vmap.unsupported(given, is_sized=is_sized)
-    return Refusal("vmap_with_axes of other names than those of the parameters", _PLAIN, names)
+    texts = {ast.dump(one) for one in names.values} if isinstance(names, ast.Dict) else set()
+    if len(texts) != 1:
+        return Refusal("vmap_with_axes without one name for the axis", _PLAIN, names)
+    refusal = _stacks_params("vmap_with_axes", given)
+    return refusal or vmap.unsupported(given, is_sized=is_sized)
 
 
 def _stacks_params(name: str, given: Given) -> Refusal | None:
-    """Without parameters among the stacked collections Linen lifts only once."""
+    """Without parameters among the named and stacked collections Linen lifts otherwise."""
     axes = given.get("variable_axes")
-    if isinstance(axes, ast.Dict):
-        for key, axis in zip(axes.keys, axes.values, strict=True):
-            if is_literal(key, "params") and not is_literal(axis, None):
-                return None
-    return Refusal(f"{name} that does not plainly stack the parameters", _PLAIN, axes)
+    named = named_collections(given)
+    # From the end Linen counts the names of a layer, and the axes of the stack.
+    unplain = isinstance(axes, ast.Dict) and any(
+        is_literal(one, None) or isinstance(one, ast.UnaryOp) for one in axes.values
+    )
+    if unplain or named is None or "params" not in named:
+        return Refusal(f"{name} that does not plainly stack and name the parameters", _PLAIN, axes)
+    return None
 
 
 RULES = (

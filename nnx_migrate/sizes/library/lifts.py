@@ -35,6 +35,7 @@ from nnx_migrate.sizes.values import (
     is_none,
     join_all,
 )
+from nnx_migrate.source.axis_names import named_collections
 from nnx_migrate.source.lifted_functions import lifted_functions
 from nnx_migrate.source.lifted_methods import Options, lifted_methods
 from nnx_migrate.source.project import Project, Scope
@@ -61,22 +62,29 @@ def _vmap(call: LibraryCall) -> Value:
 
 
 def _named_axis(call: LibraryCall, prefix: str, position: int, *, carries: bool) -> Value:
-    """Lifts of ``flax.linen.partitioning``, which lift a class once more for the axis's name."""
+    """Lifts of ``flax.linen.partitioning``, which lift a class again for the axis's names."""
     if not _is_plain(_target(call)):
-        return _with_axes(call, f"Map_variables{prefix}", position, carries=carries)
+        given = {one.arg: one.value for one in call.node.keywords if one.arg is not None}
+        if len(call.node.args) > 1:
+            given["variable_axes"] = call.node.args[1]
+        named = len(named_collections(given) or ("params",))  # others are refused
+        prefix = "Map_variables" * named + prefix
+        return _with_axes(call, prefix, position, carries=carries, named=named)
     name = call.symbol.rpartition(".")[2]
     call.interpreter.problems.append((call.node, f"{name} of something else than a module class"))
     return Unknown("a lifted value")
 
 
-def _with_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) -> Value:
+def _with_axes(
+    call: LibraryCall, prefix: str, position: int, *, carries: bool, named: int = 0
+) -> Value:
     in_axes = call.get(position, "in_axes") or constant(0)
     out_axes = call.get(position + 1, "out_axes") or constant(0)
     methods = call.get(position + (7 if carries else 6), "methods")
     if methods is not None and is_none(methods) is not True:
         return _of_methods(call, prefix, Lift(in_axes, out_axes, carries))
     stacks = not shares_all(call.get(1, "variable_axes"))
-    lift = Lift(in_axes, out_axes, carries, call.node if stacks else None)
+    lift = Lift(in_axes, out_axes, carries, call.node if stacks else None, named=named)
     found = _renamed(_target(call), prefix, (lift,))
     if found is not None:
         return found

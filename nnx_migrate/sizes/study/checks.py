@@ -58,11 +58,7 @@ def _is_factory(study: Study, symbol: str | None, call: ast.Call) -> bool:
 def mapped_twice(study: Study) -> Iterator[tuple[ast.AST, str]]:
     """Modules under ``nn.map_variables`` that Linen's ``init`` calls, and so stores, several times."""
     for uses in study.root.records.values():
-        called = Counter(
-            id(one.module)
-            for one in uses
-            if one.primary and "Map_variables" in class_name(one.module)
-        )
+        called = Counter(id(one.module) for one in uses if one.primary and _is_mapped(one.module))
         if uses and max(called.values(), default=0) > 1:
             yield (
                 uses[0].module.call or study.root.info.node,
@@ -70,6 +66,12 @@ def mapped_twice(study: Study) -> Iterator[tuple[ast.AST, str]]:
                     "a module under map_variables is called twice, and Linen's init stores it at every call"
                 ),
             )
+
+
+def _is_mapped(module: Submodule | Instance) -> bool:
+    """Whether ``nn.map_variables`` lifts it; lifts that name their axis map names alone."""
+    named = sum(one.named for one in module.lifts)
+    return class_name(module).count("Map_variables") > named
 
 
 def _own_calls(root: Instance, helpers: Collection[int]) -> Iterator[tuple[Scope, ast.Call]]:
