@@ -112,8 +112,11 @@ class Analysis:
         try:
             study, sizes = self._settled(info, names_entries=True)
             return self._settled(info, names_entries=False)[1] if study.unplaced else sizes
-        except (TooDeep, RecursionError) as problem:
+        except TooDeep as problem:
             return ClassSizes(problems=((info.node, f"size inference gave up: {problem}"),))
+        except RecursionError:
+            reason = "size inference gave up: calls nest too deeply"
+            return ClassSizes(problems=((info.node, reason),))
         except Exception as bug:  # ours: it must not take the other classes down with it
             if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
                 raise
