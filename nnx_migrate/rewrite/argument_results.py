@@ -9,6 +9,7 @@ from nnx_migrate.model import ArgumentResult, SizeArgument
 from nnx_migrate.rewrite.classes.writing.document import described, speaks_for_itself
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.evidence import ClassEvidence, ProjectEvidence
+from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo
 
 
@@ -32,6 +33,8 @@ def _remedy(
     name = cls.node.name
     if speaks_for_itself(one):
         return "none: NNX builds before the first call, and only callers know what they pass"
+    if one.fact == DTYPE:
+        return "none: parameters have the dtype of the initial call, which only callers know"
     if one.fact is not None:
         return "none: it tells apart initial calls that build different submodules"
     reaching = f" with calls that reach {one.submodule}" if one.submodule else ""

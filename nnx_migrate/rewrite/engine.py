@@ -52,7 +52,8 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
     for _ in range(_ATTEMPTS):
         attempt = make_attempt(loaded, sizes, request, barred, untouched)
         while wanted.learn(attempt.decisions):
-            sizes = analyse(loaded.project, names, evidence, wanted.shapes, wanted.facts)
+            granted = (wanted.shapes, wanted.facts, wanted.dtypes)
+            sizes = analyse(loaded.project, names, evidence, *granted)
             attempt = make_attempt(loaded, sizes, request, barred, untouched)
         after = ledger.count(_sources(loaded.project, attempt.texts), paths)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before))

@@ -1,6 +1,7 @@
 """Which classes get a constructor argument for what the initial call has.
 
-That is the whole shape of an input, or a fact: whether an argument is given, whether a flag is set.
+That is the whole shape of an input, or a fact: whether an argument is given, whether a flag is set,
+which dtype it has.
 """
 
 from __future__ import annotations
@@ -45,6 +46,11 @@ class Wanted:
     def facts(self) -> Mapping[str, frozenset[str]]:
         """By class, the parameters of which it is told what the initial call has."""
         return {name: one.facts for name, one in self.granted.items() if one.facts}
+
+    @property
+    def dtypes(self) -> Mapping[str, frozenset[tuple[str, int]]]:
+        """By class, the parameters whose dtype it gets, with the nodes that read it."""
+        return {name: one.dtypes for name, one in self.granted.items() if one.dtypes}
 
     def learn(self, decisions: Decisions) -> bool:
         """Take in a decision. Returns whether to decide again with other arguments."""

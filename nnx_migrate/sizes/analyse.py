@@ -55,6 +55,7 @@ def analyse(
     evidence: ProjectEvidence | None = None,
     shapes: Mapping[str, frozenset[str]] | None = None,
     told: Mapping[str, frozenset[str]] | None = None,
+    dtypes: Mapping[str, frozenset[tuple[str, int]]] | None = None,
 ) -> Mapping[str, ClassSizes]:
     """Sizes of Linen classes of the project by qualified name.
 
@@ -64,8 +65,10 @@ def analyse(
         shapes: by class, parameters of ``__call__`` whose whole shape becomes an argument.
         told: by class, parameters of ``__call__`` of which the constructor is told what the initial
             call has for them.
+        dtypes: by class, parameters of ``__call__`` whose dtype becomes an argument, each with the
+            ``id`` of an expression that reads it.
     """
-    analysis = Analysis(project, evidence, shapes or {}, told or {})
+    analysis = Analysis(project, evidence, shapes or {}, told or {}, dtypes or {})
     return analysis.study(project.linen if names is None else names)
 
 
@@ -77,6 +80,7 @@ class Analysis:
     evidence: ProjectEvidence | None = None
     shapes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     told: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    dtypes: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
     done: dict[str, ClassSizes] = field(default_factory=dict)
     running: list[str] = field(default_factory=list)
 
@@ -153,7 +157,8 @@ class Analysis:
         exported = info.name in self._exported
         recorded = self.evidence.of(info) if self.evidence and info.function is None else None
         shapes = self.shapes.get(info.name, frozenset())
-        study = Study(interpreter, root, output, self.sizes_of, exported, recorded, shapes)
+        dtypes = self.dtypes.get(info.name, frozenset())
+        study = Study(interpreter, root, output, self.sizes_of, exported, recorded, shapes, dtypes)
         return study, finish(study)
 
     def _given(self, info: ClassInfo) -> dict[str, Value]:

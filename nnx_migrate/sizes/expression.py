@@ -29,7 +29,12 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
 _BUILTINS = frozenset(("self", "min", "max", "len", "int"))
 _INPUT = "size__"
 _OPAQUE = "opaque_at_line_"
-GIVEN, TRUTH = "given", "truth"  # what a constructor may be told about an argument of the call
+GIVEN, TRUTH, DTYPE = (
+    "given",
+    "truth",
+    "dtype",
+)  # what a constructor may be told about an argument of the call
+_FACTS = (GIVEN, TRUTH, DTYPE)
 FOREIGN = "foreign__"  # a name of another module that __init__ cannot spell
 
 
@@ -110,14 +115,14 @@ def input_shape(argument: str) -> Expr:
 
 
 def call_fact(argument: str, fact: str) -> Expr:
-    """What Linen's initial call has for a parameter: whether it is GIVEN, or its TRUTH."""
+    """What Linen's initial call has for a parameter: whether it is GIVEN, its TRUTH, its DTYPE."""
     return name(f"{_INPUT}{argument}__{fact}")
 
 
 def fact_of(identifier: str) -> str | None:
     """The fact that a name of :func:`call_fact` stands for; None for sizes."""
     side = identifier.rpartition("__")[2]
-    return side if is_input(identifier) and side in (GIVEN, TRUTH) else None
+    return side if is_input(identifier) and side in _FACTS else None
 
 
 def opaque_size(local: str, line: int) -> Expr:
@@ -140,7 +145,7 @@ def is_input(identifier: str) -> bool:
 def input_of(identifier: str) -> tuple[str, int | None]:
     """Argument path and axis of an input size; axis None is the whole shape, or a fact."""
     argument, _, side = identifier.removeprefix(_INPUT).rpartition("__")
-    if side in ("all", GIVEN, TRUTH):
+    if side in ("all", *_FACTS):
         return _unescape(argument), None
     axis = int(side[1:])
     return _unescape(argument), -axis if side[0] == "m" else axis

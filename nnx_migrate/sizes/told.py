@@ -32,12 +32,13 @@ def told_fact(told: frozenset[str], value: Value | None, fact: str) -> Expr | No
 
 
 def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> SizeArgument:
-    """The constructor argument for a fact: ``with_c`` for whether ``c`` is given, ``init_train``."""
+    """The constructor argument for a fact: ``with_c``, ``init_train`` or ``x_dtype``."""
     fact = ex.fact_of(name)
     assert fact is not None
     parameter, _ = ex.input_of(name)
-    text = f"{_PREFIXES[fact]}_{parameter}"
-    while text in taken:
+    text = f"{parameter}_dtype" if fact == ex.DTYPE else f"{_PREFIXES[fact]}_{parameter}"
+    used = {one.id for one in ast.walk(call) if isinstance(one, ast.Name)} if call else set()
+    while text in taken | used:
         text = f"input_{text}"
     return SizeArgument(
         text,
@@ -52,7 +53,7 @@ def _default(call: ast.FunctionDef, parameter: str, fact: str) -> bool | None:
     """What holds in calls that leave the parameter out; None where the code does not say."""
     node = defaults_of(call.args).get(parameter)
     match node:
-        case ast.Constant(value=value):
+        case ast.Constant(value=value) if fact != ex.DTYPE:
             return value is not None if fact == ex.GIVEN else bool(value)
         case _:
             return None
@@ -71,6 +72,10 @@ def passed_fact(study: Study, argument: SizeArgument, uses: list[Use]) -> Expr |
     Raises:
       Unsure: the calls do not show it.
     """
+    if argument.fact == ex.DTYPE:
+        raise Unsure(
+            f"the dtype of the argument {argument.argument!r} of this submodule is not known"
+        )
     calls = [use for use in uses if use.method == argument.method]
     if not calls:
         raise Unsure(f"no call shows the argument {argument.argument!r} of this submodule")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo
 
 Resolve = Callable[[ast.expr], str | None]
@@ -91,6 +92,10 @@ def _fact(one: SizeArgument, value: ast.expr | None, resolve: Resolve) -> str:
     Raises:
       Unknown: the call does not show it.
     """
+    if one.fact == DTYPE:
+        if isinstance(value, ast.Name):
+            return f"{value.id}.dtype"
+        raise Unknown(f"the dtype of {one.argument} does not show in this call")
     given = one.fact == "given"
     match value:
         case ast.Constant(value=known):

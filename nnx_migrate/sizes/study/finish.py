@@ -49,6 +49,8 @@ def finish(study: Study) -> ClassSizes:
     study.optional.update(name for path, name in whole.items() if path in spared)
     needed = needed_inputs(study, sites, carried) | set(whole.values())
     needed |= {n for n in (last.names if last else ()) if _path(n) in study.shapes}
+    dtypes = {key: ex.call_fact(path, ex.DTYPE).text for path, key in study.dtypes}
+    needed |= {*dtypes.values()}
     arguments = name_arguments(study, needed, entered_at(study, sites, carried))
     rename = renamer(study, arguments)
     statics = {k: v for k, v in study.interpreter.statics.items() if v is not None}
@@ -58,6 +60,7 @@ def finish(study: Study) -> ClassSizes:
         for key, text in statics.items()
         if (set(INPUT.findall(text)) <= needed if INPUT.search(text) else key in reads)
     }
+    dims |= {key: arguments[name].name for key, name in dtypes.items()}
     used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
     used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
     final = {key: renamed_site(site, rename, used) for key, site in sites.items()}
@@ -73,7 +76,9 @@ def finish(study: Study) -> ClassSizes:
             for key, entries in carried.items()
         },
         facts=frozenset(
-            key for key in dims if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
+            key
+            for key in dims.keys() - dtypes.keys()
+            if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
         ),
         decisive=_decisive(study, sites, arguments),
         full_shapes={path: arguments[name].name for path, name in whole.items()},

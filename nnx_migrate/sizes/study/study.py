@@ -27,6 +27,7 @@ class Study:
     exported: bool
     evidence: ClassEvidence | None = None
     shapes: frozenset[str] = frozenset()  # call parameters whose whole shape becomes an argument
+    dtypes: frozenset[tuple[str, int]] = frozenset()  # parameter, and a node that reads its dtype
     opaque: dict[str, SizeArgument] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     optional: set[str] = field(default_factory=set)

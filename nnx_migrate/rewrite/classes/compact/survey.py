@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.scopes.adopted import with_adopted
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.rewrite.classes.writing.text import GONE
+from nnx_migrate.sizes.expression import DTYPE
 
 RULE = "compact"
 
@@ -72,6 +73,7 @@ class Survey:
             fixed=known,
             told=Told(self.taint, self.replaced) if self.told else None,
             askable=self.method.askable,
+            dtypes=self.method.dtypes(self.items.values()),
             changed=changed_elsewhere(self.method.project, self.method.scope, self.method.method),
         )
 
@@ -122,7 +124,7 @@ def _static_names(
 ) -> tuple[dict[int, frozenset[str]], dict[int, frozenset[str]]]:
     """The names that texts of ``__init__`` read, and apart those of facts of the initial call."""
     # A local named like a size argument is that size: the argument is read in its place.
-    sizes = {one.name for one in method.sizes.new_arguments if one.fact is None}
+    sizes = {one.name for one in method.sizes.new_arguments if one.fact in (None, DTYPE)}
     every = {key: _names_in(text) - sizes for key, text in method.static_texts().items()}
     told = {key: names for key, names in every.items() if key in method.sizes.facts}
     return {key: names for key, names in every.items() if key not in told}, told

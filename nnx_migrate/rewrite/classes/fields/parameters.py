@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.rewrite.rules import is_linen
+from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
 
@@ -237,6 +238,8 @@ def signature(
 
 def size_annotation(one: SizeArgument) -> str:
     """The annotation of a size argument, with its default if it has one."""
+    if one.fact == DTYPE:
+        return ""  # no type of a dtype is sure to be imported in the file
     if one.fact is not None:
         return ": bool" if one.default is None else f": bool = {one.default}"
     kind = "int" if one.axis is not None else "tuple[int, ...]"

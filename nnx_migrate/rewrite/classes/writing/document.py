@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.writing.layout import WIDTH, Layout, docstring_of
+from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo
 
 HEADING = "What NNX is told and Linen inferred:"
@@ -21,6 +22,8 @@ _TRIPLE = re.compile(r"""[rRuU]?("{3}|'{3})""")
 def described(one: SizeArgument) -> str:
     """What to pass for an argument, in words."""
     method = "" if one.method == "__call__" else f" of {one.method}"
+    if one.fact == DTYPE:
+        return f"the dtype of {one.argument} in the first call{method}."
     if one.fact is not None:
         what = "is given" if one.fact == "given" else "is true"
         return f"whether {one.argument} {what} in the first call{method}."
