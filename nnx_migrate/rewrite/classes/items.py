@@ -197,12 +197,12 @@ def _built_here(kind: ItemKind, call: ast.Call, cls: ClassInfo, method: ast.Func
         init=given.get("init_fn"),
         arguments=tuple(call.args[len(parameters) :]),
         keywords=tuple(keywords),
-        axes=_axes(call, method),
+        axes=_axes(call, cls, method),
         fallback=call.fallback if isinstance(call, NamedCall) else None,
     )
 
 
-def _axes(call: ast.Call, method: ast.FunctionDef) -> ast.expr | None:
+def _axes(call: ast.Call, cls: ClassInfo, method: ast.FunctionDef) -> ast.expr | None:
     """The axes of ``param_with_axes`` and ``variable_with_axes``, which constrain what is read.
 
     Raises:
@@ -216,7 +216,7 @@ def _axes(call: ast.Call, method: ast.FunctionDef) -> ast.expr | None:
     if method.name == "setup":
         reason = f"{function} in setup constrains the value once for all methods"
         raise Refused(call, reason, "constrain it where it is read", RULE)
-    if names_a_tree(call.axes):
+    if names_a_tree(call.axes, cls.scope.enter(method)):
         reason = f"{function} with axes for a tree of arrays"
         raise Refused(call, reason, "declare every array on its own", RULE)
     if call.func.attr == "variable" and not is_plainly_held(call, method):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import Any
 
 import jax
@@ -322,6 +323,19 @@ HELD_OTHERWISE = {
         return x + v.value[0]
 """,
 }
+
+
+@pytest.mark.parametrize("place", ["global", "local", "around"])
+def test_names_of_a_tree_under_a_name_of_their_own_are_refused(place: str) -> None:
+    axes = "axes = {'a': ('embed',)}\n"
+    call = "return x + param_with_axes('v', make, axes=axes)['a']"
+    inside = f"        {axes}" if place == "local" else ""
+    source = f"class Model(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n{inside}        {call}\n"
+    if place == "around":
+        source = "def f():\n" + indent(axes + source, "    ")
+    text = f"{HEADER}make = None\n{axes if place == 'global' else ''}{source}"
+    name = "f.<locals>.Model" if place == "around" else "Model"
+    assert "a tree of arrays" in refused(text, name)
 
 
 @pytest.mark.parametrize("methods", HELD_OTHERWISE.values(), ids=HELD_OTHERWISE)

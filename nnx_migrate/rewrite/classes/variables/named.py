@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.source.bindings import names_bound_at
+from nnx_migrate.source.names import Assignment
+from nnx_migrate.source.project import Scope
 
 
 def is_plainly_held(call: ast.Call, method: ast.FunctionDef) -> bool:
@@ -41,9 +43,13 @@ def _is_only_read(name: str, method: ast.FunctionDef) -> bool:
     return not shared and (not loads or (bound == 1 and all(id(one) in owners for one in loads)))
 
 
-def names_a_tree(axes: ast.expr) -> bool:
-    """Whether the names are plainly those of several arrays."""
+def names_a_tree(axes: ast.expr, scope: Scope) -> bool:
+    """Whether the names are plainly those of several arrays, also under a name of their own."""
     match axes:
+        case ast.Name(id=name):
+            binding = scope.lookup(name)
+            value = binding.value if isinstance(binding, Assignment) else axes
+            return not isinstance(value, ast.Name) and names_a_tree(value, scope)
         case ast.Dict():
             return True
         case ast.Tuple(elts=parts) | ast.List(elts=parts):
