@@ -139,13 +139,11 @@ from .lazy import (
     copied,
     freeze,
     get_submodules,
-    has_variable,
     lazy_variable,
     named,
     pure_params,
     read,
     set_submodules,
-    sow,
     with_params,
 )
 from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
@@ -170,10 +168,12 @@ from .stacked import stacked
 from .state import (
     drawing,
     get_variable,
+    has_variable,
     is_initializing,
     is_mutable_collection,
     perturb,
     put_variable,
+    sow,
 )
 from .stochastic import Dropout
 from .to_nnx import ToNNX

@@ -38,7 +38,7 @@ def lazy_init(fn: F, *args: Any, **kwargs: Any) -> F:
     As ``nnx.bridge.lazy_init`` (flax/nnx/bridge/wrappers.py, 0.12.8), which calls the model once, but
     that call leaves no trace in the variables the model had before: Linen's ``init`` does not move
     running statistics, and an NNX layer beside the bridge does. Those that Linen's ``init`` moves
-    (``nnm.variable(..., moved_by_init=True)``) are moved. Keys that were drawn stay drawn. Logical
+    (made by ``nnm.variable``) are moved. Keys that were drawn stay drawn. Logical
     axis names stay on the variables and shard nothing, so that no mesh is needed, as in Linen.
     Raises ValueError when ``fn`` is a function that belongs to no module, and what the model raises.
     """

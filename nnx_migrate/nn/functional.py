@@ -48,20 +48,43 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
     (:class:`nnx_migrate.sharding.LogicallyPartitioned`). Random streams are left out. Names are the module's attributes. With inputs, a copy of the model
     is called on them as ``init`` calls it, and the variables that only a call makes (caches of
     decoding attention, ``nnm.lazy_variable``) are among the result; those that Linen's ``init``
-    updates (``nnm.variable(..., moved_by_init=True)``) are updated.
+    updates (all made by ``nnm.variable``) are updated; values it sows are there, intermediates aside.
     """
     found = _flat_state(nnx.state(model), boxed)
     if args or kwargs:
+        copy, sown = _initialised(model, args, kwargs)
+        made = _flat_state(nnx.state(copy), boxed)
+        moved = _flat_state(nnx.state(copy, lambda _, one: is_moved_by_init(one)))
+        found |= {path: made[path] for path in made if path not in found or path in moved}
+        found |= sown
+    return nested(found)
+
+
+def _initialised(model: M, args: Any, kwargs: Any) -> tuple[M, dict[Path, Any]]:
+    """A copy of ``model`` after the call of Linen's ``init``, and what the call sowed.
+
+    Which collections are sown into only the call tells: it runs again to catch them.
+    """
+    sown: frozenset[str] = frozenset()
+    while True:
         copy = nnx.merge(*nnx.split(model), copy=True)
         for _, module in list(nnx.iter_graph(copy)):
             if isinstance(module, MultiHeadDotProductAttention):
                 module.__class__ = _cache_making(type(module))
-        with initializing():
-            copy(*args, **kwargs)
-        made = _flat_state(nnx.state(copy), boxed)
-        moved = _flat_state(nnx.state(copy, lambda _, one: is_moved_by_init(one)))
-        found |= {path: made[path] for path in made if path not in found or path in moved}
-    return nested(found)
+        types = [variable_type(name) for name in sorted(sown)]
+        with initializing() as call:
+            _, *captured = (
+                nnx.capture(_called, *types)(copy, *args, **kwargs)
+                if types
+                else (copy(*args, **kwargs),)
+            )
+        if call.sown <= sown:
+            return copy, {k: one for state in captured for k, one in _flat_state(state).items()}
+        sown |= call.sown
+
+
+def _called(module: Any, /, *args: Any, **kwargs: Any) -> Any:
+    return module(*args, **kwargs)
 
 
 @functools.cache

@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.core import FrozenDict
 
-from .variables import variable, variable_type
+from .state import has_variable
+from .variables import variable
 
 T = TypeVar("T")
 
@@ -199,12 +200,6 @@ def copied(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def has_variable(module: nnx.Module, col: str, name: str) -> bool:
-    """``self.has_variable(col, name)``: whether the module holds that variable."""
-    found = getattr(module, name, None)
-    return type(found) is variable_type(col)
-
-
 def lazy_variable(
     module: nnx.Module, collection: str, name: str, init: Callable[..., Any] | None, *args: Any
 ) -> nnx.Variable[Any]:
@@ -232,13 +227,6 @@ def lazy_variable(
     made = variable(collection, init(*args))
     setattr(module, name, made)
     return made
-
-
-def sow(module: nnx.Module, col: str, name: str, value: Any, **options: Any) -> bool:
-    """``self.sow(...)``: stores only under ``nnx.capture``, as Linen's only where mutable."""
-    if not hasattr(module, "__captures__"):
-        return False
-    return bool(module.sow(variable_type(col), name, value, **options))
 
 
 def with_params(build: Callable[[nnx.Rngs], T], params: Mapping[str, Any]) -> T:

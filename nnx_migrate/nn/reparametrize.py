@@ -121,8 +121,12 @@ class SpectralNorm(Reparametrized):
                 continue
             name = self._variable_name(path)
             u = jax.random.normal(param_key(rngs), (1, value.shape[-1]), param_dtype)
-            setattr(self, name + "/u", variable(collection_name, u))
-            setattr(self, name + "/sigma", variable(collection_name, jnp.ones((), param_dtype)))
+            setattr(self, name + "/u", variable(collection_name, u, moved_by_init=False))
+            setattr(
+                self,
+                name + "/sigma",
+                variable(collection_name, jnp.ones((), param_dtype), moved_by_init=False),
+            )
         normalize = functools.partial(self._normalize, init_update_stats)
         self._normalize_initial(layer_instance, normalize)
 

@@ -39,6 +39,8 @@ class Running:
       rngs: its keys, by stream.
       bridges: paths of the modules behind ``ToNNX``, by the id of the bridge.
       is_init: whether it stands for ``init``.
+      sown: mutable collections that it sowed into and nobody captured.
+      asked: what it was asked for before the variable is made, with the module that asked.
     """
 
     mutable: Any
@@ -46,6 +48,8 @@ class Running:
     rngs: Mapping[str, Any] = field(default_factory=dict)
     bridges: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     is_init: bool = False
+    sown: set[str] = field(default_factory=set)
+    asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
 
 
 _running: ContextVar[Running | None] = ContextVar("_running", default=None)
@@ -76,16 +80,16 @@ def _filter(mutable: Any) -> Hashable:
 
 
 @contextmanager
-def running(call: Running) -> Iterator[None]:
+def running(call: Running) -> Iterator[Running]:
     """While a call of Linen's ``apply`` or ``init`` runs."""
     token = _running.set(call)
     try:
-        yield
+        yield call
     finally:
         _running.reset(token)
 
 
-def initializing() -> AbstractContextManager[None]:
+def initializing() -> AbstractContextManager[Running]:
     """While a call runs that stands for the one of Linen's ``init``."""
     return running(Running(_AT_INIT, is_init=True))
 
@@ -113,6 +117,34 @@ def is_mutable_collection(module: nnx.Module, col: str) -> bool:
 def is_captured(module: nnx.Module, col: str) -> bool:
     """Whether the module runs under an ``nnx.capture`` of the collection's variable type."""
     return any(type(one) is variable_type(col) for one in getattr(module, CAPTURES, ()))
+
+
+def has_variable(module: nnx.Module, col: str, name: str, *, made_later: bool = False) -> bool:
+    """``self.has_variable(col, name)``: whether the module holds that variable.
+
+    Args:
+      made_later: the method makes the variable after it asks, so that in Linen's ``init`` the first
+        call has none; the constructor of the migrated module has made it.
+    """
+    if type(getattr(module, name, None)) is not variable_type(col):
+        return False
+    call = _running.get()
+    if not made_later or call is None or not call.is_init:
+        return True
+    key = id(module), col, name
+    is_first = key not in call.asked
+    call.asked[key] = module  # kept, so that no other module gets its id
+    return not is_first
+
+
+def sow(module: nnx.Module, col: str, name: str, value: Any, **options: Any) -> bool:
+    """``self.sow(...)``: stores only under ``nnx.capture``, as Linen's only where mutable."""
+    call = _running.get()
+    if call is not None and in_filter(call.mutable, col) and not is_captured(module, col):
+        call.sown.add(col)
+    if not hasattr(module, CAPTURES):
+        return False
+    return bool(module.sow(variable_type(col), name, value, **options))
 
 
 def get_variable(module: nnx.Module, col: str, name: str, default: Any = None) -> Any:

@@ -32,13 +32,16 @@ def collection_of(kind: type[nnx.Variable[Any]]) -> str:
     return kind.__name__
 
 
-def variable(collection: str, value: Any, **metadata: Any) -> nnx.Variable[Any]:
+def variable(
+    collection: str, value: Any, *, moved_by_init: bool = True, **metadata: Any
+) -> nnx.Variable[Any]:
     """A variable of ``collection`` holding ``value`` (Linen's ``self.variable``).
 
-    With ``moved_by_init=True`` it is one that the call of Linen's ``init`` updates:
-    ``nnm.lazy_init`` and ``nnm.variables_of`` do so, too.
+    ``nnm.lazy_init`` and ``nnm.variables_of`` with inputs change it as the call of Linen's ``init`` does,
+    unless ``moved_by_init=False``: so for layers that change their state in calls without asking
+    whether ``init`` runs.
     """
-    return variable_type(collection)(value, **metadata)
+    return variable_type(collection)(value, moved_by_init=moved_by_init, **metadata)
 
 
 def is_moved_by_init(variable: nnx.Variable[Any]) -> bool:

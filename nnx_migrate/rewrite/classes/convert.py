@@ -64,7 +64,6 @@ from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.uses.unbound import unbound_calls
 from nnx_migrate.rewrite.classes.variables.asked import asked_in_init
-from nnx_migrate.rewrite.classes.variables.init_updates import with_init_updates
 from nnx_migrate.rewrite.classes.writing.construct import (
     Builder,
     optional_sizes,
@@ -103,7 +102,6 @@ class _Conversion:
     context: ConversionContext
     remarks: Remarks = field(default_factory=Remarks)
     late_fields: frozenset[str] = frozenset()
-    makes_late: bool = False  # whether calls make variables, the one for Linen's init among them
 
     def run(self) -> ConvertedClass:
         for node, reason in self.sizes.problems:
@@ -118,8 +116,7 @@ class _Conversion:
         self.layout: Layout = layout_of(self.cls)
         self.helpers = helpers_of(self.project, self.cls, self.context)
         self._take_copies()
-        items = find_items(self.cls, self.sizes, self.helpers.inside)
-        self.items = with_init_updates(self.cls, items)
+        self.items = find_items(self.cls, self.sizes, self.helpers.inside)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
         check_methods(self.cls, self.items)
         check_items(self.cls, self.items, self._compact_method())
@@ -243,7 +240,6 @@ class _Conversion:
             children_of(self.project, self.cls, attributes, self.items),
             Draws(self.project, self.cls.scope).of,
             functools.partial(asked_in_init, self.cls, self.items),
-            lambda _: "nnm.is_initializing()" if self.makes_late else "False",
             {
                 one.name: self.items[id(one.value)]
                 for one in attributes
@@ -351,7 +347,6 @@ class _Conversion:
             if item.kind is ItemKind.VARIABLE and key not in inside:
                 lazy[key] = item
         edits: Edits = {}
-        self.makes_late = bool(lazy)
         for key, item in lazy.items():
             self.remarks.imports.add("nnm")
             self.remarks.review.append(lazy_note(item))

@@ -7,7 +7,7 @@ What becomes what (``nnm`` is ``nnx_migrate.nn``; these ask Linen's questions by
   ``functools.partial(nnm.sow, self)``.
 - ``self.make_rng(name)`` -> ``self.<name>_rng()``, a stream that the module owns; handed to a function
   of the project whose draws are written out, ``nnm.drawing(<name>=self.<name>_rng)``.
-- ``self.is_initializing()`` -> ``False`` in calls and ``True`` in ``__init__``.
+- ``self.is_initializing()`` -> ``nnm.is_initializing()`` in calls and ``True`` in ``__init__``.
 - ``self.variables`` -> ``nnm.variables_of(self)``; ``self.child.variables["params"]["a"]["kernel"]`` ->
   ``self.child.a.kernel[...]``.
 - ``self.policy.copy(name="anchor")`` of a module that a field holds -> ``nnm.copy_of(self.policy, rngs=rngs)``

@@ -11,12 +11,6 @@ from nnx_migrate.rewrite.classes.variables.init_updates import init_updates
 from nnx_migrate.source.classes import ClassInfo
 
 Note = tuple[ast.AST, str]
-_AT_INIT = (
-    "Linen's init runs this update once; the converted module starts before it: guard it with "
-    "`if not self.is_initializing():`, or call the module once"
-)
-
-
 _MOVED = (
     "Linen's init runs this update: nnx_migrate.nn.lazy_init(model, *inputs) once after building the"
     " outermost module does, too"
@@ -35,16 +29,14 @@ def updates_at_init(
     cls: ClassInfo, items: Mapping[int, Item], variables: frozenset[str]
 ) -> Iterator[Note]:
     """Assignments to a variable's value that Linen's ``init`` performs and ``__init__`` does not."""
-    moved = {id(one): one for _, one in init_updates(cls, items)}
-    yield from ((one, _MOVED) for one in moved.values())
-    for note in _unguarded(cls, items, variables):
-        if id(note[0]) not in moved:
-            yield note
+    updates = [one for _, one in init_updates(cls, items)]
+    updates += _unguarded(cls, items, variables)
+    yield from ((one, _MOVED) for one in {id(one): one for one in updates}.values())
 
 
 def _unguarded(
     cls: ClassInfo, items: Mapping[int, Item], variables: frozenset[str]
-) -> Iterator[Note]:
+) -> Iterator[ast.stmt]:
     for method in cls.methods.values():
         receiver = receiver_of(method)
         local = {
@@ -60,7 +52,7 @@ def _unguarded(
                 continue
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if any(_is_value(one, receiver, local, variables) for one in targets):
-                yield statement, _AT_INIT
+                yield statement
 
 
 def _unconditional(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

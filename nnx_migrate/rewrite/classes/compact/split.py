@@ -114,8 +114,7 @@ def _split(method: CompactMethod, arrays: frozenset[str]) -> _Split:
     slicer, kept, updates = with_updates(
         slicer, kept, found.steps, found.items, found.taint, found.replaced, moved.values()
     )
-    settled = frozenset(key for key, one in moved.items() if one <= updates)
-    return _Split(found, slicer, kept, updates, settled)
+    return _Split(found, slicer, kept, updates)
 
 
 @dataclass(frozen=True)
@@ -126,12 +125,11 @@ class _Split:
     slicer: Slicer
     kept: tuple[Step, ...]
     updates: frozenset[int] = frozenset()
-    settled: frozenset[int] = frozenset()  # variables that __init__ moves as Linen's init does
 
     def part(self) -> CompactPart:
         """The text of both sides."""
         method, found = self.survey.method, self.survey
-        init = InitText(found, self.slicer, self.settled)
+        init = InitText(found, self.slicer)
         written = init.lines(self.kept)
         reads = global_reads(written) - names_bound_below(method.method)
         spent = spent_keys(

@@ -35,12 +35,10 @@ class InitText:
 
     Args:
       slicer: the one that found them, for what it learned about their values.
-      settled: variables that ``__init__`` moves as Linen's init does.
     """
 
     survey: Survey
     slicer: Slicer
-    settled: frozenset[int]
 
     def lines(self, kept: tuple[Step, ...]) -> tuple[str, ...]:
         """The statements, indented.
@@ -128,7 +126,6 @@ class InitText:
             moves.values - moves.late_values,
             receiver=method.receiver,
             optional=optional_sizes(method.sizes),
-            settled=self.settled,
             compact=True,
         )
 

@@ -16,14 +16,14 @@ from nnx_migrate.source.project import Project, Scope
 RULE = "module-api"
 
 
-def carried_call(name: str, node: ast.Call) -> Replacement:
-    """``self.sow("losses", "l2", x)`` as ``nnm.sow(self, "losses", "l2", x)``."""
+def carried_call(name: str, node: ast.Call, *more: str) -> Replacement:
+    """``self.sow("losses", "l2", x)`` as ``nnm.sow(self, "losses", "l2", x)``; ``more`` comes last."""
     assert isinstance(node.func, ast.Attribute)
     owner = node.func.value
 
     def text(renderer: Renderer) -> str:
         parts = argument_texts(renderer.render, (owner, *node.args), node.keywords)
-        return f"nnm.{name}({', '.join(parts)})"
+        return f"nnm.{name}({', '.join((*parts, *more))})"
 
     return text
 

@@ -72,7 +72,6 @@ class Reader:
       children: which expressions are submodules.
       draws: what functions draw that are handed ``self.make_rng``.
       asked: what ``self.has_variable(...)`` is in ``__init__``, if it is another text there.
-      initializing: what calls get in place of the question whether Linen's ``init`` runs.
       held: items of the variables that attributes hold.
     """
 
@@ -86,7 +85,6 @@ class Reader:
     children: Children
     draws: Callable[[ast.FunctionDef, ast.Attribute], tuple[str, ...]]
     asked: Callable[[ast.FunctionDef, ast.Call], str | None]
-    initializing: Replacement
     held: Mapping[str, Item] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     found: Reads = field(default_factory=Reads)
@@ -240,7 +238,8 @@ class Reader:
         elif name in self.own:
             return
         elif name == "is_initializing" or _asks_for_params(name, node):
-            self.found.call[id(node)] = self.initializing
+            self.remarks.imports.add("nnm")
+            self.found.call[id(node)] = "nnm.is_initializing()"
             self.found.static[id(node)] = "True"
         elif name in CARRIED:
             self.remarks.imports.add("nnm")
@@ -250,6 +249,8 @@ class Reader:
             elif name == "has_variable":
                 static = self.asked(method, node)
                 self.found.static |= {} if static is None else {id(node): static}
+                if static == "False":
+                    self.found.call[id(node)] = carried_call(name, node, "made_later=True")
         elif name == "make_rng":
             self._stream(node)
 

@@ -33,6 +33,8 @@ def asked_in_init(
         raise _refused(node, "it asks for a variable that was made before, which is always there")
     owners = [one for one, call in _makers(cls, node) if _is_before(one, call, method, node)]
     if not owners:
+        if any(_asks_again(one, node) for one in ast.walk(method)):
+            raise _refused(node, "it asks twice for a variable that is made after it")
         return "False"
     if method.name == "setup" or all(one.kind is ItemKind.STREAM for one in inside):
         return None
@@ -40,6 +42,18 @@ def asked_in_init(
         given = ", ".join(ast.unparse(one) for one in (*node.args, *node.keywords))
         return f"nnm.has_variable(self, {given})"
     raise _refused(node, "it asks for a variable that the call may have made before")
+
+
+def _asks_again(one: ast.AST, node: ast.Call) -> bool:
+    """Whether ``one`` is another question for the same variable, before the method makes it."""
+    if (
+        one is node
+        or not isinstance(one, ast.Call)
+        or ast.unparse(one.func) != ast.unparse(node.func)
+    ):
+        return False
+    wanted, other = (_constants(call, ("col", "name")) for call in (node, one))
+    return all(map(_may_equal, wanted, other))
 
 
 def _refused(node: ast.Call, reason: str) -> Refused:

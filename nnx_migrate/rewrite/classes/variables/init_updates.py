@@ -1,14 +1,13 @@
-"""Variables that Linen's ``init`` moves: their updates ask nowhere whether it is running.
+"""Updates that Linen's ``init`` runs as every call does: their class asks nowhere whether it is running.
 
 Linen's ``init`` runs the whole call, ``state.value = ...`` included. The constructor runs none of it:
-such variables are marked, and ``nnm.lazy_init(model, *inputs)`` and call sites of ``init`` move them.
+``nnm.lazy_init(model, *inputs)`` and call sites of ``init`` do.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TypeGuard
 
 from nnx_migrate.rewrite.classes.items import (
@@ -22,15 +21,6 @@ from nnx_migrate.source.classes import ClassInfo
 
 # What tells ``init`` from later calls: an update may hang on any of them, wherever it is asked.
 _ASKS = frozenset({"is_initializing", "is_mutable_collection", "has_variable", "has_rng", "scope"})
-
-
-def with_init_updates(cls: ClassInfo, items: Mapping[int, Item]) -> dict[int, Item]:
-    """``items``, the variables marked that the class updates and that ``init`` updates, too."""
-    moved = {key for key, _ in init_updates(cls, items)}
-    return {
-        key: replace(item, moved_by_init=True) if key in moved else item
-        for key, item in items.items()
-    }
 
 
 def updates_by_variable(cls: ClassInfo, items: Mapping[int, Item]) -> dict[int, frozenset[int]]:

@@ -48,7 +48,6 @@ class Builder:
     rngs: str = "rngs"
     receiver: str = "self"
     optional: frozenset[str] = frozenset()  # size arguments that may be None
-    settled: frozenset[int] = frozenset()  # variables that are moved where they are made
     compact: bool = False
 
     def guard(self, item: Item, text: str) -> str | None:
@@ -78,9 +77,7 @@ class Builder:
             case ItemKind.VARIABLE:
                 self.remarks.imports.add("nnm")
                 value = self._initial(item, renderer, key=False) if item.init else "None"
-                moved = item.moved_by_init and id(item.call) not in self.settled
-                mark = ", moved_by_init=True" if moved else ""
-                return f"nnm.variable({item.collection_text(renderer.render)}, {value}{mark})"
+                return f"nnm.variable({item.collection_text(renderer.render)}, {value})"
             case _:
                 assert item.site is not None
                 site = item.site if scope_name is None else _looked_up(item.site, scope_name)
