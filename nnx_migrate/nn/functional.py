@@ -11,6 +11,7 @@ flax 0.12.8: linen/module.py (``Module.init``, ``Module.apply``), core/scope.py 
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -25,9 +26,10 @@ from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox
 from .attention import MultiHeadDotProductAttention
 from .linen_streams import keys_of, set_streams
 from .linen_variables import leaves, nested
+from .sowing import caught
 from .state import Running, initializing, running
 from .to_nnx import give_variables, has_variables
-from .variables import collection_of, is_moved_by_init, variable, variable_type
+from .variables import collection_of, is_moved_by_init, variable
 
 M = TypeVar("M", bound=nnx.Module)
 Path = tuple[str, ...]
@@ -65,26 +67,18 @@ def _initialised(model: M, args: Any, kwargs: Any) -> tuple[M, dict[Path, Any]]:
 
     Which collections are sown into only the call tells: it runs again to catch them.
     """
-    sown: frozenset[str] = frozenset()
+    collections: frozenset[str] = frozenset()
     while True:
         copy = nnx.merge(*nnx.split(model), copy=True)
         for _, module in list(nnx.iter_graph(copy)):
             if isinstance(module, MultiHeadDotProductAttention):
                 module.__class__ = _cache_making(type(module))
-        types = [variable_type(name) for name in sorted(sown)]
+        run = functools.partial(copy, *args, **kwargs)
         with initializing() as call:
-            _, *captured = (
-                nnx.capture(_called, *types)(copy, *args, **kwargs)
-                if types
-                else (copy(*args, **kwargs),)
-            )
-        if call.sown <= sown:
-            return copy, {k: one for state in captured for k, one in _flat_state(state).items()}
-        sown |= call.sown
-
-
-def _called(module: Any, /, *args: Any, **kwargs: Any) -> Any:
-    return module(*args, **kwargs)
+            _, sown = caught(copy, run, sorted(collections), {})
+        if call.sown <= collections:
+            return copy, sown
+        collections |= call.sown
 
 
 @functools.cache
@@ -152,20 +146,15 @@ def apply(
 
     here = Running(mutable, frozenset(values), keys_of(rngs), _bridges(copy))
 
-    def call(module: nnx.Module) -> Any:
+    def call() -> Any:
         with running(here):
-            return _method(module, method)(*args, **kwargs)
+            return _method(copy, method)(*args, **kwargs)
 
-    sown = _sown_types(mutable)
-    start = _sown_before(copy, values, sown)
-    if sown:
-        outputs, *captured = nnx.capture(call, *sown, init=start)(copy)
-    else:
-        outputs, captured = call(copy), []
+    collections = _sown_into(mutable)
+    start = _sown_before(copy, values, collections)
+    outputs, sown = caught(copy, call, collections, start)
     after = _flat_variables(copy)
-    known = _flat_state(start)
-    for state in captured:  # one for each type
-        after |= {k: one for k, one in _flat_state(state).items() if one is not known.get(k)}
+    after |= {path: one for path, one in sown.items() if one is not start.get(path)}
     _check_unchanged(before, after, mutable)
     if mutable is False:
         return outputs
@@ -320,11 +309,17 @@ def _shapes(value: Any) -> Any:
 
 def _check_unchanged(before: Mapping[Path, Any], after: Mapping[Path, Any], mutable: Any) -> None:
     for path, value in after.items():
-        if not in_filter(mutable, path[0]) and value is not before.get(path):
+        if not in_filter(mutable, path[0]) and not _is_same(value, before.get(path)):
             raise ValueError(
                 f"the call changed '{'/'.join(path[1:])}' in collection '{path[0]}', which is not "
                 f"mutable: pass mutable=['{path[0]}'] and keep what apply returns"
             )
+
+
+def _is_same(value: Any, before: Any) -> bool:
+    """Whether nothing was assigned: sown values are tuples, which NNX makes anew."""
+    one, other = jax.tree.leaves(value), jax.tree.leaves(before)
+    return len(one) == len(other) and all(map(operator.is_, one, other))
 
 
 # ---- the call
@@ -339,27 +334,25 @@ def _method(module: nnx.Module, method: Callable[..., Any] | str | None) -> Call
     return lambda *args, **kwargs: function(module, *args, **kwargs)
 
 
-def _sown_types(mutable: Any) -> list[type[nnx.Variable[Any]]]:
-    """Types of the collections that the call may fill by sowing."""
+def _sown_into(mutable: Any) -> list[str]:
+    """The collections that the call may fill by sowing."""
     if isinstance(mutable, str):
         names = {mutable}
     elif isinstance(mutable, (list, tuple, set, frozenset)):
         names = set(mutable)
     else:
         names = {"intermediates"} if in_filter(mutable, "intermediates") else set()
-    return [variable_type(name) for name in sorted(names - {"params"})]
+    return sorted(names - {"params"})
 
 
 def _sown_before(
-    copy: nnx.Module, values: Mapping[str, Any], sown: Sequence[type[nnx.Variable[Any]]]
-) -> Any:
-    """What earlier calls sowed of these types: the given values at paths of the module's modules."""
+    copy: nnx.Module, values: Mapping[str, Any], collections: Sequence[str]
+) -> dict[Path, Any]:
+    """What earlier calls sowed into these: the given values at paths of the module's modules."""
     modules = {tuple(map(str, path)) for path, _ in nnx.iter_modules(copy)}
-    return nnx.from_flat_state(
-        [
-            (path, kind(value))
-            for kind in sown
-            for path, value in leaves(values.get(collection_of(kind), {}))
-            if path[:-1] in modules
-        ]
-    )
+    return {
+        (name, *path): value
+        for name in collections
+        for path, value in leaves(values.get(name, {}))
+        if path[:-1] in modules
+    }

@@ -126,15 +126,14 @@ def has_variable(module: nnx.Module, col: str, name: str, *, made_later: bool = 
       made_later: the method makes the variable after it asks, so that in Linen's ``init`` the first
         call has none; the constructor of the migrated module has made it.
     """
-    if type(getattr(module, name, None)) is not variable_type(col):
-        return False
+    held = type(getattr(module, name, None)) is variable_type(col)
     call = _running.get()
     if not made_later or call is None or not call.is_init:
-        return True
+        return held
     key = id(module), col, name
     is_first = key not in call.asked
     call.asked[key] = module  # kept, so that no other module gets its id
-    return not is_first
+    return held and not is_first
 
 
 def sow(module: nnx.Module, col: str, name: str, value: Any, **options: Any) -> bool:

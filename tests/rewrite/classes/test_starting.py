@@ -98,7 +98,7 @@ def test_an_update_that_follows_from_parameters_is_part_of_the_constructor() -> 
 def test_an_update_that_differs_from_call_to_call_is_left_to_lazy_init(update: str) -> None:
     init, call = halves(COUNTING.format(update=update))
     assert "set_value" not in init
-    assert "moved_by_init=True" in init
+    assert "self.v = nnm.variable(" in init
     assert "v.set_value(" in call
 
 
