@@ -17,6 +17,8 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import random
 
+from .lifted import CAPTURES, hide_captures
+
 log = logging.getLogger(__name__)
 
 
@@ -166,11 +168,13 @@ class RNN(nnx.Module):
     def _scan(self, carry: Any, xs: jax.Array, keep_carries: bool) -> tuple[Any, Any]:
         """Last carry and stacked outputs of the cell over the leading axis of ``xs``."""
         graphdef, changing, fixed = nnx.split(self.cell, self._is_carried, ...)  # type: ignore[misc]
+        hidden = {type(one) for path, one in nnx.to_flat_state(fixed) if CAPTURES in path}
 
         def step(state: Any, x: jax.Array) -> tuple[Any, Any]:
             changing, carry = state
             # A copy belongs to this trace, so that its variables may change in it.
             cell = nnx.merge(graphdef, changing, fixed, copy=True)
+            hide_captures(cell, hidden)
             carry, y = cell(carry, x)
             changing = nnx.state(cell, self._is_carried)
             return (changing, carry), ((carry, y) if keep_carries else y)
@@ -190,8 +194,8 @@ class RNN(nnx.Module):
         collection = nnx.variable_name_from_type(kind, allow_register=True)
         if _matches(self.variable_carry, collection):
             return True
-        if _matches(self.variable_broadcast, collection):
-            return False
+        if _matches(self.variable_broadcast, collection) or CAPTURES in path:
+            return False  # a loop collects what is sown into the collections it lifts, no other
         where = "/".join(map(str, path))
         raise ValueError(
             f"the cell's variable '{where}' is of collection '{collection}', which is neither in "

@@ -72,11 +72,19 @@ def outcome(program: Program) -> str:
         calls = record_calls(module, (X, program.init_train), {}, program.streams)
     with module_of(NAME, texts(result, files)[f"{NAME}.py"]) as after:
         model = _builder(after.Model, result, calls)
-        found, raised = run(_nnx_side(model), program)
+        found, raised = run(_nnx_side(model), program, wanted["init"])
     if found is None:
         raise AssertionError(f"the rewritten program raises {raised}")
+    if program.streams:
+        wanted, found = (one | {"init": _certain(one["init"])} for one in (wanted, found))
     same(wanted, found)
     return "rewritten"
+
+
+def _certain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters, and of what ``init`` may move by keys of its own the shapes."""
+    shapes = jax.tree.map(jnp.shape, {k: one for k, one in values.items() if k != "params"})
+    return {"params": values.get("params", {}), **shapes}
 
 
 def _builder(migrated: Any, result: RewriteResult, calls: Any) -> Callable[..., Any]:
@@ -97,18 +105,25 @@ def _nnx_side(build: Callable[..., Any]) -> Side:
     return Side(init, lambda values, *args, **options: nnm.apply(model, values, *args, **options))
 
 
-def run(side: Side, program: Program) -> tuple[dict[str, Any] | None, Exception | None]:
-    """All that the program gives on one side by place, or what it raises."""
+def run(
+    side: Side, program: Program, start: Any = None
+) -> tuple[dict[str, Any] | None, Exception | None]:
+    """All that the program gives on one side by place, or what it raises.
+
+    Args:
+      start: variables that a program with random streams takes its first step with.
+    """
     try:
-        return jax.jit(lambda: _run(side, program))(), None
+        return jax.jit(lambda: _run(side, program, start))(), None
     except Exception as error:  # noqa: BLE001 - whatever it is, it is compared or shown
         return None, error
 
 
-def _run(side: Side, program: Program) -> dict[str, Any]:
+def _run(side: Side, program: Program, start: Any) -> dict[str, Any]:
     keys = {name: jax.random.key(seed) for seed, name in enumerate(("params", *program.streams))}
     values = linen.unbox(side.init(keys, program.init_train))
     found: dict[str, Any] = {"init": {k: v for k, v in values.items() if v}}
+    values = start if start and program.streams else values
     for number, step in enumerate(program.steps):
         rngs = {name: jax.random.fold_in(key, number + 1) for name, key in keys.items()}
         rngs.pop("params")
