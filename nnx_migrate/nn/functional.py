@@ -246,7 +246,7 @@ def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
             for name in path[:-1]:
                 owner = getattr(owner, name, None)
             if isinstance(owner, nnx.Module) and getattr(owner, path[-1], None) is None:
-                setattr(owner, path[-1], variable(collection, value))
+                setattr(owner, path[-1], variable(collection, value, is_given=True))
 
 
 def _bridges(model: nnx.Module) -> dict[int, Path]:

@@ -70,7 +70,8 @@ def check_stacked(module: nnx.Module, stacking: Stacking) -> None:
       ValueError: one is that of a single layer.
     """
     for path, one in nnx.to_flat_state(nnx.state(module)):
-        is_stacked = INDEX_KEY in one.get_metadata() or CAPTURES in path
+        # What nnm.apply is given comes from a call of the same stack.
+        is_stacked = {INDEX_KEY, "is_given"} & {*one.get_metadata()} or CAPTURES in path
         if stacking.axis(one) is not None and not is_stacked:
             raise ValueError(
                 f"expected the variable '{'/'.join(map(str, path))}' to be stacked along the axis of "

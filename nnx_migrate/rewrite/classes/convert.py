@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_text,
     constructs_nothing,
 )
+from nnx_migrate.rewrite.classes.checks.perhaps_read import perhaps_read
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.checks.stacking import check_stacking
@@ -207,6 +208,8 @@ class _Conversion:
         if setup is not None:
             own = attributes_of(self.cls, setup, self.items)
             self.remarks.review += unread(self.project, self.cls, own, self.items)
+            optional = optional_sizes(self.sizes)
+            self.remarks.review += perhaps_read(self.cls, own, self.items, optional)
             found += own
         check_stored(found)
         return found

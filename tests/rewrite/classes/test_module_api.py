@@ -311,3 +311,66 @@ def test_names_of_the_class_shadow_linens() -> None:
 def test_a_name_that_may_hold_an_array_is_left_alone() -> None:
     source = model("y = nn.Dense(6)", "y = y(x)", "return y.copy()")
     assert "return y.copy()" in converted(source)
+
+
+RECURRENT = """\
+class Cell(nn.RNNCellBase):
+    @nn.compact
+    def __call__(self, carry, x):
+        self.sow("losses", "carry", carry.mean())
+        carry = nn.tanh(nn.Dense(6)(x) + carry)
+        return carry, carry
+
+    @nn.nowrap
+    def initialize_carry(self, rng, input_shape):
+        return jnp.zeros((*input_shape[:-1], 6))
+
+    @property
+    def num_feature_axes(self):
+        return 1
+
+
+class M(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.BatchNorm(use_running_average=False)(nn.RNN(nn.GRUCell(6))(x[None])[0])
+        self.sow("losses", "x", x.mean())
+        return nn.RNN(Cell())(x[None])
+"""
+
+
+def test_a_recurrent_loop_collects_nothing_that_it_does_not_lift() -> None:
+    sizes = dict.fromkeys(("x_features", "BatchNorm_0_in_features", "Cell_0_x_features"), 6)
+    kinds = ("batch_stats", "losses", "intermediates")
+    values = same_steps(RECURRENT, sizes=sizes, mutable=kinds)
+    assert set(values["losses"]) == {"x"}
+
+
+@pytest.mark.parametrize("source", [SOWN, SCANNED, SHARED])
+def test_sown_losses_that_are_given_and_not_mutable_stay(source: str) -> None:
+    values = same_steps(source, sizes=WIDTH)
+    assert values["losses"]
+
+
+LOOPED = """\
+class Layer(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        self.sow("losses", "x", x.mean())
+        return nn.tanh(nn.Dense(6)(x))
+
+
+class M(nn.Module):
+    def setup(self):
+        self.layer = Layer()
+
+    def __call__(self, x):
+        run = nn.scan(lambda m, c, _: (m(c), None), variable_axes={"params": 0, "losses": 0},
+                      split_rngs={"params": True}, length=2)
+        return run(self.layer, x, None)[0]
+"""
+
+
+@pytest.mark.parametrize("mutable", [(), ("losses",)])
+def test_what_a_stack_sowed_goes_on_in_the_stack(mutable: tuple[str, ...]) -> None:
+    same_steps(LOOPED, sizes=WIDTH, mutable=mutable)

@@ -88,3 +88,69 @@ def test_computed_keys_keep_the_class_linen(key: str) -> None:
     source = model(parts, f"self.out(self.part[{key}](self.part[3](x)))")
     (found,) = rewrite({"m.py": "KEY = 2\n" + source}).classes
     assert found.outcome.value == "refused"
+
+
+PERHAPS = """\
+class Inner(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return x + self.param("w", nn.initializers.ones, ())
+
+
+class Model(nn.Module):
+    deep: bool = True
+
+    def setup(self):
+        self.first = nn.Dense(3)
+        self.late = {value}
+
+    def __call__(self, x, train=True, other=None):
+        x = self.first(x)
+        {use}
+        return x
+"""
+
+
+def perhaps(value: str, use: str) -> list[str]:
+    """The submodules that a finding says only some calls reach."""
+    result = rewrite({"m.py": LINEN + PERHAPS.format(value=value, use=use)})
+    assert {one.outcome.value for one in result.classes} == {"rewritten"}
+    found = [one for one in result.findings if "is read only where the call decides" in one.message]
+    review = {one.name for one in result.classes if one.confidence.value == "review"}
+    assert ("m.Model" in review) == bool(found)
+    return [one.message.partition(" is ")[0] for one in found]
+
+
+@pytest.mark.parametrize(
+    ("value", "use"),
+    [
+        ("nn.Dense(3)", "if train: x = self.late(x)"),
+        ("nn.Dense(3)", "x = self.late(x) if self.deep and train else x"),
+        ("nn.Dense(3)", "if x.shape[0] > 2: x = self.late(x)"),
+        ("nn.Dense(3)", "if train: return x\n        x = self.late(x)"),
+        ("nn.Dense(3)", "while not train: x = self.late(x)"),
+        ("[Inner(), Inner()]", "for one in self.late if train else (): x = one(x)"),
+        ("Inner()", "x = train and self.late(x)"),
+    ],
+)
+def test_a_submodule_that_only_some_calls_reach_is_named(value: str, use: str) -> None:
+    assert perhaps(value, use) == ["self.late"]
+
+
+@pytest.mark.parametrize(
+    ("value", "use"),
+    [
+        ("nn.Dense(3)", "if self.deep: x = self.late(x)"),
+        ("nn.Dense(3)", "x = self.late(x) if train else -self.late(x)"),
+        ("nn.Dense(3)", "if self.deep is True: x = self.late(x)"),
+        (
+            "nn.Dense(3)",
+            "if other is not None: x = self.late(other)",
+        ),  # built where its size is given
+        ("nn.Dropout(0.5, deterministic=True)", "if train: x = self.late(x)"),
+        ("Inner()", "for _ in range(2): x = self.late(x)"),
+        ("Inner()", "if train: x = 2 * x\n        x = self.late(x)"),
+    ],
+)
+def test_a_submodule_that_every_call_reaches_is_not(value: str, use: str) -> None:
+    assert perhaps(value, use) == []

@@ -15,10 +15,11 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.model import RewriteResult
 from nnx_migrate.parity.calls import record_calls
 from nnx_migrate.parity.sizing import sizes_for
+from nnx_migrate.rewrite.classes.checks.perhaps_read import PERHAPS_READ
 from tests.rewrite.projects import rewrite, texts
 from tests.rewrite.running import module_of
 
-X = jnp.asarray(np.random.default_rng(0).normal(size=(2, 4)), jnp.float32)
+X = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4)), jnp.float32)
 NAME = "program"
 
 
@@ -69,9 +70,13 @@ def outcome(program: Program) -> str:
         if left:
             assert all(one.reason for one in left)
             return f"{left[0].outcome.value}: {left[0].reason}"
+        if any(_is_extra(one.message) for one in result.findings):
+            return "review: Linen's init may make less"
         calls = record_calls(module, (X, program.init_train), {}, program.streams)
     with module_of(NAME, texts(result, files)[f"{NAME}.py"]) as after:
         model = _builder(after.Model, result, calls)
+        if model is None:
+            return "unsized: the initial call does not show a size that is asked for"
         found, raised = run(_nnx_side(model), program, wanted["init"])
     if found is None:
         raise AssertionError(f"the rewritten program raises {raised}")
@@ -81,18 +86,24 @@ def outcome(program: Program) -> str:
     return "rewritten"
 
 
+def _is_extra(message: str) -> bool:
+    """Whether a finding says that the NNX module may have variables that Linen's ``init`` leaves out."""
+    return message.partition(" is ")[2] == PERHAPS_READ.partition(" is ")[2]
+
+
 def _certain(values: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters, and of what ``init`` may move by keys of its own the shapes."""
     shapes = jax.tree.map(jnp.shape, {k: one for k, one in values.items() if k != "params"})
     return {"params": values.get("params", {}), **shapes}
 
 
-def _builder(migrated: Any, result: RewriteResult, calls: Any) -> Callable[..., Any]:
+def _builder(migrated: Any, result: RewriteResult, calls: Any) -> Callable[..., Any] | None:
     maps = {one.linen: one for one in result.migration_map.classes}
     name = f"{NAME}.Model"
     fields = tuple(maps[name].fields)
     sizes, missing = sizes_for(migrated, fields, maps[name], calls, (), name, maps)
-    assert missing == (), missing
+    if missing:
+        return None
     return lambda *, rngs: migrated(**sizes, rngs=rngs)
 
 
@@ -153,7 +164,9 @@ def same(wanted: Any, found: Any) -> None:
     only = sorted(first.keys() ^ second.keys())
     assert not only, [f"{'Linen' if one in first else 'NNX'} alone has {one}" for one in only]
     for place, value in first.items():
-        np.testing.assert_allclose(second[place], value, rtol=1e-5, atol=1e-6, err_msg=place)
+        # The programs differ, so do sums of their terms; a wrong rewrite is never that close.
+        close = 1e-4 * (1 + np.max(np.abs(value), initial=0))
+        np.testing.assert_allclose(second[place], value, rtol=1e-3, atol=close, err_msg=place)
 
 
 def _leaves(tree: Any) -> dict[str, Any]:

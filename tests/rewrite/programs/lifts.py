@@ -42,7 +42,7 @@ def _plain(n: str, t: str, one: Written) -> list[Piece]:
         piece(f"@{n} = nn.remat({one.name}{static}, prevent_cse=False)(flag=True)", *call, *call),
         piece(f"@{n} = nn.checkpoint({one.name}{static})(flag=not self.flag)", *call),
         piece(f"@{n} = nn.jit({one.name}{static})()", *call),
-        piece(f"@{n} = nn.jit(nn.remat({one.name}{static}{static}))()", *call),
+        piece(f"@{n} = nn.jit(nn.remat({one.name}{static}){static})()", *call),
         piece(
             [
                 f"Layer = nn.remat({one.name}{static}) if self.flag else {one.name}",

@@ -67,7 +67,7 @@ def keys(n: str, t: str, known: object = ()) -> list[Piece]:
             f"x = x + @{n}.value",
         ),
         piece(
-            f'@{n} = self.variable("state", "{n}", jnp.zeros, (2, 4))',
+            f'@{n} = self.variable("state", "{n}", jnp.zeros, (3, 4))',
             f"@{n}.value = @{n}.value + {noise}",
             f"x = x + @{n}.value",
         ),

@@ -13,7 +13,7 @@ def variables(n: str, t: str, known: object = ()) -> list[Piece]:
     """Counters, means and caches; ``n`` is new, ``t`` the text of a truth."""
     count = f'@{n} = self.variable("state", "{n}", jnp.zeros, ())'
     mean = f'@{n} = self.variable("stats", "{n}_mean", lambda: jnp.ones((1, 4)))'
-    cache = f'@{n} = self.variable("cache", "{n}", jnp.zeros, (2, 4), jnp.float32)'
+    cache = f'@{n} = self.variable("cache", "{n}", jnp.zeros, (3, 4), jnp.float32)'
     param = f'@{n} = self.param("{n}", nn.initializers.normal(1.0), (1, 4))'
     return [
         piece(count, f"@{n}.value = @{n}.value + 1", f"x = x + @{n}.value"),
@@ -93,7 +93,7 @@ def sown(n: str, t: str, known: object = ()) -> list[Piece]:
         piece("", f'self.sow("losses", "{n}", x.sum(), reduce_fn=lambda a, b: a + b, init_fn=lambda: 0.0)'),
         piece(
             "",
-            f'self.sow("intermediates", "{n}", x, reduce_fn=lambda old, new: new, init_fn=lambda: jnp.zeros((2, 4)))',
+            f'self.sow("intermediates", "{n}", x, reduce_fn=lambda old, new: new, init_fn=lambda: jnp.zeros((3, 4)))',
         ),
         piece("", f"if {t}:", f'    self.sow("losses", "{n}", (x ** 2).sum())'),
         piece("", f'if self.sow("losses", "{n}", x.max()):', "    x = x + 1"),

@@ -7,6 +7,8 @@ import os
 from hypothesis import HealthCheck, Phase, event, given, settings
 
 from tests.rewrite.programs.comparing import Program, outcome
+from tests.rewrite.programs.lifts import lift_programs
+from tests.rewrite.programs.rng import rng_programs
 from tests.rewrite.programs.state import state_programs
 
 # More programs than a test run has time for: NNX_MIGRATE_PROGRAMS=2000 python -m pytest FILE
@@ -24,4 +26,16 @@ random_programs = settings(
 @random_programs
 @given(state_programs())
 def test_programs_with_state_compute_what_linen_does(program: Program) -> None:
+    event(outcome(program))
+
+
+@random_programs
+@given(rng_programs())
+def test_programs_that_draw_keys_compute_what_linen_does(program: Program) -> None:
+    event(outcome(program))
+
+
+@random_programs
+@given(lift_programs())
+def test_programs_with_lifts_compute_what_linen_does(program: Program) -> None:
     event(outcome(program))

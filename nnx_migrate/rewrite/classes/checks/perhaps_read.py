@@ -1,0 +1,108 @@
+"""Submodules of ``setup`` that only some calls reach: Linen's ``init`` gives them variables if its own does.
+
+``if train: x = self.late(x)`` makes the parameters of ``late`` when ``init`` is called with ``train=True``;
+the NNX module always has them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from nnx_migrate.rewrite.classes.checks.reviews import Note
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
+from nnx_migrate.rewrite.classes.setup.attributes import Attribute
+from nnx_migrate.source.classes import ClassInfo
+
+PERHAPS_READ = (
+    "self.{} is read only where the call decides: Linen's init makes its variables if its own call"
+    " gets there, the NNX module has them always"
+)
+
+
+def perhaps_read(
+    cls: ClassInfo,
+    attributes: Sequence[Attribute],
+    items: Mapping[int, Item],
+    optional: Collection[str],
+) -> Iterator[Note]:
+    """The attributes that hold such submodules.
+
+    Args:
+      optional: size arguments that callers may leave out; what needs one is built where it is given.
+    """
+    for one in attributes:
+        built = [items[id(node)] for node in ast.walk(one.value) if id(node) in items]
+        always = [item for item in built if _is_always_built(item, optional)]
+        reads = [
+            is_certain
+            for owner in cls.mro
+            for name, method in owner.methods.items()
+            if name != "setup"
+            for is_certain in _Reads(receiver_of(method), one.name).block(method.body, True)
+        ]
+        if always and reads and not any(reads):
+            yield one.value, PERHAPS_READ.format(one.name)
+
+
+def _is_always_built(item: Item, optional: Collection[str]) -> bool:
+    if item.kind is not ItemKind.SITE or item.free_of_variables or item.site is None:
+        return False
+    texts = (ast.parse(text, mode="eval") for text in item.site.sizes.values())
+    read = {node.id for one in texts for node in ast.walk(one) if isinstance(node, ast.Name)}
+    return item.site.reached is None and not read & {*optional}
+
+
+class _Reads:
+    """For each read of ``self.<name>``, whether every call that gets to its block gets to it."""
+
+    def __init__(self, receiver: str, name: str) -> None:
+        self.receiver, self.name = receiver, name
+
+    def block(self, body: Sequence[ast.stmt], is_certain: bool) -> Iterator[bool]:
+        """Those in statements that run one after the other."""
+        for statement in body:
+            yield from self.node(statement, is_certain)
+            if isinstance(statement, ast.If) and not self._is_of_fields(statement.test):
+                leaves = (isinstance(one, ast.Return) for one in ast.walk(statement))
+                is_certain = is_certain and not any(leaves)
+
+    def node(self, node: ast.AST, is_certain: bool) -> Iterator[bool]:
+        """Those in a statement or an expression."""
+        match node:
+            case ast.Attribute(value=ast.Name(id=receiver), attr=name) if (receiver, name) == (
+                self.receiver,
+                self.name,
+            ):
+                yield is_certain
+            case ast.If(test=test, body=body, orelse=orelse):
+                yield from self.node(test, is_certain)
+                ways = [list(self.block(one, is_certain)) for one in (body, orelse)]
+                yield from self._either(test, ways)
+            case ast.IfExp(test=test, body=one, orelse=other):
+                yield from self.node(test, is_certain)
+                yield from self._either(
+                    test, [list(self.node(n, is_certain)) for n in (one, other)]
+                )
+            case ast.BoolOp(values=[first, *rest]):
+                yield from self.node(first, is_certain)
+                inner = is_certain and self._is_of_fields(first)
+                yield from (read for one in rest for read in self.node(one, inner))
+            case ast.match_case() | ast.While():
+                yield from (r for one in ast.iter_child_nodes(node) for r in self.node(one, False))
+            case _:
+                yield from (
+                    read
+                    for one in ast.iter_child_nodes(node)
+                    for read in self.node(one, is_certain)
+                )
+
+    def _either(self, test: ast.expr, ways: list[list[bool]]) -> Iterator[bool]:
+        is_certain = self._is_of_fields(test) or all(any(way) for way in ways)
+        yield from (read and is_certain for way in ways for read in way)
+
+    def _is_of_fields(self, test: ast.expr) -> bool:
+        """Whether the class's fields decide; calls of functions do not change that."""
+        called = {id(one.func) for one in ast.walk(test) if isinstance(one, ast.Call)}
+        names = [one for one in ast.walk(test) if isinstance(one, ast.Name)]
+        return all(one.id == self.receiver or id(one) in called for one in names)
