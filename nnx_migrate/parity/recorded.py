@@ -122,8 +122,9 @@ def _chosen(evidence: Evidence, select: str | None) -> Iterator[tuple[Instance, 
     A class that was called by another method alone is called by that.
     """
     for cls in evidence.classes:
-        name = f"{cls.key.module}.{cls.key.qualname}"
-        if select is None or fnmatch.fnmatch(name, select) or cls.key.qualname == select:
+        name = cls.key.qualname.partition(":")[0]  # of several classes of one name, all are chosen
+        full = f"{cls.key.module}.{name}"
+        if select is None or fnmatch.fnmatch(full, select) or select in (name, cls.key.qualname):
             methods = {one.method for one in cls.instances.values()}
             for number, one in cls.instances.items():
                 if one.method == CALL or CALL not in methods:

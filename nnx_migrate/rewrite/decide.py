@@ -61,7 +61,8 @@ def decide(
     kept = frozenset(
         name
         for name, cls in project.linen.items()
-        if name not in outside and (_is_kept(cls) or not _is_selected(name, select, exclude))
+        if name not in outside
+        and (_is_kept(cls) or not _is_selected(cls.qualified, select, exclude))
     )
     functions = factory_functions(project)
     stuck = dict(stuck_users(project, functions, sizes, targets))

@@ -28,8 +28,8 @@ class Mention:
 
 
 def mentions_of(project: Project, symbol: str) -> Iterator[Mention]:
-    """Every load of a function's name, under whatever name an import gives it."""
-    names = _names_of(project, symbol.rpartition(".")[2])
+    """Every load of the name of a function or class, under whatever name an import gives it."""
+    names = _names_of(project, symbol.rpartition(".")[2].partition(":")[0])
     for module in project.modules.values():
         if any(name in module.text for name in names):
             for one in _loads(project, module, names):

@@ -99,6 +99,14 @@ def test_of_classes_of_one_name_none_is_rewritten_without_the_others() -> None:
     assert only(result) is None
 
 
+def test_classes_of_one_name_are_selected_together() -> None:
+    text = "def make(key, x):\n" + indent(dense("Twice") + dense("Twice") + dense("Once"), "    ")
+    result = rewrite({"m.py": LINEN + text}, select=("*.Twice",))
+    assert [one.outcome for one in result.classes] == [
+        *(Outcome.REWRITTEN, Outcome.REWRITTEN, Outcome.KEPT)
+    ]
+
+
 def test_a_class_builds_the_nearest_class_of_a_name_above_it() -> None:
     parts = [dense("Child"), "Child()\n", dense("Child", "5"), caller("Parent", "Child()(x)")]
     result = rewrite({"m.py": LINEN + "def make():\n" + indent("".join(parts), "    ")})

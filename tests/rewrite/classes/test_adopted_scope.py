@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from textwrap import indent
+
 import pytest
 
 from tests.rewrite.classes.test_shared_scope import HEAD, NORMAL, checked
+from tests.rewrite.projects import rewrite
 from tests.rewrite.running import migrated, refused
 
 ADAPTER = f"""{HEAD}class Adapter(nn.Module):
@@ -196,3 +199,12 @@ def test_a_number_that_only_the_run_tells_keeps_the_builder_linen() -> None:
         "    @nn.compact", "    many: bool = False\n\n    @nn.compact"
     )
     assert "whose name is not known" in refused(ADAPTER + text)
+
+
+def test_uses_of_the_first_of_two_classes_of_one_name_are_seen() -> None:
+    adapter = ADAPTER.removeprefix(HEAD)
+    last = "class Adapter(nn.Module):\n    pass\n"
+    body = indent(adapter + "model = Adapter(dense, rank=2)\n" + last + "return model\n", "    ")
+    found = rewrite({"m.py": f"{HEAD}def make(dense):\n{body}"}).classes
+    assert [one.outcome.value for one in found] == ["refused", "refused"]
+    assert UNCERTAIN in (found[0].reason or "")
