@@ -148,6 +148,7 @@ from .lazy import (
 )
 from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
 from .map_variables import map_variables
+from .metadata_axis import add_metadata_axis
 from .naming import LinenNames, built_for, linen_name, out_features
 from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
 from .partitioning import (
@@ -223,6 +224,7 @@ __all__ = [
     "abstract",
     "abstract_array",
     "abstractly",
+    "add_metadata_axis",
     "apply",
     "apply_fn",
     "as_field",

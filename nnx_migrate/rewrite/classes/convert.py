@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_text,
     constructs_nothing,
 )
+from nnx_migrate.rewrite.classes.checks.metadata_axes import check_metadata_axes
 from nnx_migrate.rewrite.classes.checks.perhaps_read import perhaps_read
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
@@ -124,6 +125,7 @@ class _Conversion:
         check_compact_calls(self.project, self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
         check_stacking(self.project, self.cls, self.items.values())
+        check_metadata_axes(self.project, self.cls, self.items.values())
         check_functions(self.cls)
         check_text(self.cls)
         check_generic(self.project, self.cls)

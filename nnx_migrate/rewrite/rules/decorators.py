@@ -3,6 +3,9 @@
 ``variable_axes`` stack variables, the method calls modules that hold those of all layers: whoever builds
 them, builds them as ``nnm.stacked(...)``.
 
+``@partial(nn.add_metadata_axis, variable_axes={"params": 0}, metadata_params={nn.PARTITION_NAME: "x"})`` of a
+compact ``__call__`` becomes that of ``nnm``, which names the axis when the constructor has run.
+
 Refused: options the text does not show, and every other lifted decorator.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py.
@@ -49,6 +52,8 @@ def partial_decorator(decorator: ast.Call, symbol: str, render: Render) -> Code 
         return _remat(decorator, given, render)
     if symbol == "flax.linen.jit":
         return _jit(decorator, given, render)
+    if symbol == "flax.linen.add_metadata_axis":
+        return _metadata_axis(decorator, given, render)
     name = symbol.removeprefix("flax.linen.")
     if name in _LIFTS_KEPT:
         return _lift(name, decorator, given, render)
@@ -91,6 +96,27 @@ def _lift(
     if name == "scan" and is_shared(given.get("variable_axes")):
         kept.pop("variable_axes", None)
     return Code(_partial(decorator, f"nnm.{name}", kept, render), frozenset({"nnm"}))
+
+
+def _metadata_axis(
+    decorator: ast.Call, given: Mapping[str, ast.expr], render: Render
+) -> Code | Refusal:
+    axes, params = given.get("variable_axes"), given.get("metadata_params")
+    plain = isinstance(axes, ast.Dict) and all(
+        isinstance(key, ast.Constant)
+        and isinstance(key.value, str)
+        and isinstance(axis, ast.Constant)
+        and type(axis.value) is int
+        for key, axis in zip(axes.keys, axes.values, strict=True)
+    )
+    named = isinstance(params, ast.Dict) and len(params.keys) == 1
+    if len(given) != 2 or not plain or not named:
+        reason = "add_metadata_axis whose collections, axes and name are not written out"
+        return Refusal(reason, "write them as dicts of literals", decorator)
+    refusal = other_metadata("add_metadata_axis", given)
+    if refusal is not None:
+        return refusal
+    return Code(_partial(decorator, "nnm.add_metadata_axis", given, render), frozenset({"nnm"}))
 
 
 def _partial(decorator: ast.Call, target: str, kept: Mapping[str, ast.expr], render: Render) -> str:

@@ -19,7 +19,7 @@ from nnx_migrate.rewrite.rules.base import Example, Refusal, RefusalRule
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
     "add_metadata_axis": (
-        "add_metadata_axis",
+        "add_metadata_axis of something else than a method, by functools.partial,",
         "pass transform_metadata={nnx.PARTITION_NAME: name} to nnx.vmap or nnx.scan",
     ),
     "fold_rngs": ("fold_rngs", "fold the key of each stream by hand with jax.random.fold_in"),

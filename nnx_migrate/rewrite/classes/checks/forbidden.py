@@ -18,7 +18,8 @@ from nnx_migrate.source.project import Project
 RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
 _LIFTED = frozenset(
-    f"flax.linen.{name}" for name in ("remat", "checkpoint", "scan", "vmap", "remat_scan")
+    f"flax.linen.{name}"
+    for name in ("remat", "checkpoint", "scan", "vmap", "remat_scan", "add_metadata_axis")
 )
 _SPECIAL = ("__init__", "__getattr__", "__setattr__")
 
