@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -77,13 +78,29 @@ def outcome(program: Program) -> str:
         model = _builder(after.Model, result, calls)
         if model is None:
             return "unsized: the initial call does not show a size that is asked for"
-        found, raised = run(_nnx_side(model), program, wanted["init"])
-    if found is None:
-        raise AssertionError(f"the rewritten program raises {raised}")
-    if program.streams:
-        wanted, found = (one | {"init": _certain(one["init"])} for one in (wanted, found))
-    same(wanted, found)
+        sides = (linen_side, _nnx_side(model))
+        found, raised = run(sides[1], program, wanted["init"])
+        if found is None and isinstance(raised, AttributeError) and not program.init_train:
+            return f"late: {raised}"  # a later call needs what the initial one does not: it says so
+        if found is None:
+            raise AssertionError(f"the rewritten program raises {raised}")
+        if not _agree(wanted, found, program):
+            # XLA's two programs may round apart; operation by operation nothing does.
+            pair = [run(one, program, wanted["init"], compiled=False)[0] for one in sides]
+            same(*(_comparable(one, program) for one in pair))
     return "rewritten"
+
+
+def _agree(wanted: Any, found: Any, program: Program) -> bool:
+    try:
+        same(_comparable(wanted, program), _comparable(found, program))
+    except AssertionError:
+        return False
+    return True
+
+
+def _comparable(found: Any, program: Program) -> Any:
+    return found | {"init": _certain(found["init"])} if program.streams else found
 
 
 def _is_extra(message: str) -> bool:
@@ -117,7 +134,7 @@ def _nnx_side(build: Callable[..., Any]) -> Side:
 
 
 def run(
-    side: Side, program: Program, start: Any = None
+    side: Side, program: Program, start: Any = None, *, compiled: bool = True
 ) -> tuple[dict[str, Any] | None, Exception | None]:
     """All that the program gives on one side by place, or what it raises.
 
@@ -125,7 +142,8 @@ def run(
       start: variables that a program with random streams takes its first step with.
     """
     try:
-        return jax.jit(lambda: _run(side, program, start))(), None
+        call = functools.partial(_run, side, program, start)
+        return (jax.jit(call) if compiled else call)(), None
     except Exception as error:  # noqa: BLE001 - whatever it is, it is compared or shown
         return None, error
 
@@ -164,9 +182,8 @@ def same(wanted: Any, found: Any) -> None:
     only = sorted(first.keys() ^ second.keys())
     assert not only, [f"{'Linen' if one in first else 'NNX'} alone has {one}" for one in only]
     for place, value in first.items():
-        # The programs differ, so do sums of their terms; a wrong rewrite is never that close.
-        close = 1e-4 * (1 + np.max(np.abs(value), initial=0))
-        np.testing.assert_allclose(second[place], value, rtol=1e-3, atol=close, err_msg=place)
+        close = 1e-5 * (1 + np.max(np.abs(value), initial=0))
+        np.testing.assert_allclose(second[place], value, rtol=1e-4, atol=close, err_msg=place)
 
 
 def _leaves(tree: Any) -> dict[str, Any]:
