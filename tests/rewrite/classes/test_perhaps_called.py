@@ -21,6 +21,14 @@ class M(nn.Module):
 """
 
 
+RUN = """\
+def run(held, x):
+  return held(x) if callable(held) else x
+
+
+"""
+
+
 def _model(body: str) -> str:
     return MODEL.format(body=textwrap.indent(textwrap.dedent(body), "    "))
 
@@ -57,6 +65,30 @@ def test_a_submodule_that_is_perhaps_called_is_refused(body: str) -> None:
 )
 def test_a_submodule_that_every_path_calls_is_built(body: str) -> None:
     assert "self.Dense_0 = nnx.Linear(" in converted(_model(body))
+
+
+HELD = [
+    "[nn.Dense(4)]",
+    "(nn.Dense(4), nn.relu)",
+    "{'a': nn.Dense(4)}",
+    "[nn.Dense(4) for _ in range(2)]",
+    "list([nn.Dense(4)])",
+    "[nn.Dense(4)] * 1",
+    "nn.Sequential([nn.Dense(4), nn.relu])",
+    "nn.RNN(nn.SimpleCell(4))",
+]
+
+
+@pytest.mark.parametrize("value", HELD)
+def test_submodules_that_are_held_and_perhaps_called_are_refused(value: str) -> None:
+    body = f"held = {value}\nx = layer(x)\nif self.wide:\n  x = run(held, x)\nreturn x"
+    assert "'held' is called only under a condition" in refusal(RUN + _model(body)).reason
+
+
+@pytest.mark.parametrize("value", ["[nn.Dense(4)]", "{'a': nn.Dense(4)}"])
+def test_submodules_that_are_held_and_surely_read_are_built(value: str) -> None:
+    body = f"held = {value}\nx = held[{'0' if '[' in value[0] else repr('a')}](x)\nreturn layer(x)"
+    assert converted(_model(body)).count("nnx.Linear(") == 2
 
 
 def test_a_submodule_that_a_branch_binds_and_the_rest_calls_is_built() -> None:

@@ -8,7 +8,7 @@ does not have.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -16,8 +16,13 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind
 RULE = "compact"
 
 
-def refuse_perhaps_called(method: ast.FunctionDef, items: Mapping[int, Item]) -> None:
+def refuse_perhaps_called(
+    method: ast.FunctionDef, items: Mapping[int, Item], wrappers: Collection[int] = ()
+) -> None:
     """Nothing, unless a named submodule may stay without a call.
+
+    Args:
+      wrappers: ids of calls that build modules without variables of their own, around others.
 
     Raises:
       Refused: its parameters would depend on the path that Linen's ``init`` takes.
@@ -27,7 +32,7 @@ def refuse_perhaps_called(method: ast.FunctionDef, items: Mapping[int, Item]) ->
         for one in ast.walk(method)
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
     }
-    for later, name, item in _named(method.body, items, ()):
+    for later, name, item in _named(method.body, items, wrappers, ()):
         if name in read and not _surely_read(later, name):
             raise Refused(
                 item.call,
@@ -41,17 +46,47 @@ Later = tuple[Sequence[ast.stmt], ...]  # what runs next, block by block
 
 
 def _named(
-    body: Sequence[ast.stmt], items: Mapping[int, Item], after: Later
+    body: Sequence[ast.stmt], items: Mapping[int, Item], wrappers: Collection[int], after: Later
 ) -> Iterator[tuple[Later, str, Item]]:
     """Each submodule that has variables and is bound to a name, with what runs after that."""
     for index, statement in enumerate(body):
         later = (body[index + 1 :], *after)
         for name, value in _bound(statement):
-            item = items.get(id(value))
-            if item is not None and _is_layer(item):
+            item = next(_held(value, items, wrappers), None)
+            if item is not None:
                 yield later, name, item
         for block in _blocks(statement):
-            yield from _named(block, items, later)
+            yield from _named(block, items, wrappers, later)
+
+
+def _held(value: ast.expr, items: Mapping[int, Item], wrappers: Collection[int]) -> Iterator[Item]:
+    """The submodules that a value holds: one, those of a container, or those given to another one."""
+    item = items.get(id(value))
+    if item is not None and _is_layer(item):
+        yield item
+        return
+    match value:
+        case ast.List(elts=inside) | ast.Tuple(elts=inside) | ast.Set(elts=inside):
+            parts = inside
+        case ast.Dict(values=inside):
+            parts = inside
+        case ast.ListComp(elt=one) | ast.DictComp(value=one) | ast.Starred(value=one):
+            parts = [one]
+        case ast.NamedExpr(value=one):
+            parts = [one]
+        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+            parts = [one, other]
+        case ast.Call(args=args, keywords=keywords) if id(value) in wrappers or _collects(value):
+            parts = [*args, *(one.value for one in keywords)]
+        case _:
+            parts = []
+    for part in parts:
+        yield from _held(part, items, wrappers)
+
+
+def _collects(call: ast.Call) -> bool:
+    """Whether a call makes a container of what it is given."""
+    return isinstance(call.func, ast.Name) and call.func.id in ("list", "tuple", "dict", "reversed")
 
 
 def _is_layer(item: Item) -> bool:

@@ -88,12 +88,13 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes = Shapes(method.project, method.scope, method.method, arrays, frozenset(method.items))
     replaced = {**plain, **shapes.unread(plain)}
     items = {key: item for key, item in method.items.items() if not is_inline(item)}
+    wrappers = method.items.keys() - items.keys()
     lazy = made_by_the_call(method.method, items, replaced)
     items = {key: item for key, item in items.items() if key not in lazy}
     refuse_lazy(method.method, items, RULE)
     refuse_leaks(method.method, items, RULE)
     for one in (method.method, *homes_of(items)):
-        refuse_perhaps_called(one, items)
+        refuse_perhaps_called(one, items, wrappers)
     refuse_late_reads(method.method, items)
     body = [one for one in method.method.body if method.common.get(id(one)) != GONE]
     steps = with_aliases(flow_of(body, items), method.method)
