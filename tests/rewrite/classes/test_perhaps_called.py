@@ -85,6 +85,19 @@ def test_submodules_that_are_held_and_perhaps_called_are_refused(value: str) -> 
     assert "'held' is called only under a condition" in refusal(RUN + _model(body)).reason
 
 
+@pytest.mark.parametrize(
+    "value", ["layer", "[layer]", "nn.Sequential([layer, nn.relu])", "{'a': layer}"]
+)
+def test_submodules_that_another_name_holds_and_perhaps_calls_are_refused(value: str) -> None:
+    body = f"held = {value}\nif self.wide:\n  x = run(held, x)\nreturn x"
+    assert "'held' is called only under a condition" in refusal(RUN + _model(body)).reason
+
+
+def test_a_submodule_that_one_of_two_names_surely_calls_is_built() -> None:
+    body = "held = layer\nif self.wide:\n  x = held(x)\nreturn layer(x)"
+    assert "self.Dense_0 = nnx.Linear(" in converted(_model(body))
+
+
 @pytest.mark.parametrize("value", ["[nn.Dense(4)]", "{'a': nn.Dense(4)}"])
 def test_submodules_that_are_held_and_surely_read_are_built(value: str) -> None:
     body = f"held = {value}\nx = held[{'0' if '[' in value[0] else repr('a')}](x)\nreturn layer(x)"

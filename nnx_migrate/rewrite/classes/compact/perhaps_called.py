@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -32,8 +33,9 @@ def refuse_perhaps_called(
         for one in ast.walk(method)
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
     }
-    for later, name, item in _named(method.body, items, wrappers, ()):
-        if name in read and not _surely_read(later, name):
+    for later, names, item in _named(method.body, _Held(items, wrappers, {}), ()):
+        name = names[0]
+        if name in read and not any(_surely_read(later, one) for one in names):
             raise Refused(
                 item.call,
                 f"{name!r} is called only under a condition, and Linen makes its parameters there",
@@ -46,42 +48,62 @@ Later = tuple[Sequence[ast.stmt], ...]  # what runs next, block by block
 
 
 def _named(
-    body: Sequence[ast.stmt], items: Mapping[int, Item], wrappers: Collection[int], after: Later
-) -> Iterator[tuple[Later, str, Item]]:
-    """Each submodule that has variables and is bound to a name, with what runs after that."""
+    body: Sequence[ast.stmt], held: _Held, after: Later
+) -> Iterator[tuple[Later, tuple[str, ...], Item]]:
+    """Each submodule that has variables and is bound to a name, with what runs after that.
+
+    The names are the one that is bound, and those that the value holds it by.
+    """
     for index, statement in enumerate(body):
         later = (body[index + 1 :], *after)
         for name, value in _bound(statement):
-            item = next(_held(value, items, wrappers), None)
-            if item is not None:
-                yield later, name, item
+            found = list(held.by(value))
+            held.known.pop(name, None)
+            if found:
+                held.known[name] = found[0][0]
+                yield later, (name, *(one for _, one in found if one)), found[0][0]
         for block in _blocks(statement):
-            yield from _named(block, items, wrappers, later)
+            yield from _named(block, replace(held, known={**held.known}), later)
 
 
-def _held(value: ast.expr, items: Mapping[int, Item], wrappers: Collection[int]) -> Iterator[Item]:
-    """The submodules that a value holds: one, those of a container, or those given to another one."""
-    item = items.get(id(value))
-    if item is not None and _is_layer(item):
-        yield item
-        return
-    match value:
-        case ast.List(elts=inside) | ast.Tuple(elts=inside) | ast.Set(elts=inside):
-            parts = inside
-        case ast.Dict(values=inside):
-            parts = inside
-        case ast.ListComp(elt=one) | ast.DictComp(value=one) | ast.Starred(value=one):
-            parts = [one]
-        case ast.NamedExpr(value=one):
-            parts = [one]
-        case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
-            parts = [one, other]
-        case ast.Call(args=args, keywords=keywords) if id(value) in wrappers or _collects(value):
-            parts = [*args, *(one.value for one in keywords)]
-        case _:
-            parts = []
-    for part in parts:
-        yield from _held(part, items, wrappers)
+@dataclass(frozen=True)
+class _Held:
+    """Finds the submodules that a value holds, itself or in a container or another module.
+
+    Attributes:
+      wrappers: ids of calls that build modules without variables of their own.
+      known: names that hold one now.
+    """
+
+    items: Mapping[int, Item]
+    wrappers: Collection[int]
+    known: dict[str, Item]
+
+    def by(self, value: ast.expr) -> Iterator[tuple[Item, str | None]]:
+        """The submodules, each with the name it is held by."""
+        item = self.items.get(id(value))
+        match value:
+            case ast.Call() if item is not None and _is_layer(item):
+                yield item, None
+            case ast.Name(id=name) if name in self.known:
+                yield self.known[name], name
+            case _:
+                for part in self._parts(value):
+                    yield from self.by(part)
+
+    def _parts(self, value: ast.expr) -> Sequence[ast.expr]:
+        match value:
+            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
+                return parts
+            case ast.ListComp(elt=one) | ast.DictComp(value=one) | ast.Starred(value=one):
+                return [one]
+            case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
+                return [one, other]
+            case ast.Call(args=args, keywords=more) if id(value) in self.wrappers or _collects(
+                value
+            ):
+                return [*args, *(one.value for one in more)]
+        return []
 
 
 def _collects(call: ast.Call) -> bool:
