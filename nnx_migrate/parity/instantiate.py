@@ -16,7 +16,7 @@ from flax import linen, nnx
 from nnx_migrate.model import ClassMap, MigrationMap
 from nnx_migrate.parity import fields
 from nnx_migrate.parity.fields import CannotCross, Description
-from nnx_migrate.parity.local_classes import find_local, is_local
+from nnx_migrate.parity.local_classes import as_stated, find_local, is_local
 from nnx_migrate.parity.migration_map import class_map_of
 from nnx_migrate.parity.sizing import parameters_of, sizes_for
 
@@ -97,7 +97,7 @@ class _Builder(pickle.Unpickler):
     ) -> Any:
         linen_class = f"{module}.{name}"
         entry = class_map_of(self._maps, linen_class)
-        cls = self.find_class(module, name)
+        cls = as_stated(self.find_class(module, name), name)
         if isinstance(cls, type) and issubclass(cls, linen.Module):
             raise CannotCross(
                 f"{linen_class} is still a Linen class on the after side: rewrite it, or define "
@@ -159,7 +159,11 @@ def counterpart(module: str, name: str) -> Any:
     Functions come from ``nnx_migrate.nn``, ``flax.nnx`` or ``jax.nn``, in that order. Raises
     :class:`CannotCross` when there is none.
     """
-    original = getattr(importlib.import_module(module), name)
+    original = getattr(importlib.import_module(module), name, None)
+    if original is None:
+        raise CannotCross(
+            f"{module}.{name} is a class that a transformation made: define nnx(rngs)"
+        )
     if isinstance(original, type):
         places: tuple[Any, ...] = (_optional("nnx_migrate.nn.factory"),)
     else:

@@ -64,6 +64,12 @@ def place_of(cls: type) -> tuple[str, str]:
     return _found.get(cls) or (cls.__module__, statement_name(cls))
 
 
+def as_stated(found: Any, qualname: str) -> Any:
+    """The class that the statement of a name made, where ``nn.remat`` or so made ``found`` of it."""
+    classes = found.__mro__ if isinstance(found, type) else ()
+    return next((one for one in classes if one.__qualname__ == qualname), found)
+
+
 _Recorded = tuple[str, Callable[[str], Mapping[str, Any]]]
 _recorded: dict[tuple[str, str], _Recorded] = {}
 

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nnx_migrate.evidence.values import Encoded, children, kind_of
-from nnx_migrate.parity.local_classes import find_local, is_local, recorded_arguments
+from nnx_migrate.parity.local_classes import as_stated, find_local, is_local, recorded_arguments
 
 
 class CannotReplay(Exception):
@@ -99,7 +99,9 @@ class Replay:
                 return self._find(value)
             case "enum":
                 return self._find(value)[value["member"]]
-            case "module" | "dataclass" | "call":
+            case "module":  # each class was recorded alone, inside what lifts it
+                return as_stated(self._find(value), value["name"])(**self._parts(value))
+            case "dataclass" | "call":
                 return self._find(value)(**self._parts(value))
             case "partial":
                 items = [self._value(item) for item in value["items"]]

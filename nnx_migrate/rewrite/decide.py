@@ -181,7 +181,7 @@ def _context(sizes: Mapping[str, ClassSizes], pending: frozenset[str]) -> Conver
 
 
 def _repeated(cls: ClassInfo) -> ClassRefusal:
-    reason = f"{cls.node.name} is defined more than once here: which one a use means is not known"
+    reason = f"{cls.node.name} is bound more than once here: which one a use means is not known"
     return ClassRefusal(cls.node, reason, "give each class a name of its own", "class")
 
 

@@ -20,6 +20,7 @@ from nnx_migrate.sizes.families import family_of
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
 from nnx_migrate.sizes.layers import is_layer
 from nnx_migrate.sizes.lifted import call_lifted
+from nnx_migrate.sizes.lifted_classes import lifts_axes, named_class
 from nnx_migrate.sizes.method_lifts import lifts_of
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.result import ClassSizes
@@ -29,7 +30,6 @@ from nnx_migrate.sizes.study import Study, finish
 from nnx_migrate.sizes.values import (
     SPREAD,
     Argument,
-    Class,
     Factories,
     Function,
     Instance,
@@ -152,6 +152,10 @@ class Analysis:
             ranks=ranks,
         )
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
+        for base in info.mro[1:]:
+            if base.linen and lifts_axes(interpreter, base):
+                reason = f"it inherits from {base.node.name}, which is lifted over axes"
+                interpreter.refuse(info.node, reason)
         output = _run_methods(interpreter, info, root, self._given(info))
         _leave_rest_to_class(interpreter, info)
         exported = info.name in self._exported
@@ -200,7 +204,9 @@ class Analysis:
         symbols = self.candidates.factories(one.owner if info.function else info, one.name)
         if symbols and (_is_called_twice(info, one.name) or self._only_classes(symbols)):
             options = tuple(
-                Class(self.project.linen[s]) if s in self.project.linen else Library(s)
+                named_class(interpreter, self.project.linen[s])
+                if s in self.project.linen
+                else Library(s)
                 for s in symbols
             )
             return Factories(options, f"self.{one.name}")

@@ -21,13 +21,13 @@ def decorated(
     value: Value = function
     for one in reversed(decorators):
         wrapper = interpreter.evaluate(one, frame)
-        value = interpreter.call(wrapper, (value,), {}, _application(one), frame)
+        value = interpreter.call(wrapper, (value,), {}, application(one), frame)
         if isinstance(value, Unknown):
             return Unknown(f"what the decorator {ast.unparse(one)} returns is not known")
     return value
 
 
 @lru_cache(maxsize=1 << 12)
-def _application(decorator: ast.expr) -> ast.Call:
+def application(decorator: ast.expr) -> ast.Call:
     """The call that a decorator stands for; one node for each, as nodes are known by identity."""
     return ast.copy_location(ast.Call(decorator, [], []), decorator)

@@ -95,6 +95,7 @@ class Interpreter:
     stacks: list[Stack] = field(default_factory=list)  # lifts around all that is called now
     layers: dict[int, Expr | None] = field(default_factory=dict)  # of lifted modules, by their call
     apart: set[int] = field(default_factory=set)  # modules that stand for several, told by index
+    named_classes: dict[int, Value] = field(default_factory=dict)  # what names of classes hold
     frames: list[Frame] = field(default_factory=list)  # of the running functions, innermost last
     depth: int = 0
     steps: int = 0

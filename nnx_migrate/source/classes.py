@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from nnx_migrate.source.names import table_of
+from nnx_migrate.source.names import Opaque, table_of
+from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.redefined import Redefined
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ class ClassInfo:
     parents: tuple[ClassInfo, ...] = ()  # those bases that are project classes
     linen: bool = False  # inherits from flax.linen.Module
     function: ast.FunctionDef | None = None  # that the class stands for: it builds for its callers
-    repeated: bool = False  # another class statement has the same name, and uses may mean either
+    repeated: bool = False  # the name has other meanings, too, and uses may mean either
+    rebound: tuple[ast.expr, ...] = ()  # what the name is bound to after the statement, in turn
 
     @property
     def qualified(self) -> str:
@@ -177,8 +179,19 @@ def index_classes(project: Project) -> dict[str, ClassInfo]:
         known = tuple(parent for parent in parents if parent)
         linen = any(is_linen_class(base) for base in bases) or any(p.linen for p in known)
         repeated = one.repeated or not all(_is_plain(project, a, one.scope) for a in one.assumes)
+        binding = one.scope.lookup(one.node.name)
+        repeated = repeated or (isinstance(binding, Opaque))
+        rebound = binding.values if isinstance(binding, Rebound) else ()
         done[name] = ClassInfo(
-            name, one.module, one.node, one.scope, bases, known, linen, repeated=repeated
+            name,
+            one.module,
+            one.node,
+            one.scope,
+            bases,
+            known,
+            linen,
+            repeated=repeated,
+            rebound=rebound,
         )
         return done[name]
 

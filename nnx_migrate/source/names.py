@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from nnx_migrate.source.rebound import Rebound, rebound_classes
 from nnx_migrate.source.redefined import Redefined, mentions, redefined_classes
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -54,7 +55,7 @@ class Parameter(Opaque):
     """A parameter that its function, and what stands in it, never binds again."""
 
 
-Binding = Import | Definition | Redefined | Assignment | Opaque
+Binding = Import | Definition | Rebound | Redefined | Assignment | Opaque
 Table = dict[str, Binding]
 
 
@@ -94,6 +95,8 @@ def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]
             table.setdefault(name, binding)
         else:
             table[name] = Opaque()
+    if defined:
+        table.update(rebound_classes(body, Counter(name for name, _ in bindings)))
     return table, tuple(stars)
 
 

@@ -34,6 +34,7 @@ from nnx_migrate.source.names import (
     rebound,
     table_of,
 )
+from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.redefined import Redefined
 from nnx_migrate.source.spans import Lines
 
@@ -135,7 +136,7 @@ class Project:
         match binding:
             case Import(target=target):
                 return self._beside(target, scope.module)
-            case Definition(node=node):
+            case Definition(node=node) | Rebound(node=node):
                 if scope.module.table.get(name) == binding:
                     return f"{scope.module.name}.{name}"
                 return self._class_names.get(id(node), f"<local>.{node.name}")
@@ -210,7 +211,7 @@ class Project:
         if module is None or len(rest) != 1:
             return None
         match module.table.get(rest[0]):
-            case Definition(node=node):
+            case Definition(node=node) | Rebound(node=node):
                 return module, node
             case Assignment(value=value):
                 return module, value

@@ -9,6 +9,7 @@ from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Definition
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.rebound import Rebound
 
 _DEPTH = 5  # longest chain of partials that is followed
 
@@ -27,7 +28,7 @@ def class_of(
         return None
     if isinstance(function, ast.Name):
         match scope.lookup(function.id):
-            case Definition(node=ast.ClassDef() as node):
+            case Definition(node=ast.ClassDef() as node) | Rebound(node=node):
                 cls = project.by_node.get(id(node))
                 return cls if cls and cls.name in context.converted else None
             case Assignment(value=ast.Call() as value):

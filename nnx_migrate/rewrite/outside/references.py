@@ -94,7 +94,7 @@ class _Reference:
                 f"{self.survey.unconverted[0]} stays Linen, so nn.{last(self.symbol)} may mean a"
                 " Linen or an NNX module here; write the type that is meant"
             )
-        return self._needed()
+        return self._needed() or self._given_linen()
 
     def _is_whole_value(self) -> bool:
         parent = self.place.parent
@@ -109,6 +109,22 @@ class _Reference:
                     f"{user} uses {name} and stays Linen; convert that class first, or give it a"
                     f" copy of {name} of its own"
                 )
+        return None
+
+    def _given_linen(self) -> str | None:
+        """Why a call must stay: it is given a class that stays Linen, ``nn.remat(Block)``."""
+        call = self.place.parent
+        given = [*call.args, *call.keywords] if isinstance(call, ast.Call) else []
+        for node in (one for value in given for one in ast.walk(value)):
+            if isinstance(node, ast.Name | ast.Attribute):
+                own = (
+                    f"{self.place.scope.module.name}.{node.id}"
+                    if isinstance(node, ast.Name)
+                    else ""
+                )
+                symbol = self._resolve(node) or own  # a name that is bound anew has no one symbol
+                if symbol in self.survey.unconverted:
+                    return f"{symbol}, which it is given, stays Linen; convert that class first"
         return None
 
     def _decorator(self) -> None:

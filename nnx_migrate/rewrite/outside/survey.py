@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from nnx_migrate.rewrite.outside.data import OutsideContext
 from nnx_migrate.source.names import Assignment, Definition, Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.rebound import Rebound
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,8 @@ def _definitions(module: Module, name: str) -> Iterator[ast.AST]:
     match module.table[name]:
         case Definition(node=node):
             yield node
+        case Rebound(node=node, values=values):
+            yield from (node, *values)
         case Assignment(value=value):
             yield value
         case Import():

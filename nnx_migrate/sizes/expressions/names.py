@@ -9,7 +9,8 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Class, DataClass, Function, Library, Static, Unknown, Value
+from nnx_migrate.sizes.lifted_classes import named_class
+from nnx_migrate.sizes.values import DataClass, Function, Library, Static, Unknown, Value
 from nnx_migrate.source.names import Assignment, Opaque, Parameter
 from nnx_migrate.source.project import Scope
 
@@ -42,7 +43,7 @@ def symbol_value(
     project = interpreter.project
     info = project.classes.get(symbol)
     if info is not None:
-        return Class(info) if info.linen else DataClass(info)
+        return named_class(interpreter, info) if info.linen else DataClass(info)
     definition = project.definition(symbol)
     if definition is None:
         return Library(symbol)

@@ -43,10 +43,17 @@ from nnx_migrate.source.project import Project, Scope
 
 def _remat(call: LibraryCall, prefix: str = "Checkpoint") -> Value:
     target = _target(call)
+    if _is_open(call):
+        return Unknown("a class lifted with options that are not written out")
     found = _renamed(target, prefix)
     if found is not None:
         return found
     return target if isinstance(target, Function | Factories) else Unknown("a lifted value")
+
+
+def _is_open(call: LibraryCall) -> bool:
+    """Whether ``**options`` may hold more; such a call is not rewritten."""
+    return any(one.arg is None for one in call.node.keywords)
 
 
 def _static_remat(call: LibraryCall) -> Value:
@@ -78,6 +85,8 @@ def _named_axis(call: LibraryCall, prefix: str, position: int, *, carries: bool)
 def _with_axes(
     call: LibraryCall, prefix: str, position: int, *, carries: bool, named: int = 0
 ) -> Value:
+    if _is_open(call):
+        return Unknown("a class lifted with options that are not written out")
     in_axes = call.get(position, "in_axes") or constant(0)
     out_axes = call.get(position + 1, "out_axes") or constant(0)
     methods = call.get(position + (7 if carries else 6), "methods")
