@@ -68,7 +68,7 @@ def test_classes_of_one_name_in_one_scope_are_refused_and_each_is_reported() -> 
         ("m.Twice", 10, Outcome.REFUSED),
         ("m.Once", 16, Outcome.REWRITTEN),
     ]
-    assert "defined more than once" in str(result.classes[0].reason)
+    assert "bound more than once" in str(result.classes[0].reason)
 
 
 def test_classes_of_one_name_in_one_function_are_each_rewritten() -> None:
