@@ -132,7 +132,10 @@ class _Conversions:
     @property
     def _context(self) -> ConversionContext:
         return replace(
-            self.context, late_fields=self._late_fields, scope_function=self._scope_function
+            self.context,
+            late_fields=self._late_fields,
+            makes_late=self._makes_late,
+            scope_function=self._scope_function,
         )
 
     def _scope_function(self, symbol: str) -> ConvertedFunction | ClassRefusal | None:
@@ -150,6 +153,10 @@ class _Conversions:
     def _late_fields(self, name: str) -> frozenset[str]:
         found = self.of(name) if name in self.context.converted else None
         return found.late_fields if isinstance(found, ConvertedClass) else frozenset()
+
+    def _makes_late(self, name: str) -> bool:
+        found = self.of(name) if name in self.context.converted else None
+        return isinstance(found, ConvertedClass) and found.makes_late
 
 
 def _converted(

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.rewrite.running import compare
+from tests.rewrite.projects import LINEN
+from tests.rewrite.running import compare, migrated, refused
 
 HEADER = """\
 import functools
@@ -189,3 +190,40 @@ def test_the_rewritten_model_is_the_same_program(
     report = compare(HEADER + source, model, sizes, inputs, **options)
     assert report.verdict in ("identical", "equal_by_rules"), report
     assert report.check("program").status == "pass"
+
+
+LATE = """\
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        y = nn.Dense(x.shape[-1])(x)
+        {made}
+        return y, None
+
+
+class Outer(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        return Block()(x, None)
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        stacked = {{"params": 0, "stats": 0}}
+        return nn.scan({lifted}, variable_axes=stacked, split_rngs={{"params": True}}, length=3)()(x, None)[0]
+"""
+
+
+@pytest.mark.parametrize("lifted", ["Block", "Outer"])
+def test_a_variable_that_only_the_scanned_call_can_make_keeps_its_classes_linen(
+    lifted: str,
+) -> None:
+    made = "self.variable('stats', 'y', lambda: y)"
+    found = refused(LINEN + LATE.format(made=made, lifted=lifted))
+    assert "makes a variable in every call" in found
+
+
+def test_one_that_only_some_calls_make_may_be_scanned() -> None:
+    made = "if self.is_mutable_collection('stats'):\n            self.variable('stats', 'y', lambda: y)"
+    assert "nnm.scan(" in migrated(LINEN + LATE.format(made=made, lifted="Block"))

@@ -25,12 +25,13 @@ from nnx_migrate.rewrite.classes.checks.metadata_axes import check_metadata_axes
 from nnx_migrate.rewrite.classes.checks.perhaps_read import perhaps_read
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
-from nnx_migrate.rewrite.classes.checks.stacking import check_stacking
+from nnx_migrate.rewrite.classes.checks.stacking import check_late, check_stacking
 from nnx_migrate.rewrite.classes.checks.unread import unread
 from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
 from nnx_migrate.rewrite.classes.compact.continued import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.in_scope import builders_of
+from nnx_migrate.rewrite.classes.compact.late_variables import made_always
 from nnx_migrate.rewrite.classes.compact.lifted import with_homes
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
@@ -125,6 +126,9 @@ class _Conversion:
         check_compact_calls(self.project, self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
         check_stacking(self.project, self.cls, self.items.values())
+        built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
+        check_late(self.project, self.items.values(), self.context.makes_late)
+        self.makes_late = any(map(self.context.makes_late, built))
         check_metadata_axes(self.project, self.cls, self.items.values())
         check_functions(self.cls)
         check_text(self.cls)
@@ -348,6 +352,7 @@ class _Conversion:
         done = self.cls.methods.get("setup"), self._compact_method()
         inside = {id(node) for one in done if one is not None for node in ast.walk(one)}
         lazy = dict(compact.lazy) if compact else {}
+        self.makes_late |= made_always(self._compact_method(), lazy.values())
         for key, item in self.items.items():
             if item.kind is ItemKind.VARIABLE and key not in inside:
                 lazy[key] = item
@@ -427,6 +432,7 @@ class _Conversion:
             notes=tuple(self.remarks.notes),
             stale=stale,
             late_fields=self.late_fields,
+            makes_late=self.makes_late,
         )
 
     def _shared(self, setup: SetupPart | None, compact: CompactPart | None) -> dict[str, str]:

@@ -24,6 +24,7 @@ class ConversionContext:
         width is asked at run time, so they get an ``out_features`` attribute.
       copied: qualified names of classes that remember what a module is built with, for copies of it.
       late_fields: fields of a converted class that may be set anew for every call.
+      makes_late: whether every call of a converted class makes a variable that only it can make.
       scope_function: what becomes of a function that builds submodules for its callers.
     """
 
@@ -32,6 +33,7 @@ class ConversionContext:
     factories: frozenset[str] = frozenset()
     copied: frozenset[str] = frozenset()
     late_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
+    makes_late: Callable[[str], bool] = lambda _: False
     scope_function: Callable[[str], ConvertedFunction | ClassRefusal | None] = lambda _: None
 
 
@@ -48,6 +50,7 @@ class ConvertedClass:
     notes: tuple[tuple[ast.AST, str], ...] = ()  # remarks of rules, and where
     stale: tuple[tuple[ast.AST, str], ...] = ()  # call sites left in it, and what to do
     late_fields: frozenset[str] = frozenset()  # that the constructor only stores
+    makes_late: bool = False  # whether every call makes a variable that only the call can make
 
 
 @dataclass(frozen=True)

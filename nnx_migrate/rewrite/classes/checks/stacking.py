@@ -1,13 +1,13 @@
-"""Methods decorated with lifts that stack variables: what such a method may use.
+"""What lifts that stack variables may lift.
 
-The modules that it calls hold the variables of all layers; ``nnm.stacked`` builds them. Parameters and
-variables of the class itself, and what ``setup`` makes, nobody stacks.
+The modules that a decorated method calls hold the variables of all layers; ``nnm.stacked`` builds
+them. Parameters and variables of the class itself, and what ``setup`` makes, nobody stacks.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -44,6 +44,28 @@ def check_stacking(project: Project, cls: ClassInfo, items: Collection[Item]) ->
             if item.kind is not ItemKind.SITE or item.is_in_scope:
                 reason = "a method stacks variables of the class itself"
                 raise Refused(item.call, reason, _LIFT_A_CLASS, RULE)
+
+
+def check_late(project: Project, items: Iterable[Item], makes_late: Callable[[str], bool]) -> None:
+    """Refuse submodules lifted over axes whose calls make variables that only a call can make.
+
+    A lifted call gets the variables it stacks from outside (:func:`nnx_migrate.nn.scan`).
+
+    Args:
+      makes_late: whether every call of a class makes such a variable.
+
+    Raises:
+      Refused: a submodule is of such a class.
+    """
+    for item in items:
+        cls = project.linen.get(item.site.symbol or "") if item.site is not None else None
+        if cls is None or item.site is None or not makes_late(cls.name):
+            continue
+        prefix = (item.site.class_name or "").removesuffix(cls.node.name)
+        if any(lift in prefix for lift in ("Scan", "Vmap")):
+            reason = f"{cls.node.name} makes a variable in every call, and is lifted over axes here"
+            recipe = "read the variable's shape from fields, or make it outside of the lift"
+            raise Refused(item.call, reason, recipe, RULE)
 
 
 def _stacks(project: Project, owner: ClassInfo, decorator: ast.expr) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -40,6 +40,14 @@ def made_by_the_call(
         if unknown or key in guarded or item.init is None:
             found[key] = item
     return found
+
+
+def made_always(method: ast.FunctionDef | None, late: Iterable[Item]) -> bool:
+    """Whether every call of a method makes one of the variables, and not only under a condition."""
+    blocks = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.FunctionDef)
+    plain = [one for one in (method.body if method else []) if not isinstance(one, blocks)]
+    always = {id(node) for statement in plain for node in ast.walk(statement)}
+    return any(id(item.call) in always for item in late)
 
 
 def parameters_of(method: ast.FunctionDef) -> list[str]:
