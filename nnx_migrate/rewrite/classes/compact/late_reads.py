@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import bound_names
 
@@ -30,6 +30,8 @@ def refuse_late_reads(method: ast.FunctionDef, items: Mapping[int, Item]) -> Non
     }
     bound = dict(_bound(method))
     for item in items.values():
+        if item.kind is not ItemKind.SITE:
+            continue  # an initialiser runs at once, here and in __init__
         for function in _functions(item.call, functions):
             for name in sorted(free_names(function) & bound.keys()):
                 if bound[name] > item.call.lineno:
