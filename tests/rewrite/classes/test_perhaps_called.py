@@ -104,6 +104,42 @@ def test_submodules_that_are_held_and_surely_read_are_built(value: str) -> None:
     assert converted(_model(body)).count("nnx.Linear(") == 2
 
 
+TWO = "held = [nn.Dense(4), nn.Dense(4)]\n"
+KEYED = "held = {'a': nn.Dense(4), 'b': nn.Dense(4)}\n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        TWO + "x = held[0](x)\nif self.wide:\n  x = held[1](x)",
+        TWO + "x = held[-1](x)\nif self.wide:\n  x = held[-2](x)",
+        KEYED + "x = held['a'](x)\nif self.wide:\n  x = held['b'](x)",
+        "held = []\nheld.append(nn.Dense(4))\nif self.wide:\n  x = held[0](x)",
+        "held = nn.Dense(4)\ndef f(y):\n  return held(y)\nif self.wide:\n  x = f(x)",
+        "held = nn.Dense(4)\nf = lambda y: held(y)\nif self.wide:\n  x = f(x)",
+        "held = nn.Dense(4)\nf = lambda y: held(y)\ndef g(y):\n  return f(y)\nif self.wide:\n  x = g(x)",
+    ],
+)
+def test_one_of_several_or_one_in_a_function_that_is_perhaps_called_is_refused(body: str) -> None:
+    reason = refusal(_model(f"{body}\nreturn layer(x)")).reason
+    assert "'held' is called only under a condition" in reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        TWO + "x = held[0](held[1](x))",
+        TWO + "x = held[0](held[-1](x))",
+        TWO + "for i in range(2):\n  x = held[i](x)",
+        TWO + "for one in held:\n  x = one(x)",
+        KEYED + "x = held['a'](held['b'](x))",
+        "held = nn.Dense(4)\nother = nn.Dense(4)\ndef f(y):\n  return held(other(y))\nx = f(x)",
+    ],
+)
+def test_several_or_those_in_a_function_that_are_surely_called_are_built(body: str) -> None:
+    assert converted(_model(f"{body}\nreturn layer(x)")).count("nnx.Linear(") == 3
+
+
 def test_a_submodule_that_a_branch_binds_and_the_rest_calls_is_built() -> None:
     text = converted(
         """\
