@@ -5,10 +5,12 @@ from __future__ import annotations
 import textwrap
 
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from flax import nnx
 
 from tests.rewrite.classes.support import convert, converted, loaded, refusal
+from tests.rewrite.running import compare, refused
 
 
 def init_of(source: str) -> str:
@@ -306,3 +308,41 @@ def test_a_module_as_a_default_is_refused(default: str) -> None:
 @pytest.mark.parametrize("default", ["M", "functools.partial(M, 2)"])
 def test_a_class_as_a_default_is_kept(default: str) -> None:
     assert f"inner: Any = {default}" in init_of(with_default(default))
+
+
+ABSTRACT = """\
+import abc
+
+import flax.linen as nn
+
+
+class Base(abc.ABC, nn.Module):
+    @property
+    @abc.abstractmethod
+    def is_wide(self):
+        ...
+
+    def twice(self):
+        return 2 if self.is_wide else 1
+
+
+class Model(Base):
+    is_wide: bool{default}
+    width: int = 3
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x) * self.twice()
+"""
+
+
+@pytest.mark.parametrize("given", ["", "is_wide=False", "True, 4"])
+def test_a_field_takes_the_place_of_an_abstract_property(given: str) -> None:
+    source = ABSTRACT.format(default=" = True")
+    report = compare(source, f"Model({given})", {"in_features": 2}, (np.ones((2, 2), np.float32),))
+    report.raise_if_different()
+
+
+@pytest.mark.parametrize("default", ["", " = bool(1)"])
+def test_one_without_a_plain_default_keeps_its_class_linen(default: str) -> None:
+    assert "stands for a method of a base" in refused(ABSTRACT.format(default=default))

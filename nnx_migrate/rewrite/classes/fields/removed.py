@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.text import GONE
 from nnx_migrate.source.classes import ClassInfo, is_declared_only
@@ -30,9 +31,26 @@ def removals(project: Project, cls: ClassInfo) -> Edits:
         if project.resolve(target, cls.scope) in DATACLASS:
             edits[id(one)] = GONE
     for statement in cls.node.body:
-        if isinstance(statement, ast.AnnAssign) and _is_field(cls, statement):
+        if not isinstance(statement, ast.AnnAssign) or not _is_field(cls, statement):
+            continue
+        if not _replaces_method(cls, statement):
             edits[id(statement)] = GONE
     return edits
+
+
+def _replaces_method(cls: ClassInfo, node: ast.AnnAssign) -> bool:
+    """Whether a field stands for a method of a base, perhaps an abstract one: its default stays.
+
+    Raises:
+      Refused: the class has no attribute to put in the method's place.
+    """
+    name = node.target.id if isinstance(node.target, ast.Name) else ""
+    if not any(name in one.methods for one in cls.mro[1:]):
+        return False
+    if not isinstance(node.value, ast.Constant):
+        reason = f"the field {name!r} stands for a method of a base, and has no plain default"
+        raise Refused(node, reason, "give one of them another name", "fields")
+    return True
 
 
 def _is_field(cls: ClassInfo, node: ast.AnnAssign) -> bool:
