@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from nnx_migrate.model import SizeResult
 from nnx_migrate.sizes import ClassSizes, Origin, Site, SiteKind, SizeSource
+from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -28,9 +29,32 @@ def size_results(
         path = functions[function] if function else paths.get(id(site.call), cls.module.path)
         line, column = site.call.lineno, site.call.col_offset + 1
         one = SizeResult(path, line, column, name, text, origin.source.value, origin.note)
-        key = (path, line, column, name)
-        found[key] = _worse(found[key], one) if key in found else one
+        for place in (one, *_in_factory(project, cls, site, one)):
+            key = (place.path, place.line, place.column, name)
+            found[key] = _worse(found[key], place) if key in found else place
     return tuple(found.values())
+
+
+def _in_factory(
+    project: Project, cls: ClassInfo, site: Site, size: SizeResult
+) -> Iterator[SizeResult]:
+    """The same size where a factory function or method builds the submodule that a call gets."""
+    function = _factory(project, cls, site.call.func)
+    if function is None:
+        return
+    for call, _ in function.calls:
+        line, column = call.lineno, call.col_offset + 1
+        yield replace(size, path=function.module.path, line=line, column=column)
+
+
+def _factory(project: Project, cls: ClassInfo, called: ast.expr) -> FactoryFunction | None:
+    functions = factory_functions(project)
+    match called:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            found = cls.find(name)
+            return functions.get(id(found[1])) if found is not None else None
+    symbol = project.resolve(called, cls.scope)
+    return next((one for one in functions.values() if one.symbol == symbol), None)
 
 
 _Entry = tuple[Site, str, str, Origin, str]  # with the function that builds it, "" for the class
