@@ -50,7 +50,7 @@ def lazy_init(fn: F, *args: Any, **kwargs: Any) -> F:
         and not isinstance(node, nnx.RngState)
         and not is_moved_by_init(node)
     ]
-    with initializing(), nnx.use_eager_sharding(False):  # type: ignore[no-untyped-call]
+    with initializing(), nnx.use_eager_sharding(False):
         nnx.bridge.lazy_init(fn, *args, **kwargs)
     for variable, value in before:
         variable.set_value(value)

@@ -28,7 +28,7 @@ def freeze(value: Any) -> Any:
 
 
 def _frozen(value: dict[Any, Any]) -> Any:
-    return FrozenDict(value)  # type: ignore[no-untyped-call]
+    return FrozenDict(value)
 
 
 def constant(value: Any) -> Any:

@@ -164,7 +164,7 @@ def surroundings(case: ParityCase, mesh: AnyMesh | None) -> Iterator[None]:
             )
         if case.axis_rules is not None:
             stack.enter_context(linen.logical_axis_rules(case.axis_rules))
-        stack.enter_context(nnx.use_eager_sharding(False))  # type: ignore[no-untyped-call]
+        stack.enter_context(nnx.use_eager_sharding(False))
         yield
 
 

@@ -1,0 +1,70 @@
+"""Values in boxes of names as NNX Variables, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from flax import nnx
+from flax.core import meta
+from flax.nnx import variablelib
+
+from nnx_migrate.linen.core.static import Static
+from nnx_migrate.sharding.boxes import LOGICAL_AXES, LOGICAL_MESH, LOGICAL_RULES
+
+BOX = "linen_box"  # the boxes themselves, emptied: whatever their class, they come back the same
+
+
+def to_variable(collection: str, value: Any) -> nnx.Variable[Any]:
+    """A Variable of the collection's type; names of a box become its metadata."""
+    kind = variablelib.variable_type_from_name(collection, allow_register=True)
+    if not any(map(meta.is_axis_metadata, jax.tree.leaves(value, is_leaf=meta.is_axis_metadata))):
+        return kind(value)
+    metadata: dict[str, Any] = {BOX: Static(_map(_empty, value))}
+    if meta.is_axis_metadata(value) and getattr(value, "names", None) is not None:
+        metadata[LOGICAL_AXES] = tuple(value.names)
+        for key, attribute in ((LOGICAL_MESH, "mesh"), (LOGICAL_RULES, "rules")):
+            if getattr(value, attribute, None) is not None:
+                metadata[key] = getattr(value, attribute)
+    return kind(_map(_content, value), **metadata)
+
+
+def from_variable(variable: nnx.Variable[Any]) -> Any:
+    """The value of a Variable in its boxes."""
+    value = variable.get_value()
+    static = variable.get_metadata().get(BOX)
+    if static is None:
+        return value
+    structure: Any
+    boxes, structure = jax.tree.flatten(static.value, is_leaf=_is_slot)
+    contents = structure.flatten_up_to(value)
+    filled = [
+        box.replace_boxed(content) if meta.is_axis_metadata(box) else content
+        for box, content in zip(boxes, contents, strict=True)
+    ]
+    return structure.unflatten(filled)
+
+
+def unboxed(value: Any) -> Any:
+    """The contents of the boxes in ``value``, without the constraints that `unbox` may set."""
+    return _map(_content, value)
+
+
+def _map(fn: Any, value: Any) -> Any:
+    return jax.tree.map(
+        lambda one: fn(one) if meta.is_axis_metadata(one) else None if fn is _empty else one,
+        value,
+        is_leaf=meta.is_axis_metadata,
+    )
+
+
+def _empty(box: Any) -> Any:
+    return box.replace_boxed(None)
+
+
+def _content(box: Any) -> Any:
+    return box.value if hasattr(box, "value") else box.unbox()
+
+
+def _is_slot(value: Any) -> bool:
+    return value is None or meta.is_axis_metadata(value)

@@ -1,0 +1,154 @@
+"""`build`: from a definition to an NNX module with its children and Variables as attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+from flax import nnx
+
+from nnx_migrate.linen.core.boxes import to_variable, unboxed
+from nnx_migrate.linen.core.calls import STREAMS, attach, gather
+from nnx_migrate.linen.core.context import context
+from nnx_migrate.linen.core.filters import CollectionFilter
+from nnx_migrate.linen.core.functional import NOT_INTERMEDIATES
+from nnx_migrate.linen.core.graph import begin_built, built_class
+from nnx_migrate.linen.core.tree import is_module, modules_in
+
+
+class Node(nnx.Module):
+    """A place in the tree whose class is not known: its variables and what is below."""
+
+
+def build(
+    module: Any,
+    *args: Any,
+    rngs: Any,
+    method: Any = None,
+    mutable: CollectionFilter = NOT_INTERMEDIATES,
+    **kwargs: Any,
+) -> Any:
+    """Make the variables of ``module`` and hang them on it, with one call on ``args``.
+
+    The values are those of ``module.init(rngs, *args, **kwargs)``. Afterwards ``module`` is an NNX
+    module: call it, or hand it to `nnx.split`, `nnx.jit`, `nnx.grad` and so on.
+
+    ``rngs``: a key for ``params``, keys by stream, or `nnx.Rngs`. All streams but ``params`` stay
+    with the module: each call draws a new key of each.
+
+    Returns:
+        ``module``.
+
+    Raises:
+        TypeError: ``module`` is no lazy module.
+        ValueError: it is built already, or it is part of another module's call.
+    """
+    kind = type(module).__name__
+    if not is_module(module) or not hasattr(module, "_is_built"):
+        raise TypeError(f"expected a module of nnx_migrate.linen to build, found {kind}")
+    if module._is_built:
+        raise ValueError(f"{kind} is built already: use it, or build a new {kind}(...)")
+    if module.scope is not None:
+        raise ValueError(f"{kind} is bound: build it outside of init, apply and bind")
+    keys, streams = _streams(rngs)
+    with context.recording() as recorder:
+        variables = module.init(keys, *args, method=method, mutable=mutable, **kwargs)
+    sown = recorder.sown
+    definitions = {path: _definition(one) for path, one in recorder.modules.items() if path}
+    _become_built(module)
+    paths = {path[:i] for path in definitions for i in range(1, len(path) + 1)}
+    made: dict[tuple[str, ...], Any] = {(): module}
+    for path in sorted(paths, key=len):
+        parent = made[path[:-1]]
+        made[path] = definitions.get(path) or Node()
+        attach(parent, None, path[-1], made[path])
+    for collection, part in variables.items():
+        for path, value in _leaves(part, paths, ()):
+            if (collection, *path) not in sown:
+                attach(made[path[:-1]], collection, path[-1], to_variable(collection, value))
+    if streams:
+        module._attributes[STREAMS] = (None, STREAMS)
+        object.__setattr__(module, STREAMS, nnx.Rngs(**streams))
+    return module
+
+
+def variables(module: Any) -> dict[str, Any]:
+    """The variables of a built module as Linen's tree: ``{"params": {"Dense_0": {...}}, ...}``."""
+    return gather(module, {})
+
+
+def update(module: Any, variables: Any) -> None:
+    """Set variables of a built module from a tree of Linen's, as `variables` gives.
+
+    Raises:
+        KeyError: the tree has a variable that the module lacks.
+        ValueError: a value of another shape.
+    """
+    held: dict[tuple[str, ...], tuple[Any, Any]] = {}
+    gather(module, held)
+    for collection, part in variables.items():
+        for path, value in _flat(part, (collection,), held):
+            if path not in held:
+                raise KeyError(f"{'/'.join(path)}: no such variable in {type(module).__name__}")
+            old, new = held[path][0].get_value(), unboxed(value)
+            shapes = jax.tree.map(jax.numpy.shape, (old, new))
+            if shapes[0] != shapes[1]:
+                raise ValueError(f"{'/'.join(path)}: expected {shapes[0]}, found {shapes[1]}")
+            held[path][0].set_value(new)
+
+
+def _flat(part: Any, path: tuple[str, ...], held: Any) -> Any:
+    for name, value in part.items():
+        where = (*path, name)
+        if where not in held and hasattr(value, "items"):
+            yield from _flat(value, where, held)
+        else:
+            yield where, value
+
+
+def _streams(rngs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Keys to initialise with, by stream, and the streams to keep."""
+    if isinstance(rngs, nnx.Rngs):
+        keys = {name: stream() for name, stream in rngs.items()}
+        if "default" in keys:
+            keys.setdefault("params", keys.pop("default"))
+        kept = {name: stream() for name, stream in rngs.items() if name != "params"}
+        kept.pop("default", None)
+        return keys, kept
+    if isinstance(rngs, int):
+        rngs = jax.random.key(rngs)
+    if not isinstance(rngs, dict):
+        return {"params": rngs}, {}
+    return dict(rngs), {name: key for name, key in rngs.items() if name != "params"}
+
+
+def _become_built(module: Any) -> None:
+    cls: Any = type(module)
+    object.__setattr__(module, "__class__", built_class(cls))
+    begin_built(module, {})
+
+
+def _definition(module: Any) -> Any:
+    """A built module, still without variables, of the class and fields of a bound one.
+
+    None where they cannot be kept: a Linen module, or one with traced arrays in its fields.
+    """
+    if not hasattr(module, "_is_built"):
+        return None
+    values = [getattr(module, field) for field in module._fields]
+    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values)):
+        return None
+    if any(not hasattr(one, "_is_built") for value in values for _, one in modules_in(value)):
+        return None
+    definition = module.clone(_deep_clone=True)
+    _become_built(definition)
+    return definition
+
+
+def _leaves(part: Any, paths: set[tuple[str, ...]], path: tuple[str, ...]) -> Any:
+    for name, value in part.items():
+        where = (*path, name)
+        if where in paths and hasattr(value, "items"):
+            yield from _leaves(value, paths, where)
+        else:
+            yield where, value

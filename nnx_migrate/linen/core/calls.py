@@ -1,0 +1,203 @@
+"""Calls of a built module: its variables in, a call as `apply` makes it, what changed back.
+
+Nothing of the call stays on the module: it runs on a bound copy of the definition, and only when it
+has ended without an error are the values written back.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from flax import nnx
+
+from nnx_migrate.linen.core.boxes import from_variable, to_variable, unboxed
+from nnx_migrate.linen.core.context import context
+from nnx_migrate.linen.core.filters import DenyList
+from nnx_migrate.linen.core.functional import is_valid_rngs
+from nnx_migrate.linen.core.graph import collection_of
+from nnx_migrate.linen.core.scope import Scope
+from nnx_migrate.linen.core.wrapping import DescriptorWrapper
+
+# What Linen's layers may change when they are called: all but what an optimizer changes, and but
+# intermediates, which only who asks for them gets.
+CHANGING = DenyList(("params", "intermediates", "perturbations"))
+
+STREAMS = "rngs"
+
+
+def entries(cls: Any) -> dict[str, Any]:
+    """Methods and properties of a twin: each runs the definition's own on a bound copy."""
+    from nnx_migrate.linen.core.module import Module
+
+    found: dict[str, Any] = {}
+    for base in cls.__mro__:
+        if base is Module:
+            break
+        for name, value in vars(base).items():
+            if (
+                name in found
+                or name in cls._fields
+                or (hasattr(Module, name) and name != "__call__")
+            ):
+                continue
+            if isinstance(value, property | functools.cached_property | DescriptorWrapper):
+                found[name] = _reader(name)
+            elif _is_method(name, value):
+                found[name] = _method(name, value)
+    return found
+
+
+def _is_method(name: str, value: Any) -> bool:
+    if not callable(value) or isinstance(value, type | staticmethod | classmethod):
+        return False
+    if name.startswith("__") and name != "__call__":
+        return False
+    return not hasattr(value, "nowrap") or hasattr(value, "compact_name_scope")
+
+
+def _reader(name: str) -> property:
+    return property(lambda self: run_built(self, lambda module: getattr(module, name)))
+
+
+def _method(name: str, value: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(value)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return run_built(self, lambda module: getattr(module, name)(*args, **kwargs))
+
+    return method
+
+
+def run_built(module: Any, fn: Callable[[Any], Any]) -> Any:
+    """``fn`` of a bound copy of ``module``; its changes are written to ``module``."""
+    held: dict[tuple[str, ...], tuple[Any, Any]] = {}
+    variables = gather(module, held)
+    rngs = next_keys(module)
+    stack = context.capture_stack
+    stack.append(False)
+    try:
+        with (
+            context.recording() as recorder,
+            Scope(variables, rngs=rngs, mutable=CHANGING).temporary() as root,
+        ):
+            result = fn(module.clone(parent=root, _deep_clone=True))
+    finally:
+        stack.pop()
+    write_back(module, variables, held, recorder.sown)
+    return result
+
+
+def next_keys(module: Any) -> dict[str, Any]:
+    """A new key of every stream that the module was built with."""
+    streams = vars(module).get(STREAMS) if STREAMS in module._attributes else None
+    if streams is None:
+        return {}
+    keys = {name: stream() for name, stream in streams.items()}
+    if not is_valid_rngs(keys):
+        raise ValueError(f"expected streams of keys in {STREAMS!r}, found {streams}")
+    return keys
+
+
+def nodes_of(node: Any) -> Iterator[tuple[str, str | None, str, Any]]:
+    """Attribute, collection (None for a child), Linen's name and value of what hangs on a node."""
+    if getattr(node, "_is_built", False):
+        for attribute, (collection, name) in node._attributes.items():
+            if attribute != STREAMS or collection is not None:
+                yield attribute, collection, name, vars(node)[attribute]
+        return
+    for attribute, value in vars(node).items():
+        if isinstance(value, nnx.RngState | nnx.Rngs | nnx.RngStream):
+            continue
+        if isinstance(value, nnx.Variable):
+            yield attribute, collection_of(value), attribute, value
+        elif isinstance(value, nnx.Module):
+            yield attribute, None, attribute, value
+
+
+def gather(
+    node: Any, held: dict[tuple[str, ...], tuple[Any, Any]], path: tuple[str, ...] = ()
+) -> dict[str, Any]:
+    """The variables of a built tree as Linen has them: collection -> nested dicts.
+
+    ``held`` is filled: (collection, *path) -> (Variable, its value in the dicts).
+    """
+    found: dict[str, Any] = {}
+    for _, collection, name, value in nodes_of(node):
+        if collection is not None:
+            stored = from_variable(value)
+            found.setdefault(collection, {})[name] = stored
+            held[(collection, *path, name)] = value, stored
+        else:
+            for below, part in gather(value, held, (*path, name)).items():
+                found.setdefault(below, {})[name] = part
+    return found
+
+
+def write_back(
+    module: Any,
+    variables: dict[str, Any],
+    held: dict[tuple[str, ...], tuple[Any, Any]],
+    sown: set[tuple[str, ...]],
+) -> None:
+    """Set what a call changed; hang new variables on the module that made them."""
+    changed = {
+        path: value
+        for collection, part in variables.items()
+        if collection not in ("params", "intermediates")
+        for path, value in _leaves(module, (collection,), part, held)
+        if path not in sown
+    }
+    for path, value in changed.items():
+        if path not in held:
+            attach(node_at(module, path[1:-1]), path[0], path[-1], to_variable(path[0], value))
+        elif value is not held[path][1]:
+            held[path][0].set_value(unboxed(value))
+
+
+def _leaves(
+    node: Any, path: tuple[str, ...], part: Any, held: Any
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Variables in a part of a collection: dicts are children where the tree has a child."""
+    children = {} if node is None else {name: v for _, c, name, v in nodes_of(node) if c is None}
+    for name, value in part.items():
+        where = (*path, name)
+        if where not in held and isinstance(value, dict) and name in children:
+            yield from _leaves(children[name], where, value, held)
+        else:
+            yield where, value
+
+
+def node_at(module: Any, path: tuple[str, ...]) -> Any:
+    """The module below ``module`` at Linen's path."""
+    for step in path:
+        module = next(v for _, c, name, v in nodes_of(module) if c is None and name == step)
+    return module
+
+
+def attach(node: Any, collection: str | None, name: str, value: Any) -> None:
+    """Hang a Variable or a child on a node, under Linen's name where that is free."""
+    if not getattr(node, "_is_built", False):
+        setattr(node, name, value)
+        return
+    attribute = name
+    if not _is_free(node, attribute, collection is None):
+        attribute = f"{name}_{collection or 'module'}"
+        while not _is_free(node, attribute, False):
+            attribute += "_"
+    node._attributes[attribute] = (collection, name)
+    object.__setattr__(node, attribute, value)
+
+
+def _is_free(node: Any, attribute: str, is_child: bool) -> bool:
+    if attribute in node._attributes or attribute == STREAMS:
+        return False
+    if attribute in node._fields:
+        return is_child and _holds_module(vars(node).get(attribute))
+    return not hasattr(type(node), attribute)
+
+
+def _holds_module(value: Any) -> bool:
+    from nnx_migrate.linen.core.tree import is_module
+
+    return is_module(value)

@@ -1,0 +1,230 @@
+"""What NNX's graph sees of a module: children and Variables as attributes, all else as one static.
+
+A definition is a node without children, and no pytree: Linen's programs map over containers of
+modules and expect the modules back. A built module is of a twin of its class that is a pytree.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+from flax.ids import uuid
+from flax.nnx import Variable as NnxVariable
+from flax.nnx import graphlib
+from flax.nnx import module as nnx_module
+from flax.nnx.pytreelib import PytreeState
+
+from nnx_migrate.linen.core.state import CallState
+from nnx_migrate.linen.core.static import Static
+
+_DEFINITION = "_definition"
+
+
+class NnxName:
+    """A method of NNX's Module that Linen's has not: the user's own attribute of that name wins.
+
+    Found on the class before `setup` ran, it would otherwise hide what `setup` makes.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, obj: Any, owner: Any = None) -> Any:
+        if obj is not None and obj.scope is not None:
+            obj._try_setup()
+            if self.name in vars(obj):
+                return vars(obj)[self.name]
+        return vars(nnx_module.Module)[self.name].__get__(obj, owner)
+
+
+class GraphNode:
+    """A definition as a node of NNX's graph."""
+
+    train = NnxName("train")
+    eval = NnxName("eval")
+    set_attributes = NnxName("set_attributes")
+    iter_children = NnxName("iter_children")
+    iter_modules = NnxName("iter_modules")
+
+    _fields: tuple[str, ...]
+    name: str | None
+
+    @property
+    def _pytree__state(self) -> PytreeState:
+        """Where NNX notes the trace that a module was made in; a definition is of none."""
+        state: PytreeState = vars(self).get("_trace") or PytreeState()
+        return state
+
+    def _static_part(self) -> Any:
+        held = {field: vars(self)[field] for field in self._fields if field in vars(self)}
+        return Static((held, self.name, None))
+
+    def _graph_node_flatten(self) -> Any:
+        return [(_DEFINITION, graphlib.StaticElem(self._static_part()))], type(self)
+
+    def _graph_node_init(self, attributes: Iterable[tuple[Any, Any]]) -> None:
+        for name, value in attributes:
+            if name == _DEFINITION:
+                restore(self, value)
+            else:
+                object.__setattr__(self, str(name), value)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        # NNX's own copies through the graph, where equal definitions would become one.
+        made = object.__new__(type(self))
+        memo[id(self)] = made
+        for name, value in vars(self).items():
+            object.__setattr__(made, name, copy.deepcopy(value, memo))
+        return made
+
+
+def restore(module: Any, static: Static) -> None:
+    """Give an empty module its fields."""
+    held, name, attributes = static.value
+    for field, value in held.items():
+        object.__setattr__(module, field, value)
+    object.__setattr__(module, "parent", None)
+    object.__setattr__(module, "name", name)
+    object.__setattr__(module, "_id", uuid())
+    object.__setattr__(module, "_state", CallState())
+    if attributes is not None:
+        begin_built(module, dict(attributes))
+
+
+def begin_built(module: Any, attributes: dict[str, tuple[str | None, str]]) -> None:
+    """Note what hangs on a built module, and that it belongs to the trace that runs."""
+    object.__setattr__(module, "_attributes", attributes)
+    object.__setattr__(module, "_trace", PytreeState())
+
+
+class BuiltNode:
+    """A module with variables: mixed into the twin of its class.
+
+    ``_attributes``: what hangs on the module, attribute -> (collection, name); the collection is None
+    for children. The name is Linen's, the attribute the same wherever it is free.
+    """
+
+    _is_built = True
+    _attributes: dict[str, tuple[str | None, str]]
+    _definition_type: Any
+    _fields: tuple[str, ...]
+    name: str | None
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # Not passed on: a twin is no class of the user's, whose hooks must not see it.
+        pass
+
+    @classmethod
+    def _definition_class(cls) -> Any:
+        return cls._definition_type
+
+    def _static_part(self) -> Static:
+        attributes = self._attributes
+        held = {
+            field: vars(self)[field]
+            for field in self._fields
+            if field in vars(self) and field not in attributes
+        }
+        return Static((held, self.name, tuple(sorted(attributes.items()))))
+
+    def _nodes(self) -> list[tuple[str, Any]]:
+        return [(name, vars(self)[name]) for name in sorted(self._attributes)]
+
+    def _graph_node_flatten(self) -> Any:
+        nodes = [(name, graphlib.DataElem(value)) for name, value in self._nodes()]
+        static = (_DEFINITION, graphlib.StaticElem(self._static_part()))
+        return sorted([*nodes, static], key=lambda node: node[0]), type(self)
+
+    def _graph_node_set_key(self, key: Any, value: Any) -> None:
+        found = vars(self).get(str(key))
+        if isinstance(found, NnxVariable) and isinstance(value, NnxVariable):
+            found.update_from_state(value)
+        else:
+            setattr(self, str(key), value)
+
+    def _graph_node_pop_key(self, key: Any) -> Any:
+        value = vars(self)[str(key)]
+        delattr(self, str(key))
+        return value
+
+    def _pytree__flatten(self) -> Any:
+        nodes = self._nodes()
+        static = (type(self), tuple(name for name, _ in nodes), self._static_part())
+        return [value for _, value in nodes], static
+
+    def _pytree__flatten_with_paths(self) -> Any:
+        nodes, static = self._pytree__flatten()
+        keys = [jax.tree_util.GetAttrKey(name) for name in static[1]]
+        return list(zip(keys, nodes, strict=True)), static
+
+    @classmethod
+    def _pytree__unflatten(cls, static: Any, values: Iterable[Any]) -> Any:
+        made = object.__new__(cls)
+        restore(made, static[2])
+        for name, value in zip(static[1], values, strict=True):
+            object.__setattr__(made, name, value)
+        return made
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_node = isinstance(value, NnxVariable) or graphlib.is_graph_node(value)
+        if is_node and name not in self._fields and not name.startswith("_"):
+            collection = collection_of(value) if isinstance(value, NnxVariable) else None
+            self._attributes.setdefault(name, (collection, name))
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._attributes.pop(name, None)
+        object.__delattr__(self, name)
+
+    def __getattr__(self, name: str) -> Any:
+        kind = type(self).__name__
+        raise AttributeError(
+            f'"{kind}" object has no attribute "{name}": it is built; its children'
+            f" and variables are {sorted(vars(self).get('_attributes', ()))}."
+        )
+
+    def __dir__(self) -> list[str]:
+        return list(object.__dir__(self))
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self._definition_type, dict(vars(self)))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        graph, state = graphlib.split(self, graph=True)
+        return graphlib.merge(graph, copy.deepcopy(state, memo))
+
+
+def _rebuilt(definition_type: Any, attributes: dict[str, Any]) -> Any:
+    made = object.__new__(built_class(definition_type))
+    vars(made).update(attributes)
+    return made
+
+
+def collection_of(variable: Any) -> str:
+    """The collection of an NNX Variable's type: ``params`` of Param, and so on."""
+    from flax.nnx import variablelib
+
+    name: str = variablelib.variable_name_from_type(type(variable), allow_register=True)
+    return name
+
+
+@functools.cache
+def built_class(cls: Any) -> Any:
+    """The twin of a class whose instances are built; it has the same name."""
+    from nnx_migrate.linen.core.calls import entries
+
+    body = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+        "__no_type_check__": True,  # NNX reads annotations; Linen leaves the user's alone
+        "_definition_type": cls,
+        **entries(cls),
+    }
+    twin = type(cls)(cls.__name__, (BuiltNode, cls), body)
+    nnx_module.Module.__init_subclass__.__func__(twin, pytree=True)  # type: ignore[attr-defined]
+    return twin

@@ -1,0 +1,210 @@
+"""`Module`: a class of Linen's kind on NNX's graph.
+
+Before `build` a module is a definition: fields, compared and hashed by them, a leaf of pytrees as
+Linen's modules are. `build` makes it an NNX module with its children and Variables as attributes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from flax import errors
+from flax.nnx import module as nnx_module
+
+from nnx_migrate.linen.core.entry import EntryPoints
+from nnx_migrate.linen.core.graph import GraphNode, NnxName
+from nnx_migrate.linen.core.lifecycle import Lifecycle
+from nnx_migrate.linen.core.representation import module_repr
+from nnx_migrate.linen.core.scope import Scope
+from nnx_migrate.linen.core.state import (
+    UNINITIALIZED,
+    UNSPECIFIED_PARENT,
+    ParentDescriptor,
+    UnspecifiedParent,
+)
+from nnx_migrate.linen.core.variables import VariableMethods
+from nnx_migrate.linen.core.wrapping import (
+    compact,
+    local_descriptor_names,
+    local_method_names,
+    wrap_descriptor_once,
+    wrap_eq,
+    wrap_hash,
+    wrap_method_once,
+)
+
+_UNWRAPPED = ("__eq__", "__repr__", "__init__", "__hash__", "__post_init__")
+
+
+class ModuleMeta(nnx_module.ModuleMeta, type(Protocol)):  # type: ignore[misc]
+    """Makes definitions plainly: NNX's own bookkeeping begins with `build`.
+
+    It also is the metaclass of protocols, which Linen's modules may inherit from.
+    """
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A new definition, or a module bound to the one whose method runs."""
+        return type.__call__(cls, *args, **kwargs)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance)  # ABCMeta's is ten times slower
+
+
+class Module(  # type: ignore[misc, override]
+    GraphNode,
+    EntryPoints,
+    VariableMethods,
+    Lifecycle,
+    nnx_module.Module,
+    metaclass=ModuleMeta,
+    pytree=False,
+):
+    """Base class of lazy modules: Linen's interface, NNX's graph. flax 0.12.8: linen/module.py."""
+
+    def __init_subclass__(cls, kw_only: bool = False, **kwargs: Any) -> None:
+        # NNX evaluates the class's annotations; Linen never looks at them, whatever they hold.
+        cls.__no_type_check__ = True
+        super().__init_subclass__(pytree=False, **kwargs)
+        del cls.__no_type_check__
+        _make_dataclass(cls, kw_only)
+        _wrap_attributes(cls)
+        cls._state = UNINITIALIZED
+        cls.scope = None
+        cls._parent_ref = None
+        cls.parent = ParentDescriptor()
+
+    def __repr__(self) -> str:
+        return module_repr(self)
+
+    def _make_compact_name_scopes(self) -> None:
+        if self._compact_name_scope_methods:
+            made: Any = CompactNameScope
+            self._compact_name_scope_modules = {
+                name: made(getattr(type(self), name).inner_fun, lambda: self, name=name)
+                for name in self._compact_name_scope_methods
+            }
+
+
+_ParentType = Module | Scope | UnspecifiedParent | None
+
+
+def _make_dataclass(cls: Any, kw_only: bool) -> None:
+    """Turn a class into a dataclass whose last, keyword-only fields are ``parent`` and ``name``."""
+    annotations = inspect.get_annotations(cls)
+    if annotations.get("parent", _ParentType) != _ParentType or annotations.get(
+        "name", str
+    ) not in ("str", str, str | None, "Optional[str]", "str | None"):
+        raise errors.ReservedModuleAttributeError(annotations)
+    for name in annotations:
+        default = vars(cls).get(name)
+        if isinstance(default, dataclasses.Field) and not default.init:
+            # It is set in `setup`: when modules are compared it may be missing.
+            default.compare = default.hash = default.repr = False
+        if name not in vars(cls) and isinstance(inspect.getattr_static(cls, name, None), NnxName):
+            setattr(cls, name, dataclasses.field())
+    own = {
+        "parent": (_ParentType, UNSPECIFIED_PARENT, False),
+        "name": (str | None, None, True),
+    }
+    annotations = {key: kind for key, kind in annotations.items() if key not in own}
+    for name, (kind, default, shown) in own.items():
+        setattr(cls, name, dataclasses.field(default=default, repr=shown, kw_only=True))
+        annotations[name] = kind
+    cls.__annotations__ = annotations
+    _keep_kw_only(cls, annotations)
+    dataclasses.dataclass(unsafe_hash="__hash__" not in vars(cls), repr=False, kw_only=kw_only)(cls)
+    cls.__hash__ = wrap_hash(cls.__hash__)
+    if "__eq__" in vars(cls):
+        cls.__eq__ = wrap_eq(cls.__eq__)
+    cls._fields = tuple(
+        field.name
+        for field in dataclasses.fields(cls)
+        if field.init and field.name not in ("parent", "name")
+    )
+
+
+def _keep_kw_only(cls: Any, annotations: dict[str, Any]) -> None:
+    """A field that is keyword-only in a base class stays so where it is written again."""
+    inherited = getattr(cls, "__dataclass_fields__", {})
+    for name in annotations:
+        field = inherited.get(name)
+        default = vars(cls).get(name, dataclasses.MISSING)
+        if field is None or field.kw_only is not True or name in ("parent", "name"):
+            continue
+        if isinstance(default, dataclasses.Field):
+            default.kw_only = True
+        elif default is not dataclasses.MISSING:
+            setattr(cls, name, dataclasses.field(default=default, kw_only=True))
+
+
+def _wrap_attributes(cls: Any) -> None:
+    """Let methods and descriptors of the class's body run under the module's care."""
+    fields = [field.name for field in dataclasses.fields(cls)]
+    for name in local_method_names(cls, exclude=(*fields, *_UNWRAPPED)):
+        method = vars(cls)[name]
+        if not hasattr(method, "nowrap"):
+            setattr(cls, name, wrap_method_once(getattr(cls, name)))
+    for name in local_descriptor_names(cls, exclude=(*fields, "parent", "__dict__")):
+        if not hasattr(vars(cls)[name], "nowrap"):
+            setattr(cls, name, wrap_descriptor_once(vars(cls)[name]))
+    scoped = {name for name, one in vars(cls).items() if hasattr(one, "compact_name_scope")}
+    cls._compact_name_scope_methods = tuple(
+        sorted(
+            name
+            for name in {*cls._compact_name_scope_methods, *scoped}
+            if hasattr(getattr(cls, name), "compact_name_scope")
+        )
+    )
+
+
+class CompactNameScope(Module):
+    """The child below whose name a `compact_name_scope` method works."""
+
+    fn: Callable[..., Any]
+    module_fn: Callable[[], Module]
+
+    @compact
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the method."""
+        return self.fn(self.module_fn(), *args, **kwargs)
+
+
+def merge_param(name: str, a: Any, b: Any) -> Any:
+    """The one of two values that is not None: a field, or an argument of the call.
+
+    Raises:
+        ValueError: both are None, or neither is.
+    """
+    if a is None and b is None:
+        raise ValueError(f'Parameter "{name}" must be passed to the constructor or at call time.')
+    if a is not None and b is not None:
+        raise ValueError(
+            f'Parameter "{name}" was passed to the constructor and at call time.'
+            " Should be passed just once."
+        )
+    return b if a is None else a
+
+
+def share_scope(module: Any, other: Any, /) -> None:
+    """Let two modules have one path: ``other``'s, unless that is below ``module``'s.
+
+    Raises:
+        CallShareScopeOnUnboundModuleError: one of them is not bound.
+    """
+    if module.scope is None or other.scope is None:
+        raise errors.CallShareScopeOnUnboundModuleError()
+    around = other.scope
+    while around is not None and around is not module.scope:
+        around = around.parent
+    moved, scope = (other, module.scope) if around is not None else (module, other.scope)
+    left = moved.scope
+    object.__setattr__(moved, "scope", scope)
+    for child in moved._state.children.values():
+        child_scope = getattr(child, "scope", None)
+        if child_scope is not None and child_scope.parent == left:
+            if isinstance(child_scope.name, str):
+                scope.reserve(child_scope.name)  # raises where both have such a child
+            child_scope.parent = scope

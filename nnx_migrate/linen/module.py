@@ -1,0 +1,110 @@
+"""Linen's `flax.linen.module`: the base class of modules and what works on any module."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from nnx_migrate.linen.core.build import build, update, variables
+from nnx_migrate.linen.core.context import CallInfo as _CallInfo
+from nnx_migrate.linen.core.context import InterceptorContext, ThreadLocalStack, tabulate_context
+from nnx_migrate.linen.core.context import context as _context
+from nnx_migrate.linen.core.functional import (
+    apply,
+    capture_call_intermediates,
+    init,
+    init_with_output,
+)
+from nnx_migrate.linen.core.lifecycle import run_interceptors
+from nnx_migrate.linen.core.module import CompactNameScope, Module, merge_param, share_scope
+from nnx_migrate.linen.core.scope import AbstractScope as TestScope
+from nnx_migrate.linen.core.scope import Scope, Variable
+from nnx_migrate.linen.core.state import ParentDescriptor, SetupState
+from nnx_migrate.linen.core.tree import freeze_attr as _freeze_attr
+from nnx_migrate.linen.core.tree import get_suffix_value_pairs as _get_suffix_value_pairs
+from nnx_migrate.linen.core.variables import tuple_init, tuple_reduce
+from nnx_migrate.linen.core.wrapping import (
+    DescriptorWrapper,
+    compact,
+    compact_name_scope,
+    nowrap,
+    set_named_call,
+    wrap_descriptor_once,
+    wrap_method_once,
+)
+from nnx_migrate.linen.core.wrapping import local_method_names as _get_local_method_names
+
+__all__ = [
+    "CompactNameScope",
+    "DescriptorWrapper",
+    "InterceptorContext",
+    "Module",
+    "ParentDescriptor",
+    "Scope",
+    "SetupState",
+    "TestScope",
+    "ThreadLocalStack",
+    "Variable",
+    "_CallInfo",
+    "_context",
+    "_freeze_attr",
+    "_get_local_method_names",
+    "_get_suffix_value_pairs",
+    "apply",
+    "build",
+    "capture_call_intermediates",
+    "compact",
+    "compact_name_scope",
+    "disable_named_call",
+    "enable_named_call",
+    "init",
+    "init_with_output",
+    "intercept_methods",
+    "merge_param",
+    "nowrap",
+    "override_named_call",
+    "run_interceptors",
+    "share_scope",
+    "tabulate_context",
+    "tuple_init",
+    "tuple_reduce",
+    "update",
+    "variables",
+    "wrap_descriptor_once",
+    "wrap_method_once",
+]
+
+
+def enable_named_call() -> None:
+    """Run methods under `jax.named_scope`, so that profiles name the modules."""
+    set_named_call(True)
+
+
+def disable_named_call() -> None:
+    """Run methods without named scopes."""
+    set_named_call(False)
+
+
+@contextlib.contextmanager
+def override_named_call(enable: bool = True) -> Iterator[None]:
+    """Named scopes on or off for a while."""
+    before = set_named_call(enable)
+    try:
+        yield
+    finally:
+        set_named_call(before)
+
+
+@contextlib.contextmanager
+def intercept_methods(interceptor: Any) -> Iterator[None]:
+    """Run ``interceptor(next_fun, args, kwargs, context)`` in place of every method of a module.
+
+    The last one entered is the innermost. Not intercepted: `nowrap` methods, fields, properties.
+    """
+    stack = _context.interceptors
+    stack.push(interceptor)
+    try:
+        yield
+    finally:
+        stack.pop()
