@@ -17,19 +17,24 @@ from nnx_migrate.linen.core.tree import modules_in
 
 
 def is_linen(module: Any) -> bool:
-    """Whether ``module`` is a module of flax.linen itself."""
+    """Whether ``module`` is a module of flax.linen and no lazy one."""
     linen = linen_module()
-    return linen is not None and isinstance(module, linen.Module)
+    return linen is not None and isinstance(module, linen.Module) and not _is_lazy(module)
+
+
+def _is_lazy(module: Any) -> bool:
+    return hasattr(type(module), "_is_built")
 
 
 def parent_for(child: Any, parent: Any) -> Any:
     """``parent`` as ``child`` has to see it."""
-    return host(parent) if is_linen(child) and not is_linen(parent) else parent
+    return host(parent) if is_linen(child) else parent
 
 
 def host(module: Any) -> Any:
-    """The Linen module that stands for a lazy one; a Linen module stands for itself."""
-    if is_linen(module):
+    """The Linen module that stands for a lazy one; what is a Linen module stands for itself."""
+    linen: Any = linen_module()
+    if isinstance(module, linen.Module):
         return module
     found = vars(module).get("_linen_host")
     if found is None:
@@ -37,6 +42,33 @@ def host(module: Any) -> Any:
         object.__setattr__(found, "lazy", module)
         object.__setattr__(module, "_linen_host", found)
     return found
+
+
+class _LinenTwin:
+    """First base of a twin: keeps hooks of the user's and of Linen from seeing it."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        pass
+
+
+def class_to_make(cls: Any) -> Any:
+    """The class itself, or inside a Linen module's method its twin that Linen takes for a module.
+
+    Linen lifts what it recognises as a module, with its scope. A definition made outside of all
+    modules needs no twin: it is bound where it is called.
+    """
+    if not is_linen(context.innermost):
+        return cls
+    return _twin(cls)
+
+
+@functools.cache
+def _twin(cls: Any) -> Any:
+    linen: Any = linen_module()
+    if issubclass(cls, linen.Module):
+        return cls
+    body = {"__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
+    return type(cls)(cls.__name__, (_LinenTwin, cls, linen.Module), body)
 
 
 SharedStack.host = staticmethod(host)

@@ -17,6 +17,7 @@ from flax.nnx import module as nnx_module
 from nnx_migrate.linen.core.entry import EntryPoints
 from nnx_migrate.linen.core.graph import GraphNode, NnxName
 from nnx_migrate.linen.core.lifecycle import Lifecycle
+from nnx_migrate.linen.core.mixed import class_to_make
 from nnx_migrate.linen.core.representation import module_repr
 from nnx_migrate.linen.core.scope import Scope
 from nnx_migrate.linen.core.state import (
@@ -47,7 +48,7 @@ class ModuleMeta(nnx_module.ModuleMeta, type(Protocol)):  # type: ignore[misc]
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         """A new definition, or a module bound to the one whose method runs."""
-        return type.__call__(cls, *args, **kwargs)
+        return type.__call__(class_to_make(cls), *args, **kwargs)
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance)  # ABCMeta's is ten times slower
