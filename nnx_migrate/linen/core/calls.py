@@ -7,6 +7,7 @@ has ended without an error are the values written back.
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from nnx_migrate.linen.core.boxes import from_variable, to_variable, unboxed
 from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.filters import DenyList
 from nnx_migrate.linen.core.functional import is_valid_rngs
-from nnx_migrate.linen.core.graph import collection_of
+from nnx_migrate.linen.core.graph import NnxName, collection_of
 from nnx_migrate.linen.core.scope import Scope
 from nnx_migrate.linen.core.wrapping import DescriptorWrapper
 
@@ -64,6 +65,8 @@ def _reader(name: str) -> property:
 def _method(name: str, value: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(value)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not self._is_built:  # taken off a built module and called with a bound copy
+            return getattr(self, name)(*args, **kwargs)
         return run_built(self, lambda module: getattr(module, name)(*args, **kwargs))
 
     return method
@@ -194,7 +197,8 @@ def _is_free(node: Any, attribute: str, is_child: bool) -> bool:
         return False
     if attribute in node._fields:
         return is_child and _holds_module(vars(node).get(attribute))
-    return not hasattr(type(node), attribute)
+    on_class = inspect.getattr_static(type(node), attribute, None)
+    return on_class is None or isinstance(on_class, NnxName)
 
 
 def _holds_module(value: Any) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import jax
@@ -67,11 +67,8 @@ class GraphNode:
         return [(_DEFINITION, graphlib.StaticElem(self._static_part()))], type(self)
 
     def _graph_node_init(self, attributes: Iterable[tuple[Any, Any]]) -> None:
-        for name, value in attributes:
-            if name == _DEFINITION:
-                restore(self, value)
-            else:
-                object.__setattr__(self, str(name), value)
+        values = dict(attributes)
+        restore(self, values.pop(_DEFINITION), values)
 
     def __deepcopy__(self, memo: Any) -> Any:
         # NNX's own copies through the graph, where equal definitions would become one.
@@ -82,8 +79,8 @@ class GraphNode:
         return made
 
 
-def restore(module: Any, static: Static) -> None:
-    """Give an empty module its fields."""
+def restore(module: Any, static: Static, nodes: Mapping[Any, Any]) -> None:
+    """Give an empty module its fields, and what hangs on it by the graph's keys."""
     held, name, attributes = static.value
     for field, value in held.items():
         object.__setattr__(module, field, value)
@@ -93,6 +90,8 @@ def restore(module: Any, static: Static) -> None:
     object.__setattr__(module, "_state", CallState())
     if attributes is not None:
         begin_built(module, dict(attributes))
+        for key, attribute in module._keys().items():
+            object.__setattr__(module, attribute, nodes[key])
 
 
 def begin_built(module: Any, attributes: dict[str, tuple[str | None, str]]) -> None:
@@ -131,8 +130,21 @@ class BuiltNode:
         }
         return Static((held, self.name, tuple(sorted(attributes.items()))))
 
+    def _keys(self) -> dict[str, str]:
+        """Keys of NNX's graph and state, in order, and their attributes.
+
+        The key is Linen's name, also where the attribute could not have it. Of variables of one name
+        in several collections the parameter has it, the others ``name_collection``.
+        """
+        keys: dict[str, str] = {}
+        first = sorted(self._attributes.items(), key=lambda one: one[1][0] not in (None, "params"))
+        for attribute, (collection, name) in first:
+            key = f"{name}_{collection}" if name in keys else name
+            keys[key] = attribute
+        return dict(sorted(keys.items()))
+
     def _nodes(self) -> list[tuple[str, Any]]:
-        return [(name, vars(self)[name]) for name in sorted(self._attributes)]
+        return [(key, vars(self)[attribute]) for key, attribute in self._keys().items()]
 
     def _graph_node_flatten(self) -> Any:
         nodes = [(name, graphlib.DataElem(value)) for name, value in self._nodes()]
@@ -140,15 +152,17 @@ class BuiltNode:
         return sorted([*nodes, static], key=lambda node: node[0]), type(self)
 
     def _graph_node_set_key(self, key: Any, value: Any) -> None:
-        found = vars(self).get(str(key))
+        attribute = self._keys().get(str(key), str(key))
+        found = vars(self).get(attribute)
         if isinstance(found, NnxVariable) and isinstance(value, NnxVariable):
             found.update_from_state(value)
         else:
-            setattr(self, str(key), value)
+            setattr(self, attribute, value)
 
     def _graph_node_pop_key(self, key: Any) -> Any:
-        value = vars(self)[str(key)]
-        delattr(self, str(key))
+        attribute = self._keys()[str(key)]
+        value = vars(self)[attribute]
+        delattr(self, attribute)
         return value
 
     def _pytree__flatten(self) -> Any:
@@ -164,9 +178,7 @@ class BuiltNode:
     @classmethod
     def _pytree__unflatten(cls, static: Any, values: Iterable[Any]) -> Any:
         made = object.__new__(cls)
-        restore(made, static[2])
-        for name, value in zip(static[1], values, strict=True):
-            object.__setattr__(made, name, value)
+        restore(made, static[2], dict(zip(static[1], values, strict=True)))
         return made
 
     def __setattr__(self, name: str, value: Any) -> None:
