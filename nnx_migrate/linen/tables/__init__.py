@@ -1,0 +1,1 @@
+"""What `tabulate` prints: calls and their variables as rows, costs and text (flax.linen.summary)."""
