@@ -118,12 +118,15 @@ def test_a_plain_call_writes_the_state_in_place() -> None:
 
 
 def test_evaluation_changes_nothing() -> None:
-    bridge = nnm.ToNNX(nn.BatchNorm(use_running_average=True), rngs=nnx.Rngs(0))
+    linen = nn.BatchNorm(use_running_average=True)
+    bridge = nnm.ToNNX(linen, rngs=nnx.Rngs(0))
     nnm.lazy_init(bridge, X)
-    before = nnx.state(bridge, nnx.BatchStat)
+    variables = nnm.variables_of(bridge)
     graphdef, state = nnx.split(bridge)
-    outputs = jax.jit(lambda x: nnx.merge(graphdef, state, copy=True)(x))(X)
-    np.testing.assert_array_equal(outputs, bridge(X))
+    before = jax.tree.map(np.asarray, nnx.state(bridge, nnx.BatchStat))
+    compiled = jax.jit(lambda state, x: nnx.merge(graphdef, state, copy=True)(x))(state, X)
+    np.testing.assert_array_equal(compiled, jax.jit(linen.apply)(variables, X))
+    np.testing.assert_array_equal(bridge(X), linen.apply(variables, X))
     jax.tree.map(np.testing.assert_array_equal, before, nnx.state(bridge, nnx.BatchStat))
 
 

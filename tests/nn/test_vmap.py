@@ -88,7 +88,8 @@ def test_the_same_seed_gives_linens_parameters(
 ) -> None:
     inputs = array(*x), array(*action, seed=2)
     old = jax.jit(LinenEnsemble(options).init)(jax.random.key(3), *inputs)
-    new = jax.jit(lambda: nnm.variables_of(nnm.build(Ensemble, options, rngs=jax.random.key(3))))()
+    make = jax.jit(lambda key: nnm.variables_of(nnm.build(Ensemble, options, rngs=key)))
+    new = make(jax.random.key(3))
     assert jax.tree.structure(old) == jax.tree.structure(new)
     for one, other in zip(jax.tree.leaves(old), jax.tree.leaves(new), strict=True):
         assert bool((one == other).all())

@@ -66,7 +66,7 @@ def test_the_copy_starts_where_it_does_in_linen(case: str) -> None:
         def make(rngs: Any) -> Any:
             return new.Model(new.Policy(4, in_features=6, rngs=rngs), rngs=rngs)
 
-        ours = jax.jit(lambda: nnm.variables_of(nnm.build(make, rngs=key)))()
+        ours = jax.jit(lambda key: nnm.variables_of(nnm.build(make, rngs=key)))(key)
         assert set(theirs["params"]) == {"policy", "anchor"}
         jax.tree.map(np.testing.assert_array_equal, ours, theirs)
         kernels = [one["Dense_0"]["kernel"] for one in ours["params"].values()]

@@ -28,8 +28,8 @@ def same_start(source: str, model: str, sizes: dict[str, Any], inputs: tuple[Any
         given = eval(f"dict(args=({rest[:-1]}{',' if rest != ')' else ''}))", {})["args"]
         ours = nnm.build(getattr(new, name), *given, **sizes, rngs=key)
         found = jax.jit(
-            lambda: nnm.variables_of(nnm.build(getattr(new, name), *given, **sizes, rngs=key))
-        )()
+            lambda key: nnm.variables_of(nnm.build(getattr(new, name), *given, **sizes, rngs=key))
+        )(key)
         jax.tree.map(np.testing.assert_array_equal, found, theirs)
 
         def slopes(apply: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import jax
 import numpy as np
@@ -130,7 +131,9 @@ def test_all_variables_start_as_linens_do_and_move_alike(body: str) -> None:
             )
         )
         expected = jax.jit(before.M().init)(KEYS, X)
-        built = jax.jit(lambda: nnm.variables_of(nnm.build(after.M, in_features=4, rngs=KEYS), X))()
+        built = jax.jit(
+            lambda keys, x: nnm.variables_of(nnm.build(after.M, in_features=4, rngs=keys), x)
+        )(KEYS, X)
     assert report.verdict == "identical"
     for one, other in zip(jax.tree.leaves(expected), jax.tree.leaves(built), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -150,10 +153,14 @@ def test_a_submodule_that_init_calls_twice_starts_as_linens_does(body: str) -> N
                 collections=("power", "state"),
             )
         )
-        made = nnm.build(after.Outer, in_features=4, rngs=KEYS)
-        shown = nnm.variables_of(made, X)
-        nnm.lazy_init(made, X)
-        started = nnm.variables_of(made)
+
+        def start(keys: Any, x: Any) -> tuple[Any, Any]:
+            made = nnm.build(after.Outer, in_features=4, rngs=keys)
+            shown = nnm.variables_of(made, x)
+            nnm.lazy_init(made, x)
+            return shown, nnm.variables_of(made)
+
+        shown, started = jax.jit(start)(KEYS, X)
     assert report.verdict == "identical"
     for one, *others in zip(*map(jax.tree.leaves, (expected, shown, started)), strict=True):
         for other in others:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from flax import nnx
 
 from nnx_migrate import nn as nnm
 from tests.rewrite.running import compare, migrated, module_of, refused
@@ -95,8 +98,13 @@ def test_02_a_compact_helper_beside_setup_makes_its_cache_on_the_first_call() ->
         module_of("nnx_side", migrated(CACHED)) as new,
     ):
         theirs = jax.jit(old.Decoder(6, 8).init)(key, STEPS)
-        model = nnm.build(new.Decoder, 6, 8, in_features=6, rngs=key)
-        ours = nnm.variables_of(model, STEPS)
+
+        def built(key: jax.Array, steps: jax.Array) -> tuple[Any, Any]:
+            model = nnm.build(new.Decoder, 6, 8, in_features=6, rngs=key)
+            return nnx.split(model), nnm.variables_of(model, steps)
+
+        parts, ours = jax.jit(built)(key, STEPS)
+        model = nnx.merge(*parts)
         assert set(ours["cache"]) == {"keys", "index"}
         assert int(ours["cache"]["index"]) == int(theirs["cache"]["index"]) == 0
         for x in steps:
