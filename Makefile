@@ -1,6 +1,7 @@
 # Needs Python 3.11+, git and make. Uses uv when it is there, else venv and pip.
 #   make demo                       rewrite the flax examples and compare before and after
-#   make test [PYTHON=python3.12]   checks and tests
+#   make test [PYTHON=python3.12]   checks and the quick tests: every construct and hazard at least once
+#   make test-deep                  the slow tests: more cases of them, whole models, many processes
 PYTHON ?= $(shell ./constraints/find_python)
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 VENV ?= .venv/py$(VERSION)
@@ -9,12 +10,12 @@ UV := $(shell command -v uv 2>/dev/null)
 CONSTRAINTS := $(wildcard constraints/py$(VERSION).txt)
 INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(PY),$(PY) -m pip install --quiet) \
 	$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
-MARK ?=
+MARK ?= not slow
 WORKERS ?= 2
 
 export JAX_PLATFORMS ?= cpu
 
-.PHONY: demo test check-python clean
+.PHONY: demo test test-deep check-python clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -27,8 +28,11 @@ test: $(VENV)/.test
 	$(PY) -m ruff check . || status=1; \
 	$(PY) -m ruff format --check . || status=1; \
 	$(if $(CONSTRAINTS),$(PY) -m mypy --strict || status=1;) \
-	$(PY) -m pytest -n $(WORKERS) --dist loadfile $(if $(MARK),-m "$(MARK)") || status=1; \
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m "$(MARK)" || status=1; \
 	exit $$status
+
+test-deep: $(VENV)/.test
+	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m slow
 
 check-python:
 	@test -n "$(VERSION)" || { echo "no Python 3.11 or newer found: install one, or pass PYTHON=..." >&2; exit 2; }
