@@ -18,8 +18,7 @@ from nnx_migrate.linen.core.functional import (
 )
 from nnx_migrate.linen.core.lifecycle import run_interceptors
 from nnx_migrate.linen.core.module import CompactNameScope, Module, merge_param, share_scope
-from nnx_migrate.linen.core.scope import AbstractScope as TestScope
-from nnx_migrate.linen.core.scope import Scope, Variable
+from nnx_migrate.linen.core.scope import Scope, TestScope, Variable
 from nnx_migrate.linen.core.state import ParentDescriptor, SetupState
 from nnx_migrate.linen.core.tree import freeze_attr as _freeze_attr
 from nnx_migrate.linen.core.tree import get_suffix_value_pairs as _get_suffix_value_pairs

@@ -19,7 +19,7 @@ from flax.ids import uuid
 
 from nnx_migrate.linen.core import mixed
 from nnx_migrate.linen.core.context import CallInfo, InterceptorContext, context
-from nnx_migrate.linen.core.scope import AbstractScope, adopted_modules, is_scope
+from nnx_migrate.linen.core.scope import TestScope, adopted_modules, is_scope
 from nnx_migrate.linen.core.state import (
     UNINITIALIZED,
     UNSPECIFIED_PARENT,
@@ -54,6 +54,7 @@ class Lifecycle:
     _compact_name_scope_methods: tuple[str, ...] = ()
     _state: CallState = UNINITIALIZED
     _is_built = False
+    _keeps_name = False  # also when an attribute adopts it
     _parent_ref: Any = None
     scope: Any = None
     parent: Any
@@ -145,7 +146,7 @@ class Lifecycle:
             own_name = None
             if module.parent is None:
                 # It was made outside of any module: what is bound is a copy, one for all who hold it.
-                if keeps_names:
+                if keeps_names or getattr(type(module), "_keeps_name", False):
                     own_name = object.__getattribute__(module, "name")
                 key = module._id
                 if key not in adopted:
@@ -193,7 +194,7 @@ class Lifecycle:
         """Run `setup` abstractly, so that its errors come before those of a transformation."""
 
         def run(x: Any) -> Any:
-            with AbstractScope({}, rngs={}, mutable=True).temporary() as root:
+            with TestScope({}, rngs={}, mutable=True).temporary() as root:
                 return wrap_method_once(lambda module, x: x)(self.clone(parent=root), x)
 
         jax.eval_shape(run, 0)

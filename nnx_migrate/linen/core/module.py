@@ -50,6 +50,12 @@ class ModuleMeta(nnx_module.ModuleMeta, type(Protocol)):  # type: ignore[misc]
         """A new definition, or a module bound to the one whose method runs."""
         return type.__call__(class_to_make(cls), *args, **kwargs)
 
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        """The constructor's arguments, for `inspect.signature`."""
+        own = inspect.signature(cls.__init__)
+        return own.replace(parameters=[*own.parameters.values()][1:])
+
     def __instancecheck__(cls, instance: Any) -> bool:
         return type.__instancecheck__(cls, instance)  # ABCMeta's is ten times slower
 
@@ -117,6 +123,9 @@ def _make_dataclass(cls: Any, kw_only: bool) -> None:
     cls.__annotations__ = annotations
     _keep_kw_only(cls, annotations)
     dataclasses.dataclass(unsafe_hash="__hash__" not in vars(cls), repr=False, kw_only=kw_only)(cls)
+    fields = cls.__dataclass_fields__
+    for name in own:  # last also where a base class has them already
+        fields[name] = fields.pop(name)
     cls.__hash__ = wrap_hash(cls.__hash__)
     if "__eq__" in vars(cls):
         cls.__eq__ = wrap_eq(cls.__eq__)
@@ -164,6 +173,7 @@ def _wrap_attributes(cls: Any) -> None:
 class CompactNameScope(Module):
     """The child below whose name a `compact_name_scope` method works."""
 
+    _keeps_name = True
     fn: Callable[..., Any]
     module_fn: Callable[[], Module]
 

@@ -361,8 +361,13 @@ class Scope:
         return self.flags.get(key, default)
 
 
-class AbstractScope(Scope):
-    """A scope whose keys are all the same: for evaluations of which only shapes are wanted."""
+class TestScope(Scope):
+    """A scope whose keys are all the same: for evaluations of which only shapes are wanted.
+
+    Programs tell it from others by this name, as they do in Linen.
+    """
+
+    __test__ = False  # pytest: not a class of tests
 
     def make_rng(self, name: str = "params") -> jax.Array:
         """A key."""
