@@ -1,5 +1,7 @@
 """Linen's interface on NNX modules: what code in the lazy form imports as ``nn``."""
 
+from flax.core import broadcast
+
 from nnx_migrate.linen.core.filters import DenyList
 from nnx_migrate.linen.module import (
     Module,
@@ -20,24 +22,63 @@ from nnx_migrate.linen.module import (
     update,
     variables,
 )
+from nnx_migrate.linen.transforms import (
+    add_metadata_axis,
+    checkpoint,
+    cond,
+    custom_vjp,
+    fold_rngs,
+    grad,
+    jit,
+    jvp,
+    map_variables,
+    named_call,
+    remat,
+    remat_scan,
+    scan,
+    switch,
+    value_and_grad,
+    vjp,
+    vmap,
+    while_loop,
+)
 
 __all__ = [
     "DenyList",
     "Module",
     "Variable",
+    "add_metadata_axis",
     "apply",
+    "broadcast",
     "build",
+    "checkpoint",
     "compact",
     "compact_name_scope",
+    "cond",
+    "custom_vjp",
     "disable_named_call",
     "enable_named_call",
+    "fold_rngs",
+    "grad",
     "init",
     "init_with_output",
     "intercept_methods",
+    "jit",
+    "jvp",
+    "map_variables",
     "merge_param",
+    "named_call",
     "nowrap",
     "override_named_call",
+    "remat",
+    "remat_scan",
+    "scan",
     "share_scope",
+    "switch",
     "update",
+    "value_and_grad",
     "variables",
+    "vjp",
+    "vmap",
+    "while_loop",
 ]

@@ -18,12 +18,13 @@ from nnx_migrate.linen.core.tree import modules_in
 
 def is_linen(module: Any) -> bool:
     """Whether ``module`` is a module of flax.linen and no lazy one."""
+    return is_linen_class(type(module))
+
+
+def is_linen_class(cls: type) -> bool:
+    """Whether ``cls`` is a class of flax.linen's modules and of no lazy ones."""
     linen = linen_module()
-    return linen is not None and isinstance(module, linen.Module) and not _is_lazy(module)
-
-
-def _is_lazy(module: Any) -> bool:
-    return hasattr(type(module), "_is_built")
+    return linen is not None and issubclass(cls, linen.Module) and not hasattr(cls, "_is_built")
 
 
 def parent_for(child: Any, parent: Any) -> Any:

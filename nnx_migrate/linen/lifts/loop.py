@@ -61,9 +61,9 @@ def loop(
             shared, _, ys = step(carry, xs)
             return shared, jax.tree.map(lambda a, y: y if a is broadcast else (), out_axes, ys)
 
-        def body(carry: Any, xs: Any) -> tuple[Any, Any]:
-            _, carry, ys = step(carry, xs)
-            return carry, jax.tree.map(lambda a, y: () if a is broadcast else y, out_axes, ys)
+        def body(c: Any, xs: Any) -> tuple[Any, Any]:  # jax's errors name the arguments
+            _, c, ys = step(c, xs)
+            return c, jax.tree.map(lambda a, y: () if a is broadcast else y, out_axes, ys)
 
         same: Any = None
         if check_constancy:

@@ -18,6 +18,7 @@ import jax
 from flax import errors, nnx, traceback_util
 from flax.core.scope import Variable as CoreVariable
 
+from nnx_migrate.linen.core.mixed import flax_scope, is_linen_class
 from nnx_migrate.linen.core.scope import Variable
 from nnx_migrate.linen.core.tree import is_module
 
@@ -144,8 +145,8 @@ class Rebuilder:
 
 
 def make(cls: Any, scope: Any, attrs: dict[str, Any]) -> Any:
-    """A module of class ``cls`` bound to ``scope``."""
-    return cls(parent=scope, **attrs)
+    """A module of class ``cls`` bound to ``scope``; Linen's own classes ask for a scope of flax."""
+    return cls(parent=flax_scope(scope) if is_linen_class(cls) else scope, **attrs)
 
 
 def fields_of(module: Any) -> dict[str, Any]:
