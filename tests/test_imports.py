@@ -21,6 +21,7 @@ ALLOWED = {
     "evidence": set(),
     "sizes": {"source", "evidence"},
     "rewrite": {"sizes", "source", "ledger", "evidence"},
+    "linen": set(),
     "nn": {"sharding"},
     "sharding": set(),
     "parity": {"sharding", "nn", "fixtures", "evidence"},
