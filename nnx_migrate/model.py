@@ -25,6 +25,13 @@ class Confidence(StrEnum):
     REVIEW = "review"
 
 
+class Form(StrEnum):
+    """How a rewritten class is written: as people write NNX, or as it was, on NNX modules."""
+
+    EXPLICIT = "explicit"  # children made in ``__init__``, with their sizes and ``rngs``
+    LAZY = "lazy"  # its text imports ``nnx_migrate.linen``: submodules are built in the first call
+
+
 class FileStatus(StrEnum):
     """What became of a file."""
 
@@ -104,6 +111,7 @@ class ClassResult:
     new_arguments: tuple[str, ...] = ()
     arguments: tuple[ArgumentResult, ...] = ()  # the same ones, in words
     cut_by: str | None = None  # the class that kept this one Linen
+    form: Form | None = None  # of a rewritten class
     sizes: tuple[SizeResult, ...] = ()  # with an evidence file
     conditional: tuple[ConditionalResult, ...] = ()  # with an evidence file
 

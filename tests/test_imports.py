@@ -20,7 +20,8 @@ ALLOWED = {
     "ledger": set(),
     "evidence": set(),
     "sizes": {"source", "evidence"},
-    "rewrite": {"sizes", "source", "ledger", "evidence"},
+    "edit": set(),
+    "rewrite": {"sizes", "source", "ledger", "evidence", "edit"},
     "linen": set(),
     "nn": {"sharding"},
     "sharding": set(),
@@ -36,12 +37,13 @@ LIGHT = (
     "ledger",
     "evidence",
     "sizes",
+    "edit",
     "rewrite",
     "cli",
     "__main__",
     "__init__",
 )
-HEAVY = {"jax", "jaxlib", "numpy", "flax", "optax", "orbax", "libcst"}
+HEAVY = {"jax", "jaxlib", "numpy", "flax", "optax", "orbax"}
 
 
 def part_of(path: Path) -> str:

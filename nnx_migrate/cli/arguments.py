@@ -37,6 +37,7 @@ class RewriteOptions:
     root: Path | None = None
     jobs: int = 1
     allow_dirty: bool = False
+    form: str = "auto"
 
     @property
     def in_place(self) -> bool:
@@ -217,6 +218,13 @@ def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
             metavar="GLOB",
             help=f"{text} paths or qualified class names (may be repeated)",
         )
+    parser.add_argument(
+        "--form",
+        choices=("auto", "lazy", "explicit"),
+        default="auto",
+        help="auto: explicit NNX where it is proven, lazy elsewhere (default); lazy: every class"
+        " lazy; explicit: as auto, and exit 1 when a class stays lazy",
+    )
     parser.add_argument("--root", type=Path, metavar="DIR", help="the project's root")
     parser.add_argument("-j", "--jobs", type=_jobs, default=os.cpu_count() or 1, metavar="N")
     parser.add_argument(

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from nnx_migrate.model import FileStatus, Finding, Outcome, RewriteResult, Tally
+from nnx_migrate.model import FileStatus, Finding, Form, Outcome, RewriteResult, Tally
 
 
 def error(message: str) -> None:
@@ -53,9 +53,11 @@ def _lines(text: str) -> list[str]:
     return [piece + "\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
 
 
-def summary(result: RewriteResult, *, would: bool) -> None:
-    """What was refused, line by line, and the totals."""
+def summary(result: RewriteResult, *, would: bool, tell_lazy: bool = False) -> None:
+    """What was refused, line by line, with ``tell_lazy`` also what stays lazy, and the totals."""
     for line in refusals(result):
+        sys.stdout.write(f"{line}\n")
+    for line in _lazy(result) if tell_lazy else ():
         sys.stdout.write(f"{line}\n")
     if sys.stdout.isatty():
         _table(result)
@@ -78,6 +80,13 @@ def refusals(result: RewriteResult) -> Iterable[str]:
             yield f"{one.path}:{one.line}:1: class: {one.name} refused: {reason}"
 
 
+def _lazy(result: RewriteResult) -> Iterable[str]:
+    for one in result.classes:
+        if one.form is Form.LAZY:
+            reason = " ".join((one.reason or "not proven").split())
+            yield f"{one.path}:{one.line}:1: lazy: {one.name} stays lazy: {reason}"
+
+
 def _line(finding: Finding) -> str:
     place = f"{finding.path}:{finding.line}:{finding.column}"
     return f"{place}: {finding.rule}: {' '.join(finding.message.split())}"
@@ -90,7 +99,7 @@ def _totals(result: RewriteResult, *, would: bool) -> str:
         f"{statuses.count(FileStatus.REWRITTEN)} files {verb}, "
         f"{statuses.count(FileStatus.UNCHANGED)} unchanged, "
         f"{statuses.count(FileStatus.FAILED)} failed; "
-        f"classes: {_counts(_classes(result))}; "
+        f"classes: {_forms(result)}; "
         f"references: {_counts(result.references)}; call sites: {_counts(result.call_sites)}"
     )
 
@@ -98,6 +107,14 @@ def _totals(result: RewriteResult, *, would: bool) -> str:
 def _classes(result: RewriteResult) -> Tally:
     outcomes = [one.outcome for one in result.classes]
     return Tally(len(outcomes), *(outcomes.count(outcome) for outcome in Outcome))
+
+
+def _forms(result: RewriteResult) -> str:
+    """``5 (3 explicit, 1 lazy, 1 kept)``."""
+    words = [one.form.value if one.form else one.outcome.value for one in result.classes]
+    order = ("explicit", "lazy", *(one.value for one in Outcome))
+    parts = [f"{words.count(word)} {word}" for word in order if word in words]
+    return f"{len(words)} ({', '.join(parts)})" if parts else str(len(words))
 
 
 def _counts(tally: Tally) -> str:
@@ -119,4 +136,6 @@ def _table(result: RewriteResult) -> None:
     for name, tally in rows:
         counts = (getattr(tally, outcome.value) for outcome in Outcome)
         table.add_row(name, str(tally.total), *map(str, counts))
-    Console().print(table)
+    console = Console()
+    console.print(table)
+    console.print(f"classes by form: {_forms(result)}")

@@ -55,6 +55,7 @@ class _Run:
             *(f"--select={glob}" for glob in options.select),
             *(f"--exclude={glob}" for glob in options.exclude),
             *([f"--evidence={options.evidence.resolve()}"] if options.evidence else []),
+            f"--form={options.form}",
         )
 
 
@@ -75,7 +76,7 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
         return _nothing_to_read(run)
     with printing.working(f"Rewriting {len(run.texts)} files..."):
         try:
-            result = (engine or _engine())(_request(run))
+            result = (engine or _engine(options.form))(_request(run))
         except EvidenceError as error:
             raise UsageError(f"--evidence {error}") from error
         except SettingsError as error:
@@ -89,10 +90,10 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
     return _exit_code(options, result)
 
 
-def _engine() -> Engine:
-    from nnx_migrate.rewrite.engine import rewrite_project
+def _engine(form: str) -> Engine:
+    from nnx_migrate.rewrite import forms
 
-    return rewrite_project
+    return lambda request: forms.rewrite_in(request, form)
 
 
 def _settings(root: Path) -> Settings:
@@ -269,7 +270,7 @@ def _print(run: _Run, result: RewriteResult) -> None:
     if run.options.check:
         for file in changed:
             sys.stdout.write(f"would rewrite {file.path}\n")
-    printing.summary(result, would=would)
+    printing.summary(result, would=would, tell_lazy=options.form == "explicit")
 
 
 def _exit_code(options: RewriteOptions, result: RewriteResult) -> int:
@@ -277,4 +278,5 @@ def _exit_code(options: RewriteOptions, result: RewriteResult) -> int:
     if statuses == {FileStatus.FAILED}:
         return 2
     would_change = options.check and FileStatus.REWRITTEN in statuses
-    return 1 if would_change or reports.needs_a_person(result) else 0
+    stays_lazy = options.form == "explicit" and bool(reports.lazy_classes(result))
+    return 1 if would_change or stays_lazy or reports.needs_a_person(result) else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.decide import Decisions, decide
@@ -35,6 +36,7 @@ class Attempt:
     remarks: dict[str, tuple[Remark, ...]] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
     kept: dict[str, frozenset[int]] = field(default_factory=dict)  # lines the user keeps
+    edited: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes around classes
 
 
 def make_attempt(
@@ -43,10 +45,11 @@ def make_attempt(
     request: RewriteRequest,
     barred: Mapping[str, ClassRefusal],
     untouched: frozenset[str] = frozenset(),
+    frozen: Mapping[str, frozenset[int]] = MappingProxyType({}),
 ) -> Attempt:
     """Decide about every class and render every file that changes.
 
-    ``untouched``: paths of which nothing but classes may change.
+    ``untouched``: paths of which nothing but classes may change; ``frozen``: lines, by path.
     """
     project = loaded.project
     targets = frozenset(id(module) for module in loaded.targets.values())
@@ -60,20 +63,27 @@ def make_attempt(
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
     )
     for path, module in loaded.targets.items():
-        _render(project, path, module, None if path in untouched else context, attempt)
+        around = None if path in untouched else context
+        _render(project, path, module, around, attempt, frozen.get(path, frozenset()))
     return attempt
 
 
 def _render(
-    project: Project, path: str, module: Module, context: OutsideContext | None, attempt: Attempt
+    project: Project,
+    path: str,
+    module: Module,
+    context: OutsideContext | None,
+    attempt: Attempt,
+    frozen: frozenset[int],
 ) -> None:
     classes = [c for c in project.linen.values() if c.module is module]
     converted = {c.name: attempt.decisions.converted.get(c.name) for c in classes}
     outside = OutsideResult({}, frozenset(), ())
     if context is not None:
         outside = convert_outside(project, module, context)
-    kept = kept_lines(module)
+    kept = kept_lines(module) | frozen
     edits = _without_kept(module, outside.edits, kept)
+    attempt.edited[path] = frozenset(edits)
     needed = outside.imports if edits else frozenset()
     attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, kept))
     attempt.kept[path] = kept

@@ -62,7 +62,7 @@ def decide(
         name
         for name, cls in project.linen.items()
         if name not in outside
-        and (_is_kept(cls) or not _is_selected(cls.qualified, select, exclude))
+        and (_is_kept(cls) or not is_selected(cls.qualified, select, exclude))
     )
     functions = factory_functions(project)
     stuck = dict(stuck_users(project, functions, sizes, targets))
@@ -211,7 +211,8 @@ def _is_kept(cls: ClassInfo) -> bool:
     return is_kept(cls.module, cls.node, kept_lines(cls.module))
 
 
-def _is_selected(name: str, select: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+def is_selected(name: str, select: tuple[str, ...], exclude: tuple[str, ...]) -> bool:
+    """Whether globs over qualified class names choose a class."""
     if any(fnmatchcase(name, glob) for glob in exclude):
         return False
     globs = [glob for glob in select if "/" not in glob and not glob.endswith(".py")]

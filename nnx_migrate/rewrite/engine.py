@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from nnx_migrate import ledger
 from nnx_migrate.model import Outcome, RewriteResult
@@ -30,8 +32,35 @@ class EngineError(Exception):
     """The run cannot be finished honestly."""
 
 
+@dataclass(frozen=True)
+class Explicit:
+    """A finished attempt at the explicit form, and what it was decided on."""
+
+    loaded: Loaded
+    attempt: Attempt
+    books: ledger.Ledger
+    result: RewriteResult
+
+
 def rewrite_project(request: RewriteRequest) -> RewriteResult:
-    """Decide and render everything a request asks for.
+    """Decide and render everything a request asks for, in the explicit form or not at all.
+
+    Raises:
+      as `make_explicit`.
+    """
+    return make_explicit(request).result
+
+
+def make_explicit(
+    request: RewriteRequest,
+    doubts: Mapping[str, str] = MappingProxyType({}),
+    frozen: Mapping[str, frozenset[int]] = MappingProxyType({}),
+) -> Explicit:
+    """Decide and render everything a request asks for, in the explicit form or not at all.
+
+    Args:
+        doubts: classes that must not become explicit, and why.
+        frozen: lines, by path, on which nothing may change outside of classes.
 
     Raises:
         EngineError: the ledger does not balance whatever is refused.
@@ -47,20 +76,22 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
     sources = _sources(loaded.project, {})
     paths = frozenset(loaded.targets)
     before = ledger.count(sources, paths)
-    barred: dict[str, ClassRefusal] = {}
+    barred = {name: _doubted(loaded.project, name, why) for name, why in doubts.items()}
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
-        attempt = make_attempt(loaded, sizes, request, barred, untouched)
+        attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen)
         while wanted.learn(attempt.decisions):
             granted = (wanted.shapes, wanted.facts, wanted.dtypes)
             sizes = analyse(loaded.project, names, evidence, *granted)
-            attempt = make_attempt(loaded, sizes, request, barred, untouched)
+            attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen)
         after = ledger.count(_sources(loaded.project, attempt.texts), paths)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before))
         unfinished = _unfinished(loaded, attempt, books)
         if not unfinished and not books.violations:
-            result = result_of(loaded, attempt, sizes, books)
-            return with_evidence(result, evidence, loaded, sizes)
+            result = with_evidence(
+                result_of(loaded, attempt, sizes, books), evidence, loaded, sizes
+            )
+            return Explicit(loaded, attempt, books, result)
         if not unfinished:
             broken = _broken_files(attempt, books) - untouched
             if not broken:
@@ -68,6 +99,10 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
             untouched |= broken
         barred = {**barred, **unfinished}
     raise EngineError(f"the ledger does not balance: {books.violations[:3]}; please report this")
+
+
+def _doubted(project: Project, name: str, why: str) -> ClassRefusal:
+    return ClassRefusal(project.linen[name].node, why, "rewrite that place, then run again", "lazy")
 
 
 def _sources(project: Project, texts: Mapping[str, str]) -> list[ledger.Source]:

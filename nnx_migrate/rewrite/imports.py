@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.rules.base import IMPORT_LINES
-from nnx_migrate.source.names import relative_target
+from nnx_migrate.source.names import canonical, relative_target
 from nnx_migrate.source.project import Module
 from nnx_migrate.source.spans import Lines
 
@@ -117,13 +117,14 @@ def _unused(
     for alias in statement.names:
         if isinstance(statement, ast.Import):
             target, bound = alias.name, alias.asname or alias.name
-            if alias.asname is None and alias.name != "flax.linen":
+            if alias.asname is None and alias.name not in ("flax.linen", "nnx_migrate.linen"):
                 continue
-            bound = alias.asname or "flax"
+            bound = alias.asname or alias.name.partition(".")[0]
         else:
             target = f"{relative_target(package, statement.level, statement.module)}.{alias.name}"
             bound = alias.asname or alias.name
-        is_linen = target == "flax.linen" or target.startswith("flax.linen.")
+        symbol = canonical(target)
+        is_linen = symbol == "flax.linen" or symbol.startswith("flax.linen.")
         if is_linen and alias.name != "*" and bound not in used and not is_exported(bound):
             gone.append(alias)
     return gone

@@ -39,7 +39,7 @@ def load(request: RewriteRequest) -> Loaded:
         SettingsError: a shape is declared for code of the project.
     """
     base = request.base or request.root
-    targets = {id(source): _relative(source.path, base) for source in request.files}
+    targets = {id(source): relative(source.path, base) for source in request.files}
     sources = [*request.files, *request.context]
     names = import_names(sources, request.root)
     loaded = Loaded(Project(declared=request.settings.shapes))
@@ -52,7 +52,7 @@ def load(request: RewriteRequest) -> Loaded:
             module = _parsed(name, path or str(source.path), source.text, is_package)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             if path is not None:
-                loaded.failures.append(FileResult(path, FileStatus.FAILED, error=_reason(error)))
+                loaded.failures.append(FileResult(path, FileStatus.FAILED, error=reason_of(error)))
             continue
         loaded.project.modules[name] = module
         if path is not None:
@@ -91,12 +91,13 @@ def _check_skipped(loaded: Loaded, path: str, text: str) -> None:
             warnings.simplefilter("ignore")
             ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        loaded.failures.append(FileResult(path, FileStatus.FAILED, error=_reason(error)))
+        loaded.failures.append(FileResult(path, FileStatus.FAILED, error=reason_of(error)))
         return
     loaded.unchanged.append(path)
 
 
-def _reason(error: BaseException) -> str:
+def reason_of(error: BaseException) -> str:
+    """Why a file cannot be parsed, in one line."""
     if isinstance(error, SyntaxError) and error.lineno is None:
         return f"not valid Python: {error.msg}; fix the file and run again"
     if isinstance(error, SyntaxError):
@@ -106,7 +107,8 @@ def _reason(error: BaseException) -> str:
     return f"cannot be parsed: {type(error).__name__}: {error}"
 
 
-def _relative(path: Path, base: Path) -> str:
+def relative(path: Path, base: Path) -> str:
+    """A file's path in the report."""
     try:
         return path.relative_to(base).as_posix()
     except ValueError:
@@ -115,7 +117,7 @@ def _relative(path: Path, base: Path) -> str:
 
 # A class that may be a Linen module, by the look of its bases, and a whole import statement.
 _MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)
-_FLAX_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+flax\b", re.MULTILINE)
+_FLAX_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:flax|nnx_migrate)\b", re.MULTILINE)
 _DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
 _FUNCTION = re.compile(r"^def (\w+)", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
@@ -128,13 +130,17 @@ def _relevant(sources: list[SourceText]) -> Iterable[SourceText]:
     """
     if len(sources) <= _ALL:
         return sources
-    chosen = [source for source in sources if "flax" in source.text]
-    rest = [source for source in sources if "flax" not in source.text]
+    chosen = [source for source in sources if _names_flax(source.text)]
+    rest = [source for source in sources if not _names_flax(source.text)]
     linen = [source for source in chosen if _FLAX_IMPORT.search(source.text)]
     words = {name for source in linen for name in _MODULE_CLASS.findall(source.text)}
     words |= {source.path.stem for source in linen if _MODULE_CLASS.search(source.text)}
     decorators = {name for source in linen for name in _DECORATOR.findall(source.text)}
     return [*chosen, *(source for source in rest if _is_needed(source, words, decorators))]
+
+
+def _names_flax(text: str) -> bool:
+    return "flax" in text or "nnx_migrate.linen" in text or "nnx_migrate import linen" in text
 
 
 def _is_needed(source: SourceText, words: set[str], decorators: set[str]) -> bool:

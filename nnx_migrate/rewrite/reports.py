@@ -11,6 +11,7 @@ from nnx_migrate.model import (
     Confidence,
     FileResult,
     FileStatus,
+    Form,
     MigrationMap,
     Outcome,
     RewriteResult,
@@ -53,6 +54,8 @@ def _class(one: ClassResult) -> dict[str, Any]:
         "confidence": one.confidence.value,
         "new_arguments": list(one.new_arguments),
     }
+    if one.form is not None:
+        content["form"] = one.form.value
     if one.arguments:
         content["arguments"] = [asdict(argument) for argument in one.arguments]
     if one.sizes:
@@ -93,6 +96,7 @@ def with_failures(result: RewriteResult, failures: Mapping[str, str]) -> Rewrite
             one,
             outcome=Outcome.REFUSED,
             confidence=Confidence.EXACT,
+            form=None,
             reason=f"its file failed: {failures[one.path]}",
         )
         if one.path in failures and one.outcome is Outcome.REWRITTEN
@@ -100,6 +104,11 @@ def with_failures(result: RewriteResult, failures: Mapping[str, str]) -> Rewrite
         for one in result.classes
     )
     return replace(result, files=tuple(sorted(files, key=lambda file: file.path)), classes=classes)
+
+
+def lazy_classes(result: RewriteResult) -> list[ClassResult]:
+    """Classes that run on NNX and are not written as people write it."""
+    return [one for one in result.classes if one.form is Form.LAZY]
 
 
 def needs_a_person(result: RewriteResult) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nnx_migrate.model import ClassResult, FileStatus, Finding, Tally
-from nnx_migrate.rewrite.engine import rewrite_project
+from nnx_migrate.rewrite.forms import FORMS, rewrite_in
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.files import SourceText
 
@@ -22,18 +22,23 @@ class SourceResult:
     call_sites: Tally
 
 
-def rewrite_source(text: str) -> SourceResult:
+def rewrite_source(text: str, form: str = "auto") -> SourceResult:
     """Rewrite one file's text; nothing is read, written, imported or run.
 
-    Classes that the text imports from elsewhere are unknown here, so code that hangs on them is
-    refused. Findings name the file ``source.py``.
+    Classes that the text imports from elsewhere are unknown here, so what hangs on them is lazy.
+    Findings name the file ``source.py``.
+
+    Args:
+        form: ``auto`` (explicit where proven, else lazy), ``lazy`` or ``explicit`` (as auto).
 
     Raises:
-        ValueError: the text is not Python, or its new text cannot be made.
+        ValueError: the text is not Python, its new text cannot be made, or no such form.
     """
+    if form not in FORMS:
+        raise ValueError(f"form {form!r}: expected one of {', '.join(FORMS)}")
     root = Path("/")  # only a name: the text has no place on disk
     source = SourceText(root / "source.py", text.encode("utf-8"), text, "utf-8", bom=False)
-    result = rewrite_project(RewriteRequest(root, (source,), base=root))
+    result = rewrite_in(RewriteRequest(root, (source,), base=root), form)
     (file,) = result.files
     if file.status is FileStatus.FAILED:
         raise ValueError(file.error)

@@ -62,6 +62,9 @@ Table = dict[str, Binding]
 def canonical(dotted: str) -> str:
     """``flax.linen.linear.Dense`` -> ``flax.linen.Dense``; other names unchanged."""
     parts = dotted.split(".")
+    if parts[:2] == ["nnx_migrate", "linen"]:  # lazy code: the same names on NNX modules
+        parts = ["flax", *parts[1:]]
+        dotted = ".".join(parts)
     if parts[:2] == ["flax", "linen"] and len(parts) > 3 and parts[2] in _LINEN_PARTS:
         return ".".join(["flax", "linen", *parts[3:]])
     if parts[:4] == ["jax", "_src", "nn", "initializers"]:

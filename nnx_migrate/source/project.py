@@ -174,8 +174,8 @@ class Project:
             module = self.modules.get(target)
             if module and name in module.table and depth > 0:
                 return f"{target}.{name}"
-            if target == "flax.linen":
-                return f"{target}.{name}"
+            if target in ("flax.linen", "nnx_migrate.linen"):
+                return f"flax.linen.{name}"
         return None
 
     def canonical(self, symbol: str, depth: int = _DEPTH) -> str:

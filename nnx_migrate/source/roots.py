@@ -31,10 +31,9 @@ def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[s
     imported = _imported(source.text for source in sources) if nested else frozenset()
     names: dict[int, tuple[str, bool]] = {}
     seen: set[str] = set()
+    found = {top: _import_root(top, groups[top], imported, root) for top in nested}
     for source in sources:
-        top = tops[id(source)]
-        if top in nested:
-            top = _import_root(top, groups[top], imported, root)
+        top = found.get(tops[id(source)], tops[id(source)])
         name, is_package = _name(source.path, top)
         if not name or name in seen:
             name, is_package = _name(source.path, root)

@@ -1,0 +1,174 @@
+"""Import statements as LibCST nodes: new ones, other modules in old ones, names moved out of one.
+
+Comments inside parentheses go with the name that they stand beside or above.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+import libcst as cst
+
+from nnx_migrate.edit.draft import Line
+
+
+def dotted(name: str) -> Any:
+    """``a.b.c`` as a node."""
+    head, *rest = name.split(".")
+    node: cst.Name | cst.Attribute = cst.Name(head)
+    for one in rest:
+        node = cst.Attribute(node, cst.Name(one))
+    return node
+
+
+def import_module(name: str, alias: str | None = None) -> cst.Import:
+    """``import name`` or ``import name as alias``."""
+    return cst.Import([cst.ImportAlias(dotted(name), asname=_as(alias))])
+
+
+def import_from(module: str, names: Sequence[tuple[str, str | None]]) -> cst.ImportFrom:
+    """``from module import name as alias, ...``."""
+    aliases = [cst.ImportAlias(cst.Name(name), asname=_as(alias)) for name, alias in names]
+    return cst.ImportFrom(dotted(module), aliases)
+
+
+def _as(alias: str | None) -> cst.AsName | None:
+    return None if alias is None else cst.AsName(cst.Name(alias))
+
+
+def with_module(statement: cst.ImportFrom, module: str) -> cst.ImportFrom:
+    """The statement importing the same names from another module."""
+    return statement.with_changes(module=dotted(module))
+
+
+def with_names(statement: cst.Import, names: Sequence[str]) -> cst.Import:
+    """``import a as x, b`` with other modules, aliases as they are."""
+    changed = [
+        alias.with_changes(name=dotted(name))
+        for alias, name in zip(statement.names, names, strict=True)
+    ]
+    return statement.with_changes(names=changed)
+
+
+def with_more(statement: cst.Import, names: Sequence[str]) -> cst.Import:
+    """``import a, b``: further modules behind those that are imported."""
+    space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    aliases = [*statement.names, *(cst.ImportAlias(dotted(name)) for name in names)]
+    commas = [one.with_changes(comma=space) for one in aliases[:-1]]
+    return statement.with_changes(names=[*commas, aliases[-1]])
+
+
+def move_names(statement: cst.ImportFrom, taken: Collection[int], module: str) -> list[Line]:
+    """Let the names at the positions ``taken`` come from another module, in a line of their own.
+
+    At least one name must stay.
+    """
+    aliases = list(statement.names) if not isinstance(statement.names, cst.ImportStar) else []
+    gaps = _gaps(statement, aliases)
+    moved, above, beside = [], [], []
+    kept: list[cst.ImportAlias] = []
+    between = [gaps[0]]  # white space in front of each kept name, and behind the last
+    for position, alias in enumerate(aliases):
+        before, after = gaps[position], gaps[position + 1]
+        if position not in taken:
+            kept.append(alias)
+            between.append(after)
+            continue
+        moved.append(alias)
+        above += _own_lines(between[-1]) if before is between[-1] else []
+        beside += _beside(after)
+        between[-1] = _joined(between[-1], after)
+    rest = _rebuilt(statement, kept, between)
+    names = [
+        one.with_changes(comma=cst.MaybeSentinel.DEFAULT)
+        if one is moved[-1]
+        else one.with_changes(comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")))
+        for one in moved
+    ]
+    new = cst.ImportFrom(dotted(module), names)
+    return [Line(rest), Line(new, (*above, *beside[1:]), beside[0] if beside else None)]
+
+
+_Gap = cst.BaseParenthesizableWhitespace
+
+
+def _gaps(statement: cst.ImportFrom, aliases: Sequence[cst.ImportAlias]) -> list[_Gap]:
+    """White space before the first name, between the names and behind the last."""
+    none = cst.SimpleWhitespace("")
+    gaps: list[_Gap] = [statement.lpar.whitespace_after if statement.lpar else none]
+    for alias in aliases:
+        comma = alias.comma
+        gaps.append(comma.whitespace_after if isinstance(comma, cst.Comma) else none)
+    last = aliases[-1].comma
+    if not isinstance(last, cst.Comma) and statement.rpar:
+        gaps[-1] = statement.rpar.whitespace_before
+    return gaps
+
+
+def _rebuilt(
+    statement: cst.ImportFrom, kept: list[cst.ImportAlias], gaps: list[_Gap]
+) -> cst.ImportFrom:
+    """The statement with these names and the white space around them."""
+    ends = statement.names[-1].comma if not isinstance(statement.names, cst.ImportStar) else None
+    trailing = isinstance(ends, cst.Comma)
+    names: list[cst.ImportAlias] = []
+    for position, alias in enumerate(kept):
+        gap = gaps[position + 1]
+        if position < len(kept) - 1 or trailing:
+            old = alias.comma if isinstance(alias.comma, cst.Comma) else cst.Comma()
+            gap = gap if isinstance(gap, cst.ParenthesizedWhitespace) or trailing else _space(gap)
+            names.append(alias.with_changes(comma=old.with_changes(whitespace_after=gap)))
+        else:
+            names.append(alias.with_changes(comma=cst.MaybeSentinel.DEFAULT))
+    changed = statement.with_changes(names=names)
+    if statement.lpar is not None:
+        lpar = statement.lpar.with_changes(whitespace_after=gaps[0])
+        changed = changed.with_changes(lpar=lpar)
+    if statement.rpar is not None and not trailing:
+        rpar = statement.rpar.with_changes(whitespace_before=gaps[-1])
+        changed = changed.with_changes(rpar=rpar)
+    return changed
+
+
+def _space(gap: _Gap) -> _Gap:
+    """At least a space behind a comma that has a name behind it."""
+    empty = isinstance(gap, cst.SimpleWhitespace) and not gap.value
+    return cst.SimpleWhitespace(" ") if empty else gap
+
+
+def _joined(before: _Gap, after: _Gap) -> _Gap:
+    """White space where a name is gone: what stood beside the name before it, then what follows."""
+    if not isinstance(before, cst.ParenthesizedWhitespace):
+        return before if isinstance(after, cst.SimpleWhitespace) else _bare(after)
+    if not isinstance(after, cst.ParenthesizedWhitespace):
+        return before.with_changes(empty_lines=[])
+    return before.with_changes(
+        empty_lines=after.empty_lines, indent=after.indent, last_line=after.last_line
+    )
+
+
+def _bare(gap: _Gap) -> _Gap:
+    """The line end of a name that is gone, without its comment."""
+    assert isinstance(gap, cst.ParenthesizedWhitespace)
+    line = gap.first_line.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+    return gap.with_changes(first_line=line)
+
+
+def _own_lines(gap: _Gap) -> list[str]:
+    lines = gap.empty_lines if isinstance(gap, cst.ParenthesizedWhitespace) else ()
+    return [one.comment.value for one in lines if one.comment is not None]
+
+
+def _beside(gap: _Gap) -> list[str]:
+    if isinstance(gap, cst.ParenthesizedWhitespace) and gap.first_line.comment is not None:
+        return [gap.first_line.comment.value]
+    return []
+
+
+def comments(node: cst.CSTNode) -> Iterator[str]:
+    """Every comment inside a node."""
+    for child in node.children:
+        if isinstance(child, cst.Comment):
+            yield child.value
+        yield from comments(child)

@@ -1,0 +1,224 @@
+"""The forms of output: explicit where proven, lazy elsewhere, or all lazy.
+
+The explicit engine decides first. What its attempt leaves unproven it is asked again without; a
+doubt that remains, a crash and a time limit all mean lazy. Then every reference to ``flax.linen``
+that is left becomes a lazy one.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from types import FrameType
+
+from nnx_migrate.evidence.schema import EvidenceError
+from nnx_migrate.model import ClassResult, Finding, Form, Outcome, RewriteResult
+from nnx_migrate.rewrite.engine import Explicit, make_explicit
+from nnx_migrate.rewrite.lazy.report import report
+from nnx_migrate.rewrite.lazy.run import LazyTexts, make_lazy
+from nnx_migrate.rewrite.loading import relative
+from nnx_migrate.rewrite.proof import Doubt, judge
+from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.source.files import SourceText
+from nnx_migrate.source.settings import SettingsError
+
+FORMS = ("auto", "lazy", "explicit")
+_SECONDS = 900.0  # for the analysis of one project; what is not decided by then is lazy
+_ROUNDS = 2  # attempts without what earlier ones left unproven
+
+
+class OutOfTime(Exception):
+    """The analysis takes too long."""
+
+
+@dataclass
+class _Proof:
+    """The explicit part of a run: None when there is none, and why classes are lazy."""
+
+    explicit: Explicit | None = None
+    doubts: dict[str, Doubt] = field(default_factory=dict)  # by the class's qualified name
+    first: RewriteResult | None = None  # what the engine says of classes by itself
+    failure: str | None = None
+
+
+def rewrite_in(request: RewriteRequest, form: str = "auto") -> RewriteResult:
+    """Rewrite the files of a request in one of `FORMS`; ``explicit`` decides as ``auto`` does.
+
+    Raises:
+        EvidenceError: the evidence file cannot be used.
+        SettingsError: the project's settings do not fit its code.
+    """
+    if form == "lazy":
+        return rewrite_lazily(request)
+    return _combined(request, _prove(request))
+
+
+def rewrite_lazily(request: RewriteRequest) -> RewriteResult:
+    """Every class lazy; nothing has to be understood about it."""
+    made = make_lazy(request)
+    return report(request, made, made.texts)
+
+
+def _prove(request: RewriteRequest) -> _Proof:
+    """The explicit classes that are proven with every place that they hang together with."""
+    proof = _Proof()
+    try:
+        with _limit(_SECONDS):
+            _attempt(request, proof)
+    except (EvidenceError, SettingsError):
+        raise
+    except Exception as bug:
+        if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
+            raise
+        proof.explicit = None
+        proof.failure = _internal(bug)
+    return proof
+
+
+def _attempt(request: RewriteRequest, proof: _Proof) -> None:
+    doubts: dict[str, Doubt] = {}
+    lines: dict[str, frozenset[int]] = {}
+    for _ in range(1 + _ROUNDS):
+        whys = {name: f"not proven: {doubt.text}" for name, doubt in doubts.items()}
+        made = make_explicit(request, whys, lines)
+        if proof.first is None:
+            proof.first = made.result
+        verdict = judge(made.loaded, made.attempt, made.books, made.result)
+        doubts |= verdict.doubts
+        linen = made.loaded.project.linen
+        proof.doubts = {linen[name].qualified: doubt for name, doubt in doubts.items()}
+        if not verdict.doubts and _is_frozen(verdict.lines, lines, made):
+            proof.explicit = made if made.attempt.decisions.converted else None
+            return
+        for path, more in verdict.lines.items():
+            lines[path] = lines.get(path, frozenset()) | more
+
+
+def _is_frozen(
+    wanted: dict[str, frozenset[int]], lines: dict[str, frozenset[int]], made: Explicit
+) -> bool:
+    """Whether nothing changed on the lines that go lazy."""
+    return all(
+        path not in made.attempt.texts or more <= lines.get(path, frozenset())
+        for path, more in wanted.items()
+    )
+
+
+def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
+    """The explicit part with all that is left made lazy."""
+    base = request.base or request.root
+    explicit = proof.explicit.result if proof.explicit is not None else None
+    texts = {one.path: one.code for one in explicit.files if one.code} if explicit else {}
+    sources = tuple(
+        one if (code := texts.get(relative(one.path, base))) is None else _with_text(one, code)
+        for one in request.files
+    )
+    made = make_lazy(replace(request, files=sources))
+    for path in made.failures:
+        texts.pop(path, None)
+    result = report(request, made, {**texts, **made.texts})
+    classes = _classes(result, explicit, proof, made)
+    findings = [*result.findings, *_findings(explicit, proof, classes)]
+    if proof.failure is not None:
+        path = min((one.path for one in result.files), default="")
+        message = f"{proof.failure}; every class is lazy"
+        findings.append(Finding("internal", path, 1, 1, Outcome.REWRITTEN, message))
+    ordered = sorted(set(findings), key=lambda f: (f.path, f.line, f.column, f.rule, f.message))
+    return replace(
+        result,
+        classes=classes,
+        findings=tuple(ordered),
+        migration_map=explicit.migration_map if explicit else result.migration_map,
+    )
+
+
+def _with_text(source: SourceText, text: str) -> SourceText:
+    return replace(source, text=text, raw=text.encode("utf-8", "replace"))
+
+
+def _classes(
+    result: RewriteResult, explicit: RewriteResult | None, proof: _Proof, made: LazyTexts
+) -> tuple[ClassResult, ...]:
+    """Every class once: explicit ones as the engine says, lazy ones with the reason."""
+    decided = {(one.path, one.line): one for one in (explicit.classes if explicit else ())}
+    first = {(one.path, one.line): one for one in (proof.first.classes if proof.first else ())}
+    lazy = {(one.path, one.line): one for one in result.classes}
+    found: list[ClassResult] = []
+    for at in sorted({*decided, *first, *lazy}):
+        own, known = decided.get(at), lazy.get(at)
+        if own is not None and own.outcome is Outcome.REWRITTEN and at[0] not in made.failures:
+            found.append(replace(own, form=Form.EXPLICIT))
+        elif known is not None and known.outcome is not Outcome.REWRITTEN:
+            found.append(known)
+        else:
+            found.append(_lazy(at, known, first.get(at), proof, made))
+    return tuple(found)
+
+
+def _lazy(
+    at: tuple[str, int],
+    known: ClassResult | None,
+    engine: ClassResult | None,
+    proof: _Proof,
+    made: LazyTexts,
+) -> ClassResult:
+    name = engine.name if engine is not None else known.name if known is not None else ""
+    if at[0] in made.failures:
+        reason = f"its file failed: {made.failures[at[0]]}"
+        return ClassResult(name, *at, Outcome.REFUSED, reason=reason)
+    result = ClassResult(name, *at, Outcome.REWRITTEN, form=Form.LAZY)
+    if proof.failure is not None:
+        return replace(result, reason=proof.failure)
+    if engine is not None and engine.outcome is not Outcome.REWRITTEN:
+        return replace(result, reason=engine.reason, cut_by=engine.cut_by)
+    doubt = proof.doubts.get(name)
+    return replace(result, reason=f"not proven: {doubt.text}" if doubt else "not proven")
+
+
+def _findings(
+    explicit: RewriteResult | None, proof: _Proof, classes: tuple[ClassResult, ...]
+) -> Iterator[Finding]:
+    """What the engine has to say; what keeps a class from the explicit form needs no person."""
+    failed = {one.path for one in classes if one.outcome is Outcome.REFUSED}
+    for result in (explicit, proof.first):
+        for one in result.findings if result is not None else ():
+            if one.path in failed:
+                continue
+            if one.outcome in (Outcome.REFUSED, Outcome.BRIDGED):
+                yield replace(one, outcome=Outcome.REWRITTEN, message=f"lazy: {one.message}")
+            elif result is explicit:
+                yield one
+
+
+@contextmanager
+def _limit(seconds: float) -> Iterator[None]:
+    """Raise `OutOfTime` inside the block after that long; only where signals can be had."""
+    usable = hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
+    if not usable:
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise OutOfTime(f"the analysis takes longer than {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _internal(bug: Exception) -> str:
+    if isinstance(bug, OutOfTime):
+        return str(bug)
+    frames = traceback.extract_tb(bug.__traceback__)
+    at = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    what = " ".join(f"{type(bug).__name__}: {bug}".split())
+    return f"the analysis failed{at}: {what}; please report this"

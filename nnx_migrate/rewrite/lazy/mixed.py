@@ -1,0 +1,164 @@
+"""What of a project stays Linen beside lazy code: kept by a comment or option, or by its base."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.decide import is_selected
+from nnx_migrate.rewrite.keep import is_kept, kept_lines
+from nnx_migrate.rewrite.lazy.foreign import foreign_bases
+from nnx_migrate.rewrite.lazy.plan import Mixed
+from nnx_migrate.rewrite.loading import Loaded, load
+from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import Import, relative_target
+from nnx_migrate.source.project import Module, Project
+
+_COMMENT = re.compile(r"#\s*nnx-migrate:\s*keep\b")
+USER = "kept by a comment or an option"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A class that stays Linen: its name, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass
+class Keeps:
+    """What stays Linen: classes by (path, line), and what that means for each file."""
+
+    classes: dict[tuple[str, int], Kept] = field(default_factory=dict)
+    mixed: dict[str, Mixed | None] = field(default_factory=dict)
+
+
+def keeps(request: RewriteRequest) -> Keeps:
+    """Find out what stays Linen; the project is only read when something does."""
+    found = Keeps()
+    chosen = [*_class_globs(request.select), *_class_globs(request.exclude)]
+    if chosen or any(_COMMENT.search(one.text) for one in request.files if "nnx" in one.text):
+        _read(request, found)
+    for path, line, name, package in foreign_bases(request):
+        reason = f"its base is Linen in package {package}"
+        found.classes.setdefault((path, line), Kept(name, reason))
+    return found
+
+
+def _class_globs(globs: tuple[str, ...]) -> list[str]:
+    return [one for one in globs if "/" not in one and not one.endswith(".py")]
+
+
+def _read(request: RewriteRequest, found: Keeps) -> None:
+    loaded = load(request)
+    project = loaded.project
+    staying = _staying(request, project)
+    selecting = bool(_class_globs(request.select))
+    handed_on = _handed_on(project, staying, selecting)
+    for path, module in loaded.targets.items():
+        classes = [one for one in project.linen.values() if one.module is module]
+        for cls in classes:
+            if cls.name in staying:
+                found.classes[path, cls.node.lineno] = Kept(cls.qualified, staying[cls.name])
+        spans = _spans(module, classes, staying, selecting)
+        found.mixed[path] = Mixed(
+            _inside(spans, selecting),
+            unused_stay=selecting,
+            handed_on=handed_on[module.name],
+            elsewhere=_elsewhere(loaded, module, handed_on),
+        )
+
+
+def _staying(request: RewriteRequest, project: Project) -> dict[str, str]:
+    """Classes that stay Linen and why; the bases of those that the user keeps, too."""
+    own = {name: cls for name, cls in project.linen.items()}
+    marked = {
+        name
+        for name, cls in own.items()
+        if is_kept(cls.module, cls.node, kept_lines(cls.module))
+        or not is_selected(cls.qualified, (), request.exclude)
+    }
+    staying = {name: USER for name in marked}
+    staying |= {
+        name: USER for name, cls in own.items() if not is_selected(cls.qualified, request.select, ())
+    }
+    for name in marked:
+        for base in own[name].mro[1:]:
+            if base.linen:
+                staying.setdefault(base.name, f"{own[name].qualified} is kept and inherits from it")
+    for name, cls in own.items():
+        base = next((one.name for one in cls.mro[1:] if one.name in staying), None)
+        if base is not None and name not in staying:
+            staying[name] = f"its base {own[base].qualified} stays Linen"
+    return staying
+
+
+def _spans(
+    module: Module, classes: list[ClassInfo], staying: dict[str, str], selecting: bool
+) -> list[tuple[int, int]]:
+    """Lines that stay Linen; with ``--select`` those that do not."""
+    if selecting:
+        return [_span(one.node) for one in classes if one.name not in staying]
+    lines = [(line, line) for line in kept_lines(module)]
+    own = [one for one in classes if staying.get(one.name, "").startswith((USER, "its base"))]
+    return [*lines, *(_span(one.node) for one in own)]
+
+
+def _span(node: ast.ClassDef) -> tuple[int, int]:
+    first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+    return first, node.end_lineno or node.lineno
+
+
+def _inside(spans: list[tuple[int, int]], selecting: bool) -> Callable[[ast.AST], bool]:
+    def stays(node: ast.AST) -> bool:
+        line = getattr(node, "lineno", 0)
+        end = getattr(node, "end_lineno", line) if isinstance(node, ast.stmt) else line
+        return any(first <= end and line <= last for first, last in spans) != selecting
+
+    return stays
+
+
+def _handed_on(
+    project: Project, staying: dict[str, str], selecting: bool
+) -> defaultdict[str, frozenset[str]]:
+    """Names of each module that files with something Linen take from it."""
+    keeping = {project.linen[name].module.name for name in staying}
+    found: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
+    for module in project.modules.values():
+        if not selecting and module.name not in keeping:
+            continue
+        for statement in _imports(module):
+            owner = relative_target(module.package, statement.level, statement.module)
+            if owner in project.modules:
+                found[owner] |= {one.name for one in statement.names}
+    return found
+
+
+def _imports(module: Module) -> Iterator[ast.ImportFrom]:
+    return (one for one in ast.walk(module.tree) if isinstance(one, ast.ImportFrom))
+
+
+def _elsewhere(
+    loaded: Loaded, module: Module, handed_on: defaultdict[str, frozenset[str]]
+) -> Callable[[ast.ImportFrom, int], str | None]:
+    """The Linen symbol of a name taken from a file where it stays Linen.
+
+    Positions are those of another parse of the same text: statements are told by their place.
+    """
+
+    def symbol(statement: ast.ImportFrom, position: int) -> str | None:
+        owner = relative_target(module.package, statement.level, statement.module)
+        name = statement.names[position].name
+        if name not in handed_on.get(owner, ()):
+            return None
+        binding = loaded.project.modules[owner].table.get(name)
+        if not isinstance(binding, Import):
+            return None
+        return loaded.project.canonical(binding.target)
+
+    return symbol

@@ -1,0 +1,355 @@
+"""Which edits make one file lazy: plain data about its ``ast``; no text is touched here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from nnx_migrate.edit.changes import ImportChange, NewImport
+from nnx_migrate.rewrite.lazy.scopes import Bound, Reading, Scope, is_linen, meanings, read
+from nnx_migrate.rewrite.lazy.strings import module_strings
+
+LINEN = "flax.linen"
+LAZY = "nnx_migrate.linen"
+Stays = Callable[[ast.AST], bool]  # whether a place is left with Linen
+
+
+@dataclass
+class Plan:
+    """Edits of one file, by ``ast`` node."""
+
+    imports: dict[ast.stmt, ImportChange] = field(default_factory=dict)
+    owners: list[ast.Attribute] = field(default_factory=list)  # x.linen -> nnx_migrate.linen
+    packages: list[ast.expr] = field(default_factory=list)  # flax -> nnx_migrate
+    names: list[tuple[ast.Name, str]] = field(default_factory=list)  # with a second alias
+    strings: list[ast.expr] = field(default_factory=list)
+
+    @property
+    def empty(self) -> bool:
+        """Whether the file stays as it is."""
+        return not (self.imports or self.owners or self.packages or self.names or self.strings)
+
+
+@dataclass(frozen=True)
+class Mixed:
+    """A file of which a part stays Linen.
+
+    ``stays`` tells the places that do. ``unused_stay``: so do imported names that nothing in the
+    file uses (other files may). ``handed_on`` names that others take from here and keep Linen.
+    ``elsewhere`` gives the symbol below ``flax.linen`` of a name that comes from another file of the
+    project and stays Linen there.
+    """
+
+    stays: Stays
+    unused_stay: bool = False
+    handed_on: frozenset[str] = frozenset()
+    elsewhere: Callable[[ast.ImportFrom, int], str | None] = lambda statement, position: None
+
+
+def plan_file(tree: ast.Module, is_package: bool = False, mixed: Mixed | None = None) -> Plan:
+    """Decide how one file becomes lazy.
+
+    Args:
+        is_package: the file is an ``__init__.py``: others may take ``flax`` from it.
+        mixed: which places stay Linen; None: none does.
+    """
+    return _Planner(tree, is_package, mixed).plan()
+
+
+class _Planner:
+    def __init__(self, tree: ast.Module, is_package: bool, mixed: Mixed | None) -> None:
+        self.tree = tree
+        self.is_package = is_package
+        self.mixed = mixed
+        self.plan_ = Plan()
+        self.nodes = list(ast.walk(tree))
+        self.statements = [one for one in self.nodes if isinstance(one, ast.Import | ast.ImportFrom)]
+        self._reading: Reading | None = None
+
+    @property
+    def reading(self) -> Reading:
+        """Scopes and loads, read when they are first asked for."""
+        if self._reading is None:
+            self._reading = read(self.tree)
+        return self._reading
+
+    def stays(self, node: ast.AST) -> bool:
+        return self.mixed is not None and self.mixed.stays(node)
+
+    def plan(self) -> Plan:
+        """All edits of the file."""
+        roots = self.chains()
+        for statement in self.statements:
+            if isinstance(statement, ast.Import):
+                self.import_(statement)
+            else:
+                self.import_from(statement)
+        self.add_imports(roots)
+        strings = module_strings(self.tree, self.nodes)
+        self.plan_.strings = [one for one in strings if not self.stays(one)]
+        return self.plan_
+
+    def chains(self) -> list[Bound]:
+        """``flax.linen`` where ``flax`` is imported: note the edits, return where it comes from."""
+        wanted = any(isinstance(one, ast.Attribute) and one.attr == "linen" for one in self.nodes)
+        asked = [one for one in self.nodes if _asks_for_linen(one)]
+        if not wanted and not asked:
+            return []
+        roots: list[Bound] = []
+        for node, scope in self.reading.attributes:
+            if node.attr == "linen" and not self.stays(node):
+                found = self.flax(node.value, scope)
+                roots += _needing_an_import(found)
+                self.plan_.owners += [node] if found else []
+        scopes = {id(node): scope for node, scope in self.reading.names}
+        for call in asked:
+            package = call.args[0]
+            if isinstance(package, ast.Name) and not self.stays(call):
+                found = self.flax(package, scopes[id(package)])
+                roots += _needing_an_import(found)
+                self.plan_.packages += [package] if found else []
+        return roots
+
+    def flax(self, node: ast.expr, scope: Scope) -> list[Bound]:
+        """Where an expression that may be the package ``flax`` has it from."""
+        return [bound for symbol, bound in meanings(node, scope) if symbol == "flax"]
+
+    def import_(self, statement: ast.Import) -> None:
+        """``import flax.linen as nn, flax.linen``."""
+        places = [i for i, one in enumerate(statement.names) if is_linen(one.name)]
+        if not places:
+            return
+        names = [one.name for one in statement.names]
+        after: list[NewImport] = []
+        for position in places:
+            alias = statement.names[position]
+            if alias.asname is None:
+                if self.unnamed_stays(alias.name):
+                    after += self.beside(alias.name)
+                    continue
+                if self.flax_in_use():
+                    names[position] = "flax"
+                    after.append(NewImport(_lazy(alias.name)))
+                    continue
+            elif not self.is_renamed(statement, position):
+                after += self.second(statement, position, _lazy(alias.name), None)
+                continue
+            names[position] = _lazy(alias.name)
+        self.note(statement, ImportChange(names=tuple(names), after=tuple(after)))
+
+    def import_from(self, statement: ast.ImportFrom) -> None:
+        """``from flax import linen``, ``from flax.linen import Dense``."""
+        module = statement.module or ""
+        if statement.level or not (module == "flax" or is_linen(module)):
+            self.from_the_project(statement)
+            return
+        names = statement.names
+        places = [i for i, one in enumerate(names) if is_linen(f"{module}.{one.name}")]
+        if module == "flax" and names[0].name == "*":
+            self.star(statement)
+            return
+        renamed = [i for i in places if self.is_renamed(statement, i)]
+        after: list[NewImport] = []
+        for position in set(places) - set(renamed):
+            after += self.second(statement, position, _lazy(module), names[position].name)
+        taken = frozenset() if len(renamed) == len(names) else frozenset(renamed)
+        if renamed or after:
+            change = ImportChange(
+                module=_lazy(module) if renamed else None, taken=taken, after=tuple(after)
+            )
+            self.note(statement, change)
+
+    def star(self, statement: ast.ImportFrom) -> None:
+        """``from flax import *`` where ``linen`` is used."""
+        uses = []
+        for node, scope in self.reading.names:
+            bounds = scope.lookup(node.id)
+            if any(one.symbol == LAZY for one in bounds):
+                return
+            uses += [node for one in bounds if one.statement is statement]
+        if uses and not any(self.stays(one) for one in uses):
+            self.note(statement, ImportChange(after=(NewImport("nnx_migrate", "linen"),)))
+
+    def from_the_project(self, statement: ast.ImportFrom) -> None:
+        """``from project.common import nn`` where ``nn`` stays Linen for others."""
+        after: list[NewImport] = []
+        for position in range(len(statement.names) if self.mixed else 0):
+            assert self.mixed is not None
+            symbol = self.mixed.elsewhere(statement, position)
+            if symbol is not None and is_linen(symbol):
+                module, _, name = _lazy(symbol).rpartition(".")
+                after += self.second(statement, position, module, name)
+        if after:
+            self.note(statement, ImportChange(after=tuple(after)))
+
+    def note(self, statement: ast.stmt, change: ImportChange) -> None:
+        if self.stays(statement) and not change.after:
+            return
+        unchanged = isinstance(statement, ast.Import) and change.names == tuple(
+            one.name for one in statement.names
+        )
+        if unchanged:
+            change = replace(change, names=None)
+        if change != ImportChange():
+            self.plan_.imports[statement] = change
+
+    # A file of which a part stays Linen.
+
+    def is_renamed(self, statement: ast.stmt, position: int) -> bool:
+        """Whether an imported name becomes the lazy one: nothing that stays Linen uses it."""
+        if self.mixed is None:
+            return True
+        if self.mixed.stays(statement):
+            return False
+        uses = self.uses(statement, position)
+        alias = statement.names[position]  # type: ignore[attr-defined]
+        if (alias.asname or alias.name) in self.mixed.handed_on:
+            return False
+        if not uses:
+            return not self.mixed.unused_stay
+        return not any(map(self.mixed.stays, uses))
+
+    def uses(self, statement: ast.stmt, position: int) -> list[ast.Name]:
+        return [
+            node
+            for node, scope in self.reading.names
+            if any(
+                one.statement is statement and one.alias == position
+                for one in scope.lookup(node.id)
+            )
+        ]
+
+    def second(
+        self, statement: ast.Import | ast.ImportFrom, position: int, module: str, name: str | None
+    ) -> list[NewImport]:
+        """The lazy name beside the Linen one, for those uses that do not stay."""
+        if self.stays(statement):
+            return []
+        uses = [one for one in self.uses(statement, position) if not self.stays(one)]
+        if not uses or name == "*":
+            return []
+        alias = self.unused(uses[0].id)
+        known = {id(node) for node, _ in self.plan_.names}
+        self.plan_.names += [(one, alias) for one in uses if id(one) not in known]
+        return [NewImport(module, name, alias)]
+
+    def unused(self, name: str) -> str:
+        """``lnn`` for ``nn``, ``LazyDense`` for ``Dense``: a name the file does not have."""
+        taken = {one.id for one in self.nodes if isinstance(one, ast.Name)}
+        taken |= {one.arg for one in self.nodes if isinstance(one, ast.arg)}
+        taken |= {
+            alias.asname or alias.name.partition(".")[0]
+            for one in self.statements
+            for alias in one.names
+        }
+        taken |= {
+            one.name
+            for one in self.nodes
+            if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        }
+        alias = f"Lazy{name}" if name[:1].isupper() else f"l{name}" if name == "nn" else f"lazy_{name}"
+        while alias in taken:
+            alias += "_"
+        return alias
+
+    # ``flax`` as a name: kept where something else uses it.
+
+    def unnamed_stays(self, module: str) -> bool:
+        """Whether places that stay Linen go through ``import flax.linen``."""
+        if self.mixed is None:
+            return False
+        chains = [
+            node
+            for node, scope in self.reading.attributes
+            if node.attr == "linen" and self.flax(node.value, scope)
+        ]
+        if not chains:
+            return self.mixed.unused_stay
+        return any(map(self.mixed.stays, chains))
+
+    def beside(self, module: str) -> list[NewImport]:
+        return [NewImport(_lazy(module))] if self.plan_.owners else []
+
+    def flax_in_use(self) -> bool:
+        """Whether the file needs the name ``flax`` itself, bound by nothing else."""
+        binders = [
+            one
+            for one in self.statements
+            for alias in one.names
+            if (alias.asname or alias.name.partition(".")[0]) == "flax"
+            and not (isinstance(one, ast.Import) and is_linen(alias.name))
+        ]
+        return not binders and self.flax_is_used()
+
+    def flax_is_used(self) -> bool:
+        rewritten = {id(one) for one in self.plan_.packages}
+        rewritten |= {id(one.value) for one in self.plan_.owners}
+        loads = (one for one in self.nodes if isinstance(one, ast.Name) and one.id == "flax")
+        if self.is_package or any(id(one) not in rewritten for one in loads):
+            return True
+        return any(map(_names_flax, self.nodes))
+
+    def add_imports(self, roots: Iterable[Bound]) -> None:
+        """Import ``nnx_migrate.linen`` beside whatever the rewritten places have ``flax`` from."""
+        for bound in _distinct(roots):
+            statement = bound.statement
+            known = self.plan_.imports.get(statement, ImportChange())
+            modules = [*(known.names or ()), *(one.module for one in known.after)]
+            if any(one == LAZY or one.startswith(LAZY + ".") for one in modules):
+                continue
+            if isinstance(statement, ast.Import) and self.is_replaced(statement):
+                names = known.names or tuple(one.name for one in statement.names)
+                change = replace(known, names=tuple(LAZY if n == "flax" else n for n in names))
+            else:
+                change = replace(known, after=(*known.after, NewImport(LAZY)))
+            self.plan_.imports[statement] = change
+
+    def is_replaced(self, statement: ast.Import) -> bool:
+        """Whether ``import flax`` serves nothing but what is rewritten."""
+        plain = [one for one in statement.names if one.name == "flax" and one.asname is None]
+        return len(plain) == 1 and self.mixed is None and not self.flax_is_used()
+
+
+def _lazy(module: str) -> str:
+    return "nnx_migrate" + module.removeprefix("flax")
+
+
+def _needing_an_import(bounds: list[Bound]) -> list[Bound]:
+    """Bindings of ``flax``, but those that ``import flax.linen``, which is renamed, serves as well."""
+    renamed = [one.statement.col_offset for one in bounds if _imports_linen(one.statement)]
+    return [
+        one
+        for one in bounds
+        if _imports_linen(one.statement)
+        or not any(outer <= one.statement.col_offset for outer in renamed)
+    ]
+
+
+def _imports_linen(statement: ast.stmt) -> bool:
+    names = statement.names if isinstance(statement, ast.Import) else []
+    return any(one.asname is None and is_linen(one.name) for one in names)
+
+
+def _asks_for_linen(node: ast.AST) -> bool:
+    """``getattr(flax, "linen")``, ``hasattr`` and ``patch.object`` alike."""
+    match node:
+        case ast.Call(args=[_, ast.Constant(value="linen"), *_]):
+            return True
+    return False
+
+
+def _names_flax(node: ast.AST) -> bool:
+    """A string with the name in it: ``__all__``, or a quoted annotation."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text == "flax" or ("flax." in text and "\n" not in text and not is_linen(text))
+    return False
+
+
+def _distinct(roots: Iterable[Bound]) -> Iterator[Bound]:
+    seen: set[int] = set()
+    for one in roots:
+        if id(one.statement) not in seen:
+            seen.add(id(one.statement))
+            yield one

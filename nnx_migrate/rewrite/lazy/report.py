@@ -1,0 +1,151 @@
+"""What a run with lazy classes says: every class and place, counted before and after."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from nnx_migrate import ledger
+from nnx_migrate.ledger.words import names_linen
+from nnx_migrate.model import (
+    ClassResult,
+    FileResult,
+    FileStatus,
+    Finding,
+    Form,
+    Outcome,
+    RewriteResult,
+    Tally,
+)
+from nnx_migrate.rewrite.lazy.run import LazyTexts
+from nnx_migrate.rewrite.loading import relative
+from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.source.roots import import_names
+
+
+def report(request: RewriteRequest, made: LazyTexts, texts: Mapping[str, str]) -> RewriteResult:
+    """The result of a run whose new texts are ``texts`` (by path; the others stay as they are)."""
+    sources = sources_of(request, {})
+    paths = frozenset(relative(one.path, request.base or request.root) for one in request.files)
+    before = ledger.count(sources, paths)
+    after = count_after(sources, texts, paths)
+    references = settled(before.references, after.references)
+    calls = settled(
+        (*before.call_sites, *before.handles), [one for one in _sites(after) if one.certain]
+    )
+    return RewriteResult(
+        files=_files(paths, made, texts),
+        classes=_classes(before, after, made),
+        findings=tuple(_findings(references, made)),
+        references=_tally(references, made),
+        call_sites=_tally(calls, made),
+    )
+
+
+def sources_of(request: RewriteRequest, texts: Mapping[str, str]) -> list[ledger.Source]:
+    """The files of a request that can matter, as the ledger reads them."""
+    base = request.base or request.root
+    own = {id(one) for one in request.files}
+    every = [one for one in (*request.files, *request.context) if b"flax" in one.raw]
+    names = import_names(every, request.root)
+    found = []
+    for one in every:
+        path = relative(one.path, base) if id(one) in own else str(one.path)
+        found.append(ledger.Source(path, names[id(one)][0], texts.get(path, one.text)))
+    return found
+
+
+def count_after(
+    sources: Sequence[ledger.Source], texts: Mapping[str, str], paths: frozenset[str]
+) -> ledger.Count:
+    """The count of the output; where no file names ``flax.linen`` any more, there is none."""
+    changed = [
+        ledger.Source(one.path, one.module, texts.get(one.path, one.text)) for one in sources
+    ]
+    if not any(names_linen(one.text) for one in changed):
+        return ledger.Count()
+    return ledger.count(changed, paths)
+
+
+def _sites(count: ledger.Count) -> tuple[ledger.Place, ...]:
+    return (*count.call_sites, *count.handles)
+
+
+Settled = list[tuple[ledger.Place, bool]]  # a place of the input, and whether it is gone
+
+
+def settled(before: Iterable[ledger.Place], after: Iterable[ledger.Place]) -> Settled:
+    """Of places alike in file, owner and symbol, as many are gone as the output has fewer."""
+    left = Counter((one.path, one.scope, one.symbol) for one in after)
+    found: Settled = []
+    for one in sorted(before):
+        key = (one.path, one.scope, one.symbol)
+        found.append((one, left[key] <= 0))
+        left[key] -= 1
+    return found
+
+
+def _tally(places: Settled, made: LazyTexts) -> Tally:
+    """What is left is kept where the user keeps something, refused where a file failed."""
+    gone = sum(1 for _, is_gone in places if is_gone)
+    refused = sum(1 for place, is_gone in places if not is_gone and _is_refused(place, made))
+    kept = len(places) - gone - refused
+    return Tally(len(places), rewritten=gone, refused=refused, kept=kept)
+
+
+def _is_refused(place: ledger.Place, made: LazyTexts) -> bool:
+    return place.path in made.failures or not (made.mixed or made.kept)
+
+
+def _files(
+    paths: Iterable[str], made: LazyTexts, texts: Mapping[str, str]
+) -> tuple[FileResult, ...]:
+    files = []
+    for path in sorted(paths):
+        if path in made.failures:
+            files.append(FileResult(path, FileStatus.FAILED, error=made.failures[path]))
+        elif path in texts:
+            files.append(FileResult(path, FileStatus.REWRITTEN, texts[path]))
+        else:
+            files.append(FileResult(path, FileStatus.UNCHANGED))
+    return tuple(files)
+
+
+def _classes(
+    before: ledger.Count, after: ledger.Count, made: LazyTexts
+) -> tuple[ClassResult, ...]:
+    still = Counter((one.path, one.symbol) for one in after.classes)
+    found = {}
+    for place in before.classes:
+        at = (place.path, place.line)
+        name = made.names.get(at)
+        name = place.symbol if name is None else _qualified(place.symbol, name)
+        result = ClassResult(name, *at, Outcome.REWRITTEN, form=Form.LAZY)
+        if place.path in made.failures:
+            reason = f"its file failed: {made.failures[place.path]}"
+            result = ClassResult(name, *at, Outcome.REFUSED, reason=reason)
+        elif still[place.path, place.symbol] > 0:
+            still[place.path, place.symbol] -= 1
+            kept = made.kept.get(at)
+            reason = kept.reason if kept else "a base of it stays Linen"
+            result = ClassResult(name, *at, Outcome.KEPT, reason=reason)
+        found[at] = result
+    for at, kept in made.kept.items():
+        if at not in found and at[0] not in made.failures:
+            found[at] = ClassResult(kept.name, *at, Outcome.KEPT, reason=kept.reason)
+    return tuple(found[at] for at in sorted(found))
+
+
+def _qualified(symbol: str, inner: str) -> str:
+    """The ledger's name of a class in a function, with the ``<locals>`` that Python writes."""
+    plain = inner.replace(".<locals>", "")
+    return symbol.removesuffix(plain) + inner if symbol.endswith(plain) else symbol
+
+
+def _findings(references: Settled, made: LazyTexts) -> Iterable[Finding]:
+    for place, is_gone in references:
+        if not is_gone and place.path not in made.failures and _is_refused(place, made):
+            message = f"{place.symbol} stays Linen: how it is reached from here is not understood"
+            yield Finding(
+                "reference", place.path, place.line, place.column, Outcome.REFUSED, message
+            )

@@ -1,0 +1,101 @@
+"""The lazy form of every file of a request: texts, and what stays Linen and why.
+
+A file that cannot be read, or in which we fail, costs that file alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import traceback
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.edit import EditError
+from nnx_migrate.rewrite.lazy.mixed import Kept, keeps
+from nnx_migrate.rewrite.lazy.plan import Mixed, plan_file
+from nnx_migrate.rewrite.lazy.text import mentions_linen, write
+from nnx_migrate.rewrite.loading import reason_of, relative
+from nnx_migrate.rewrite.request import RewriteRequest
+
+_PARSING = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+@dataclass
+class LazyTexts:
+    """New texts by path, files that failed, and classes that stay Linen (path, line -> why)."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    failures: dict[str, str] = field(default_factory=dict)
+    kept: dict[tuple[str, int], Kept] = field(default_factory=dict)
+    names: dict[tuple[str, int], str] = field(default_factory=dict)  # as Python qualifies them
+    mixed: bool = False  # the user keeps something Linen
+
+
+def make_lazy(request: RewriteRequest) -> LazyTexts:
+    """Let every reference to ``flax.linen`` in the files of a request become a lazy one."""
+    made = LazyTexts()
+    found = keeps(request)
+    made.kept = dict(found.classes)
+    made.mixed = bool(found.mixed)
+    for source in request.files:
+        path = relative(source.path, request.base or request.root)
+        if not mentions_linen(source.raw) and path not in found.mixed:
+            continue
+        try:
+            _make(path, source.text, source.path.name == "__init__.py", found.mixed, made)
+        except _PARSING as error:
+            made.failures[path] = reason_of(error)
+        except EditError as error:
+            made.failures[path] = f"it cannot be edited: {error}"
+        except Exception as bug:
+            if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
+                raise
+            made.failures[path] = _internal(bug)
+    return made
+
+
+def _make(
+    path: str, text: str, is_package: bool, mixed: Mapping[str, Mixed | None], made: LazyTexts
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # invalid escapes in the user's strings
+        tree = ast.parse(text)
+    made.names.update(_inner_names(path, tree))
+    plan = plan_file(tree, is_package, mixed.get(path))
+    if plan.empty:
+        return
+    new = write(text, tree, plan)
+    if new != text:
+        made.texts[path] = new
+
+
+
+
+def _inner_names(path: str, tree: ast.Module) -> dict[tuple[str, int], str]:
+    """Names of classes inside functions, from the module on: ``make.<locals>.Block``."""
+    found: dict[tuple[str, int], str] = {}
+    todo: list[tuple[ast.AST, str, bool]] = [(tree, "", False)]
+    while todo:
+        node, prefix, inside = todo.pop()
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef):
+                if inside:
+                    found[path, child.lineno] = f"{prefix}{child.name}"
+                todo.append((child, f"{prefix}{child.name}.", inside))
+            elif isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+                todo.append((child, f"{prefix}{child.name}.<locals>.", True))
+            elif isinstance(child, ast.stmt | ast.ExceptHandler):
+                todo.append((child, prefix, inside))
+    return found
+
+
+def _internal(bug: Exception) -> str:
+    frames = traceback.extract_tb(bug.__traceback__)
+    at = f" at {os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
+    what = " ".join(f"{type(bug).__name__}: {bug}".split())
+    return (
+        f"internal error{at}: {what}; the file stays as it is, please report this with it"
+        " (NNX_MIGRATE_DEBUG=1 shows the traceback)"
+    )

@@ -1,0 +1,38 @@
+"""From a plan to the new text of a file."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.edit import Draft
+from nnx_migrate.edit.changes import change_import, change_owner, change_words, rename
+from nnx_migrate.rewrite.lazy.plan import Plan
+from nnx_migrate.rewrite.lazy.strings import renamed
+
+
+def mentions_linen(text: str | bytes) -> bool:
+    """Whether a file can have a reference to ``flax.linen`` at all, by its letters alone."""
+    if isinstance(text, bytes):
+        return b"linen" in text and b"flax" in text
+    return "linen" in text and "flax" in text
+
+
+def write(text: str, tree: ast.Module, plan: Plan) -> str:
+    """The text of a file with its plan carried out; ``tree`` is its syntax tree.
+
+    Raises:
+        EditError: LibCST cannot read or edit the file.
+    """
+    draft = Draft(text, tree)
+    for statement, change in plan.imports.items():
+        change_import(draft, statement, change)
+    for owner in plan.owners:
+        change_owner(draft, owner, "nnx_migrate")
+    for package in plan.packages:
+        assert isinstance(package, ast.Name)
+        rename(draft, package, "nnx_migrate")
+    for name, alias in plan.names:
+        rename(draft, name, alias)
+    for string in plan.strings:
+        change_words(draft, string, renamed)
+    return draft.write()

@@ -1,0 +1,193 @@
+"""Who may name whom in a project: its top-level functions, classes and module code as one graph.
+
+Names are compared as words, within the modules that a file imports at any remove: a link too many
+costs a class its explicit form, one too few would break a caller.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.names import relative_target
+from nnx_migrate.source.project import Module, Project
+
+Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
+
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+@dataclass
+class Graph:
+    """Nodes with their statements, and which other nodes each of them names."""
+
+    statements: dict[Key, list[ast.stmt]] = field(default_factory=dict)
+    names: dict[Key, set[Key]] = field(default_factory=dict)
+    lines: dict[str, list[tuple[int, int, Key]]] = field(default_factory=dict)  # by path
+
+    def at(self, path: str, line: int) -> Key | None:
+        """The node whose text holds a line."""
+        for first, last, key in self.lines.get(path, ()):
+            if first <= line <= last:
+                return key
+        return None
+
+    def reaching(self, keys: Iterable[Key]) -> set[Key]:
+        """These nodes and all that name them, at any remove."""
+        users: dict[Key, set[Key]] = defaultdict(set)
+        for key, named in self.names.items():
+            for one in named:
+                users[one].add(key)
+        return _closure(keys, users)
+
+    def components(self, keys: set[Key]) -> Iterator[set[Key]]:
+        """Nodes that hang together by names, among ``keys`` only."""
+        beside: dict[Key, set[Key]] = defaultdict(set)
+        for key in keys:
+            for one in self.names.get(key, set()) & keys:
+                beside[key].add(one)
+                beside[one].add(key)
+        left = set(keys)
+        while left:
+            found = _closure([min(left)], beside)
+            left -= found
+            yield found
+
+
+def _closure(start: Iterable[Key], links: Mapping[Key, set[Key]]) -> set[Key]:
+    found, todo = set(start), list(start)
+    found.update(todo)
+    while todo:
+        for one in links.get(todo.pop(), ()):
+            if one not in found:
+                found.add(one)
+                todo.append(one)
+    return found
+
+
+def graph_of(project: Project) -> Graph:
+    """Read the graph of a project."""
+    graph = Graph()
+    defined: dict[str, dict[str, Key]] = {}
+    for module in project.modules.values():
+        defined[module.name] = _read(module, graph)
+    reach = _reach(project)
+    for key, statements in graph.statements.items():
+        module = project.modules[key[0]]
+        words = _words(statements) | _original(module, statements)
+        named = {
+            target
+            for other in reach[module.name]
+            for word in words & defined[other].keys()
+            if (target := defined[other][word]) != key
+        }
+        graph.names[key] = named
+    return graph
+
+
+def _read(module: Module, graph: Graph) -> dict[str, Key]:
+    """Add a module's nodes; which node defines which of its names."""
+    defined: dict[str, Key] = {}
+    spans: list[tuple[int, int, Key]] = []
+    for statement in module.tree.body:
+        if isinstance(statement, _IMPORTS):
+            continue
+        name = statement.name if isinstance(statement, _DEFINITIONS) else ""
+        key = (module.name, name)
+        graph.statements.setdefault(key, []).append(statement)
+        decorators = getattr(statement, "decorator_list", [])
+        first = min([statement.lineno, *(one.lineno for one in decorators)])
+        spans.append((first, statement.end_lineno or first, key))
+        for one in [name] if name else _bound(statement):
+            defined.setdefault(one, key)
+    graph.lines[module.path] = spans
+    return defined
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    found = set(bound_names(statement))
+    for node in ast.walk(statement):
+        if isinstance(node, _DEFINITIONS):
+            found.add(node.name)
+    return found
+
+
+def _words(statements: Iterable[ast.AST]) -> set[str]:
+    """Identifiers and one-word strings of a piece of code."""
+    found: set[str] = set()
+    for statement in statements:
+        if isinstance(statement, ast.Assign) and "__all__" in set(bound_names(statement)):
+            continue
+        for node in ast.walk(statement):
+            match node:
+                case ast.Name(id=word) | ast.Attribute(attr=word) | ast.alias(name=word):
+                    found.add(word.rpartition(".")[2])
+                case ast.Constant(value=str() as text) if len(text) < 200:
+                    found.update(_parts(text))
+    return found
+
+
+def _parts(text: str) -> Iterator[str]:
+    """A name in a string: a class of a registry, a quoted annotation, ``module:Class``."""
+    for word in text.replace("[", ".").replace("]", ".").replace(":", ".").split("."):
+        if word.strip().isidentifier():
+            yield word.strip()
+
+
+def _original(module: Module, statements: Iterable[ast.AST]) -> set[str]:
+    """What names that imports give another name are called where they come from."""
+    renamed = {
+        alias.asname: alias.name.rpartition(".")[2]
+        for node in ast.walk(module.tree)
+        if isinstance(node, _IMPORTS)
+        for alias in node.names
+        if alias.asname
+    }
+    words = _words(statements) if renamed else set()
+    return {renamed[one] for one in words & renamed.keys()}
+
+
+def _reach(project: Project) -> dict[str, set[str]]:
+    """The modules each module imports, itself and those at further removes included."""
+    tails: dict[str, set[str]] = defaultdict(set)
+    for name in project.modules:
+        parts = name.split(".")
+        for start in range(len(parts)):
+            tails[".".join(parts[start:])].add(name)
+    direct: dict[str, set[str]] = {}
+    for module in project.modules.values():
+        found: set[str] = set()
+        for target in imported(module):
+            parts = target.split(".")
+            for size in range(len(parts), 0, -1):
+                found |= tails.get(".".join(parts[:size]), set())
+                if tails.get(".".join(parts[:size])):
+                    break
+        direct[module.name] = found
+    reach = {}
+    for name in project.modules:
+        found, todo = {name}, [name]
+        while todo:
+            for one in direct[todo.pop()] - found:
+                found.add(one)
+                todo.append(one)
+        reach[name] = found
+    return reach
+
+
+def imported(module: Module) -> Iterator[str]:
+    """Dotted names that a module imports anywhere, also by ``import_module`` of a constant."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            owner = relative_target(module.package, node.level, node.module)
+            yield owner
+            yield from (f"{owner}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if "." in node.value and all(one.isidentifier() for one in node.value.split(".")):
+                yield node.value

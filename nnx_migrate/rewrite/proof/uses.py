@@ -1,0 +1,126 @@
+"""Uses of converted classes that the explicit form does not follow."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nnx_migrate.rewrite.attempt import Attempt
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Module, Project
+
+Use = tuple[str, int, str]  # path, line, why
+
+_DYNAMIC = frozenset({"import_module", "__import__"})
+_CLASS_NAMES = ("cls", "class", "type", "factory", "ctor", "constructor")
+
+
+def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
+    """Places that use a converted class in a way nobody has proven."""
+    converted = [project.linen[name] for name in attempt.decisions.converted]
+    names = {cls.node.name for cls in converted}
+    inside = {id(cls.node) for cls in converted}
+    for module in project.modules.values():
+        if names.isdisjoint(_identifiers(module)):
+            continue
+        edited = attempt.edited.get(module.path, frozenset())
+        yield from _handed_on(module, names, inside, edited)
+    for module in {cls.module.path: cls.module for cls in converted}.values():
+        yield from _dynamic(module)
+    for cls in converted:
+        yield from _classes_in_fields(project, cls)
+
+
+def _identifiers(module: Module) -> set[str]:
+    return {
+        node.id if isinstance(node, ast.Name) else node.attr
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Name | ast.Attribute)
+    } | {
+        alias.name
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+
+def _handed_on(
+    module: Module, names: set[str], inside: set[int], edited: frozenset[int]
+) -> Iterator[Use]:
+    """Classes as values outside of converted classes, and constructor calls nobody rewrote."""
+    meant = names | {
+        alias.asname
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname and alias.name in names
+    }
+    todo: list[tuple[ast.AST, bool]] = [(module.tree, False)]
+    while todo:
+        node, fine = todo.pop()
+        if id(node) in inside:
+            continue
+        fine = fine or id(node) in edited
+        word = node.id if isinstance(node, ast.Name) else getattr(node, "attr", None)
+        if word in meant and isinstance(getattr(node, "ctx", None), ast.Load) and not fine:
+            yield module.path, node.lineno, f"the class {word} is used here as it was"  # type: ignore[attr-defined]
+        todo.extend((child, fine or _is_about_types(node, child)) for child in _children(node))
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    return ast.iter_child_nodes(node)
+
+
+def _is_about_types(node: ast.AST, child: ast.AST) -> bool:
+    """Annotations, and what ``isinstance`` asks for: the class by its name."""
+    if child in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+        return True
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("isinstance", "issubclass")
+        and len(node.args) == 2
+        and child is node.args[1]
+    )
+
+
+def _dynamic(module: Module) -> Iterator[Use]:
+    """Modules that are only known when the program runs: any class may come out of them."""
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else _id(node.func)
+            constant = bool(node.args) and isinstance(node.args[0], ast.Constant)
+            if name in _DYNAMIC and not constant:
+                yield module.path, node.lineno, "a module is imported by a name that is computed"
+        elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("sys.modules"):
+            yield module.path, node.lineno, "a module is taken from sys.modules"
+
+
+def _id(node: ast.expr) -> str:
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _classes_in_fields(project: Project, cls: ClassInfo) -> Iterator[Use]:
+    """``layer_cls: nn.Module`` that is called to build something: it holds a class."""
+    fields = {one.name for one in cls.fields if _is_module(project, cls, one.annotation)}
+    if not fields:
+        return
+    for owner in cls.mro:
+        for method in owner.methods.values():
+            outer = {id(one.func) for one in ast.walk(method) if isinstance(one, ast.Call)}
+            for node in ast.walk(method):
+                match node:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+                        builds = method.name == "setup" or id(node) in outer
+                        if name in fields and (builds or name.lower().endswith(_CLASS_NAMES)):
+                            reason = f"the field {name} says it holds a module and is called as a class"
+                            yield owner.module.path, node.lineno, reason
+
+
+def _is_module(project: Project, cls: ClassInfo, annotation: ast.expr) -> bool:
+    for node in ast.walk(annotation):
+        if isinstance(node, ast.Name | ast.Attribute):
+            symbol = project.resolve(node, cls.scope)
+            if symbol == "flax.linen.Module" or symbol in project.linen:
+                return True
+    return False
