@@ -270,7 +270,7 @@ def _print(run: _Run, result: RewriteResult) -> None:
     if run.options.check:
         for file in changed:
             sys.stdout.write(f"would rewrite {file.path}\n")
-    printing.summary(result, would=would, tell_lazy=options.form == "explicit")
+    printing.summary(result, would=would, tell_lazy=run.options.form == "explicit")
 
 
 def _exit_code(options: RewriteOptions, result: RewriteResult) -> int:

@@ -4,8 +4,6 @@ All analysis reads the standard library's ``ast``. A file that changes is parsed
 after all decisions; `Draft` finds the LibCST node of every place (`pairing`), applies edits, which
 are functions from node to node, in one visit, and writes the text back. What no edit touches is the
 same text, byte for byte.
+
+LibCST is loaded by `draft` and what uses it, so only in a run that changes a file.
 """
-
-from nnx_migrate.edit.draft import Draft, EditError, Line
-
-__all__ = ["Draft", "EditError", "Line"]

@@ -1,39 +1,16 @@
-"""What a caller asks of a draft, as plain data: other modules in imports, new names, other words."""
+"""What a caller asks of a draft: other modules in imports, new names, other words."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import libcst as cst
 
 from nnx_migrate.edit import imports
-from nnx_migrate.edit.draft import Draft, EditError, Line
-
-
-@dataclass(frozen=True)
-class NewImport:
-    """``import module as alias``, or with a ``name`` ``from module import name as alias``."""
-
-    module: str
-    name: str | None = None
-    alias: str | None = None
-
-
-@dataclass(frozen=True)
-class ImportChange:
-    """What becomes of one import statement; also of any other that gets imports ``after`` it.
-
-    ``names``: of ``import a, b``, the modules in their order. ``module``: of ``from a import b``,
-    where the names at the positions ``taken`` come from now; all of them when it is empty.
-    """
-
-    names: tuple[str, ...] | None = None
-    module: str | None = None
-    taken: frozenset[int] = frozenset()
-    after: tuple[NewImport, ...] = ()
+from nnx_migrate.edit.data import EditError, ImportChange, NewImport
+from nnx_migrate.edit.draft import Draft, Line
 
 
 def change_import(draft: Draft, statement: ast.stmt, change: ImportChange) -> None:

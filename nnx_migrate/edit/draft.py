@@ -10,15 +10,12 @@ from typing import Any
 
 import libcst as cst
 
+from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.pairing import Unpaired, pair
 
 Edit = Callable[[Any], Any]  # the node, edits inside it already made -> its replacement
 
 _LONE_RETURN = re.compile(r"\r(?!\n)")
-
-
-class EditError(Exception):
-    """The file cannot be edited, and why (one line); it stays as it is."""
 
 
 @dataclass(frozen=True)

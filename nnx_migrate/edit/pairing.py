@@ -39,9 +39,7 @@ def pair(tree: ast.Module, module: cst.Module, places: Iterable[ast.AST] | None 
 
 
 def _starts(places: Iterable[ast.AST]) -> list[tuple[int, int]]:
-    return sorted(
-        (getattr(one, "lineno", 0), getattr(one, "col_offset", 0)) for one in places
-    )
+    return sorted((getattr(one, "lineno", 0), getattr(one, "col_offset", 0)) for one in places)
 
 
 def _flat(body: Sequence[cst.CSTNode]) -> list[cst.CSTNode]:

@@ -51,6 +51,13 @@ CONCERNS: Mapping[str, str] = {
         " of each file: evidence of a file that was edited since is rejected by name. It also tells"
         " of submodules that only some recorded instances have."
     ),
+    "explicit": (
+        "NNX as people write it: submodules are built in __init__, with their sizes and rngs. A class"
+        " is written so only where it is proven, together with every place that builds, lifts,"
+        " inherits from, hands on or calls it, tests and scripts included. One place that is not"
+        " rewritten makes it lazy, and all that hangs together with it; `reason` in the report names"
+        " that place. `rewrite --form explicit` exits with 1 and says it for each class."
+    ),
     "factory_function": (
         "A function, method or class method that builds a layer and returns it gets the streams and"
         " the width of its input from those who call it. Where it must stay as it is (another file,"
@@ -79,6 +86,14 @@ CONCERNS: Mapping[str, str] = {
     "internal": (
         "The conversion of this class failed with an error of the rewriter's own; nothing of it was"
         " changed. Please report it with the class."
+    ),
+    "lazy": (
+        "The class is an NNX module whose text stays as it was but for its imports: it takes its"
+        " layers from nnx_migrate.linen, builds its submodules in the first call under Linen's names"
+        " and with Linen's keys, and keeps init, apply, bind and the rest, so that callers, optimizer"
+        " masks and checkpoints go on unchanged. nnx_migrate.linen.build(model, *inputs, rngs=...)"
+        " makes its variables attributes, as NNX has them. To make it explicit, rewrite the place"
+        " that `reason` in the report names and run rewrite again: it takes lazy code as input."
     ),
     "ledger": (
         "Every reference to Linen and every call site is counted before and after by code that the"

@@ -44,6 +44,7 @@ class _Proof:
     doubts: dict[str, Doubt] = field(default_factory=dict)  # by the class's qualified name
     first: RewriteResult | None = None  # what the engine says of classes by itself
     failure: str | None = None
+    unreadable: dict[str, str] = field(default_factory=dict)  # files that are no Python
 
 
 def rewrite_in(request: RewriteRequest, form: str = "auto") -> RewriteResult:
@@ -88,6 +89,8 @@ def _attempt(request: RewriteRequest, proof: _Proof) -> None:
         made = make_explicit(request, whys, lines)
         if proof.first is None:
             proof.first = made.result
+            failures = made.loaded.failures
+            proof.unreadable = {one.path: one.error for one in failures if one.error is not None}
         verdict = judge(made.loaded, made.attempt, made.books, made.result)
         doubts |= verdict.doubts
         linen = made.loaded.project.linen
@@ -119,6 +122,7 @@ def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
         for one in request.files
     )
     made = make_lazy(replace(request, files=sources))
+    made.failures = {**proof.unreadable, **made.failures}
     for path in made.failures:
         texts.pop(path, None)
     result = report(request, made, {**texts, **made.texts})

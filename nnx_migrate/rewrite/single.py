@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
 from nnx_migrate.model import ClassResult, FileStatus, Finding, Tally
 from nnx_migrate.rewrite.forms import FORMS, rewrite_in
+from nnx_migrate.rewrite.loading import reason_of
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.files import SourceText
 
@@ -36,6 +39,12 @@ def rewrite_source(text: str, form: str = "auto") -> SourceResult:
     """
     if form not in FORMS:
         raise ValueError(f"form {form!r}: expected one of {', '.join(FORMS)}")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise ValueError(reason_of(error)) from error
     root = Path("/")  # only a name: the text has no place on disk
     source = SourceText(root / "source.py", text.encode("utf-8"), text, "utf-8", bom=False)
     result = rewrite_in(RewriteRequest(root, (source,), base=root), form)

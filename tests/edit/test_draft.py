@@ -6,15 +6,9 @@ import ast
 
 import pytest
 
-from nnx_migrate.edit import Draft, EditError
-from nnx_migrate.edit.changes import (
-    ImportChange,
-    NewImport,
-    change_import,
-    change_owner,
-    change_words,
-    rename,
-)
+from nnx_migrate.edit.changes import change_import, change_owner, change_words, rename
+from nnx_migrate.edit.data import EditError, ImportChange, NewImport
+from nnx_migrate.edit.draft import Draft
 
 
 def drafted(text: str) -> tuple[Draft, ast.Module]:

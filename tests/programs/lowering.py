@@ -18,9 +18,9 @@ from flax import linen, nnx
 from flax.traverse_util import flatten_dict, unflatten_dict
 from jax.sharding import Mesh, NamedSharding
 
-from nnx_migrate import rewrite_source
 from nnx_migrate.parity.programs import canonical
 from nnx_migrate.sharding import construct_named_sharding
+from tests.rewrite.projects import explicit_source as rewrite_source
 
 BLOCKS = Path(__file__).parent / "blocks"
 _COLLECTIVE = re.compile(

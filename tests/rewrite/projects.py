@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nnx_migrate.model import RewriteResult
+from nnx_migrate.model import FileStatus, RewriteResult
 from nnx_migrate.rewrite.engine import rewrite_project
 from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.rewrite.single import SourceResult
 from nnx_migrate.source.files import SourceText
 
 ROOT = Path("/project")  # no file is read: only a name
@@ -50,6 +51,17 @@ def caller(name: str, body: str, fields: str = "") -> str:
 def source(path: str, text: str) -> SourceText:
     """One file of the project."""
     return SourceText(ROOT / path, text.encode(), text, "utf-8", bom=False)
+
+
+def explicit_source(text: str) -> SourceResult:
+    """One text rewritten by the explicit engine alone: what it cannot prove stays Linen."""
+    result = rewrite({"source.py": text})
+    (file,) = result.files
+    if file.status is FileStatus.FAILED:
+        raise ValueError(file.error)
+    return SourceResult(
+        file.code or text, result.findings, result.classes, result.references, result.call_sites
+    )
 
 
 def rewrite(

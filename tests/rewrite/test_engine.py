@@ -306,10 +306,27 @@ def test_a_submodule_nobody_can_place_refuses_its_class(before: str, body: str) 
 def test_rewrite_source_gives_code_and_findings() -> None:
     result = nnx_migrate.rewrite_source(LINEN + dense("A") + looped("B"))
     assert "class A(nnx.Module)" in result.code
-    assert looped("B") in result.code
-    assert [(one.path, one.outcome) for one in result.findings] == [("source.py", Outcome.REFUSED)]
-    assert [one.outcome.value for one in result.classes] == ["rewritten", "refused"]
-    assert result.references == Tally(6, rewritten=3, refused=3)
+    assert looped("B") in result.code  # its text stays, and imports the lazy form
+    assert "import nnx_migrate.linen as nn" in result.code
+    assert [(one.path, one.rule) for one in result.findings][-1][0] == "source.py"
+    assert Outcome.REFUSED not in {one.outcome for one in result.findings}
+    assert [(one.outcome.value, one.form) for one in result.classes] == [
+        ("rewritten", "explicit"),
+        ("rewritten", "lazy"),
+    ]
+    assert result.references == Tally(6, rewritten=6)
+
+
+def test_rewrite_source_in_the_lazy_form_understands_nothing_and_needs_not_to() -> None:
+    text = LINEN + dense("A") + looped("B")
+    result = nnx_migrate.rewrite_source(text, form="lazy")
+    assert result.code == text.replace("import flax.linen", "import nnx_migrate.linen")
+    assert [one.form for one in result.classes] == ["lazy", "lazy"]
+
+
+def test_rewrite_source_knows_three_forms() -> None:
+    with pytest.raises(ValueError, match="expected one of auto, lazy, explicit"):
+        nnx_migrate.rewrite_source("", form="lasy")
 
 
 def test_rewrite_source_returns_text_without_linen_as_it_is() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nnx_migrate import rewrite_source
 from nnx_migrate.sizes import ClassSizes
+from tests.rewrite.projects import explicit_source as rewrite_source
 from tests.sizes.inference import in_features, sizes_of
 
 ATTENTION = """

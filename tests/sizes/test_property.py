@@ -10,12 +10,12 @@ from flax import linen, nnx, traverse_util
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-import nnx_migrate
 from nnx_migrate.model import ClassMap
 from nnx_migrate.parity.calls import record_calls
 from nnx_migrate.parity.sizing import sizes_for
 from nnx_migrate.sizes import analyse
 from nnx_migrate.source.project import Project, parse
+from tests.rewrite.projects import explicit_source
 
 HEADER = "from typing import Any\n\nimport flax.linen as nn\nimport jax.numpy as jnp\n\n\n"
 WIDTHS = st.integers(1, 6)
@@ -142,7 +142,7 @@ def test_migrated_networks_have_the_parameters_linen_makes(
 ) -> None:
     x = jax.ShapeDtypeStruct(shape, "float32")
     output, params = traced(text, x)
-    result = nnx_migrate.rewrite_source(text)
+    result = explicit_source(text)
     if {one.outcome.value for one in result.classes} != {"rewritten"}:
         assert all(one.reason for one in result.classes if one.outcome.value == "refused")
         return

@@ -76,25 +76,27 @@ def _read(request: RewriteRequest, found: Keeps) -> None:
 
 def _staying(request: RewriteRequest, project: Project) -> dict[str, str]:
     """Classes that stay Linen and why; the bases of those that the user keeps, too."""
-    own = {name: cls for name, cls in project.linen.items()}
+    own = project.linen
     marked = {
         name
         for name, cls in own.items()
         if is_kept(cls.module, cls.node, kept_lines(cls.module))
         or not is_selected(cls.qualified, (), request.exclude)
     }
-    staying = {name: USER for name in marked}
+    staying = dict.fromkeys(marked, USER)
     staying |= {
-        name: USER for name, cls in own.items() if not is_selected(cls.qualified, request.select, ())
+        name: USER
+        for name, cls in own.items()
+        if not is_selected(cls.qualified, request.select, ())
     }
     for name in marked:
         for base in own[name].mro[1:]:
             if base.linen:
                 staying.setdefault(base.name, f"{own[name].qualified} is kept and inherits from it")
     for name, cls in own.items():
-        base = next((one.name for one in cls.mro[1:] if one.name in staying), None)
-        if base is not None and name not in staying:
-            staying[name] = f"its base {own[base].qualified} stays Linen"
+        above = next((one.name for one in cls.mro[1:] if one.name in staying), None)
+        if above is not None and name not in staying:
+            staying[name] = f"its base {own[above].qualified} stays Linen"
     return staying
 
 

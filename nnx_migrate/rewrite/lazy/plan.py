@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from nnx_migrate.edit.changes import ImportChange, NewImport
+from nnx_migrate.edit.data import ImportChange, NewImport
 from nnx_migrate.rewrite.lazy.scopes import Bound, Reading, Scope, is_linen, meanings, read
 from nnx_migrate.rewrite.lazy.strings import module_strings
 
@@ -64,7 +64,9 @@ class _Planner:
         self.mixed = mixed
         self.plan_ = Plan()
         self.nodes = list(ast.walk(tree))
-        self.statements = [one for one in self.nodes if isinstance(one, ast.Import | ast.ImportFrom)]
+        self.statements = [
+            one for one in self.nodes if isinstance(one, ast.Import | ast.ImportFrom)
+        ]
         self._reading: Reading | None = None
 
     @property
@@ -93,7 +95,8 @@ class _Planner:
     def chains(self) -> list[Bound]:
         """``flax.linen`` where ``flax`` is imported: note the edits, return where it comes from."""
         wanted = any(isinstance(one, ast.Attribute) and one.attr == "linen" for one in self.nodes)
-        asked = [one for one in self.nodes if _asks_for_linen(one)]
+        calls = (one for one in self.nodes if isinstance(one, ast.Call))
+        asked = [one for one in calls if _asks_for_linen(one)]
         if not wanted and not asked:
             return []
         roots: list[Bound] = []
@@ -136,7 +139,7 @@ class _Planner:
                 after += self.second(statement, position, _lazy(alias.name), None)
                 continue
             names[position] = _lazy(alias.name)
-        self.note(statement, ImportChange(names=tuple(names), after=tuple(after)))
+        self.settle(statement, ImportChange(names=tuple(names), after=tuple(after)))
 
     def import_from(self, statement: ast.ImportFrom) -> None:
         """``from flax import linen``, ``from flax.linen import Dense``."""
@@ -158,7 +161,7 @@ class _Planner:
             change = ImportChange(
                 module=_lazy(module) if renamed else None, taken=taken, after=tuple(after)
             )
-            self.note(statement, change)
+            self.settle(statement, change)
 
     def star(self, statement: ast.ImportFrom) -> None:
         """``from flax import *`` where ``linen`` is used."""
@@ -169,7 +172,7 @@ class _Planner:
                 return
             uses += [node for one in bounds if one.statement is statement]
         if uses and not any(self.stays(one) for one in uses):
-            self.note(statement, ImportChange(after=(NewImport("nnx_migrate", "linen"),)))
+            self.settle(statement, ImportChange(after=(NewImport("nnx_migrate", "linen"),)))
 
     def from_the_project(self, statement: ast.ImportFrom) -> None:
         """``from project.common import nn`` where ``nn`` stays Linen for others."""
@@ -181,9 +184,9 @@ class _Planner:
                 module, _, name = _lazy(symbol).rpartition(".")
                 after += self.second(statement, position, module, name)
         if after:
-            self.note(statement, ImportChange(after=tuple(after)))
+            self.settle(statement, ImportChange(after=tuple(after)))
 
-    def note(self, statement: ast.stmt, change: ImportChange) -> None:
+    def settle(self, statement: ast.stmt, change: ImportChange) -> None:
         if self.stays(statement) and not change.after:
             return
         unchanged = isinstance(statement, ast.Import) and change.names == tuple(
@@ -248,7 +251,9 @@ class _Planner:
             for one in self.nodes
             if isinstance(one, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         }
-        alias = f"Lazy{name}" if name[:1].isupper() else f"l{name}" if name == "nn" else f"lazy_{name}"
+        alias = (
+            f"Lazy{name}" if name[:1].isupper() else f"l{name}" if name == "nn" else f"lazy_{name}"
+        )
         while alias in taken:
             alias += "_"
         return alias
@@ -331,7 +336,7 @@ def _imports_linen(statement: ast.stmt) -> bool:
     return any(one.asname is None and is_linen(one.name) for one in names)
 
 
-def _asks_for_linen(node: ast.AST) -> bool:
+def _asks_for_linen(node: ast.Call) -> bool:
     """``getattr(flax, "linen")``, ``hasattr`` and ``patch.object`` alike."""
     match node:
         case ast.Call(args=[_, ast.Constant(value="linen"), *_]):

@@ -111,9 +111,7 @@ def _files(
     return tuple(files)
 
 
-def _classes(
-    before: ledger.Count, after: ledger.Count, made: LazyTexts
-) -> tuple[ClassResult, ...]:
+def _classes(before: ledger.Count, after: ledger.Count, made: LazyTexts) -> tuple[ClassResult, ...]:
     still = Counter((one.path, one.symbol) for one in after.classes)
     found = {}
     for place in before.classes:

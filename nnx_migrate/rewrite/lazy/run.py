@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.edit import EditError
+from nnx_migrate.edit.data import EditError
 from nnx_migrate.rewrite.lazy.mixed import Kept, keeps
 from nnx_migrate.rewrite.lazy.plan import Mixed, plan_file
 from nnx_migrate.rewrite.lazy.text import mentions_linen, write
@@ -69,8 +69,6 @@ def _make(
     new = write(text, tree, plan)
     if new != text:
         made.texts[path] = new
-
-
 
 
 def _inner_names(path: str, tree: ast.Module) -> dict[tuple[str, int], str]:

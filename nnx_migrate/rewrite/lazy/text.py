@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.edit import Draft
-from nnx_migrate.edit.changes import change_import, change_owner, change_words, rename
 from nnx_migrate.rewrite.lazy.plan import Plan
 from nnx_migrate.rewrite.lazy.strings import renamed
 
@@ -23,6 +21,10 @@ def write(text: str, tree: ast.Module, plan: Plan) -> str:
     Raises:
         EditError: LibCST cannot read or edit the file.
     """
+    # LibCST takes a moment to load: only where a file changes.
+    from nnx_migrate.edit.changes import change_import, change_owner, change_words, rename
+    from nnx_migrate.edit.draft import Draft
+
     draft = Draft(text, tree)
     for statement, change in plan.imports.items():
         change_import(draft, statement, change)

@@ -188,6 +188,10 @@ def imported(module: Module) -> Iterator[str]:
             owner = relative_target(module.package, node.level, node.module)
             yield owner
             yield from (f"{owner}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if "." in node.value and all(one.isidentifier() for one in node.value.split(".")):
-                yield node.value
+        elif isinstance(node, ast.Constant) and _is_dotted(node.value):
+            yield str(node.value)
+
+
+def _is_dotted(value: object) -> bool:
+    words = value.split(".") if isinstance(value, str) else []
+    return len(words) > 1 and all(one.isidentifier() for one in words)

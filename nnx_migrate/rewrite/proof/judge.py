@@ -42,9 +42,7 @@ class Verdict:
     lines: dict[str, frozenset[int]] = field(default_factory=dict)
 
 
-def judge(
-    loaded: Loaded, attempt: Attempt, books: ledger.Ledger, result: RewriteResult
-) -> Verdict:
+def judge(loaded: Loaded, attempt: Attempt, books: ledger.Ledger, result: RewriteResult) -> Verdict:
     """Find the converted classes that hang together with anything unproven."""
     graph = graph_of(loaded.project)
     seeds = _seeds(loaded, attempt, books, result, graph)
@@ -72,7 +70,9 @@ def _key(cls: ClassInfo, graph: Graph) -> Key | None:
 
 def _freeze(component: set[Key], graph: Graph, verdict: Verdict) -> None:
     for path, spans in graph.lines.items():
-        lines = {n for first, last, key in spans if key in component for n in range(first, last + 1)}
+        lines = {
+            n for first, last, key in spans if key in component for n in range(first, last + 1)
+        }
         if lines:
             verdict.lines[path] = verdict.lines.get(path, frozenset()) | lines
 

@@ -113,7 +113,9 @@ def _classes_in_fields(project: Project, cls: ClassInfo) -> Iterator[Use]:
                     case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
                         builds = method.name == "setup" or id(node) in outer
                         if name in fields and (builds or name.lower().endswith(_CLASS_NAMES)):
-                            reason = f"the field {name} says it holds a module and is called as a class"
+                            reason = (
+                                f"the field {name} says it holds a module and is called as a class"
+                            )
                             yield owner.module.path, node.lineno, reason
 
 

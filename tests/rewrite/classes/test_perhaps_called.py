@@ -7,8 +7,8 @@ import textwrap
 import pytest
 
 from nnx_migrate.model import Outcome
-from nnx_migrate.rewrite.single import rewrite_source
 from tests.rewrite.classes.support import converted, refusal
+from tests.rewrite.projects import explicit_source as rewrite_source
 
 MODEL = """\
 class M(nn.Module):

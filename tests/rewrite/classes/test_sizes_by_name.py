@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nnx_migrate.model import Outcome
-from nnx_migrate.rewrite.single import rewrite_source
+from tests.rewrite.projects import explicit_source as rewrite_source
 
 HEADER = """import flax.linen as nn
 

@@ -27,8 +27,10 @@ PAIRS = {
     ),
     "a module among other names, with comments on each": (
         "from flax import (\n    core,  # trees\n    # layers\n    linen as nn,  # short\n)  # all\n",
-        "from flax import (\n    core,  # trees\n)  # all\n"
-        "# layers\nfrom nnx_migrate import linen as nn  # short\n",
+        (
+            "from flax import (\n    core,  # trees\n)  # all\n"
+            "# layers\nfrom nnx_migrate import linen as nn  # short\n"
+        ),
     ),
     "names of the module": (
         "from flax.linen import (\n    Dense,  # a layer\n    Module as M)\n",
@@ -56,8 +58,7 @@ PAIRS = {
     ),
     "the module by its whole name, beside others of flax": (
         "import flax.linen\n\nx = flax.core.freeze(flax.linen.Dense)\n",
-        "import flax\nimport nnx_migrate.linen\n\n"
-        "x = flax.core.freeze(nnx_migrate.linen.Dense)\n",
+        "import flax\nimport nnx_migrate.linen\n\nx = flax.core.freeze(nnx_migrate.linen.Dense)\n",
     ),
     "the package, for nothing else": (
         "import flax, jax\n\n\nclass A(flax.linen.Module):\n    pass\n",
@@ -65,8 +66,10 @@ PAIRS = {
     ),
     "the package, for other things too": (
         "import flax\nimport jax\n\nflax.linen.spmd.logical_axis_rules\nflax.struct.dataclass\n",
-        "import flax\nimport nnx_migrate.linen\nimport jax\n\n"
-        "nnx_migrate.linen.spmd.logical_axis_rules\nflax.struct.dataclass\n",
+        (
+            "import flax\nimport nnx_migrate.linen\nimport jax\n\n"
+            "nnx_migrate.linen.spmd.logical_axis_rules\nflax.struct.dataclass\n"
+        ),
     ),
     "the package under an alias": (
         "import flax as fx\n\nL = fx.linen\n",
@@ -86,13 +89,17 @@ PAIRS = {
     ),
     "an import in a function": (
         "def f():\n    import flax\n    return flax.linen.Dense, flax.core\n",
-        "def f():\n    import flax\n    import nnx_migrate.linen\n"
-        "    return nnx_migrate.linen.Dense, flax.core\n",
+        (
+            "def f():\n    import flax\n    import nnx_migrate.linen\n"
+            "    return nnx_migrate.linen.Dense, flax.core\n"
+        ),
     ),
     "an import that may fail": (
         "try:\n    import flax\nexcept ImportError:\n    flax = None\nDense = flax.linen.Dense\n",
-        "try:\n    import flax\n    import nnx_migrate.linen\nexcept ImportError:\n    flax = None\n"
-        "Dense = nnx_migrate.linen.Dense\n",
+        (
+            "try:\n    import flax\n    import nnx_migrate.linen\nexcept ImportError:\n    flax = None\n"
+            "Dense = nnx_migrate.linen.Dense\n"
+        ),
     ),
     "an import for types only": (
         "if TYPE_CHECKING:\n    import flax.linen as nn\n\n\ndef f(x: 'nn.Module'): ...\n",
@@ -108,13 +115,17 @@ PAIRS = {
     ),
     "a module imported by its name": (
         "nn = importlib.import_module('flax.linen')\nother = __import__('flax.linen').linen\n",
-        "nn = importlib.import_module('nnx_migrate.linen')\n"
-        "other = __import__('nnx_migrate.linen').linen\n",
+        (
+            "nn = importlib.import_module('nnx_migrate.linen')\n"
+            "other = __import__('nnx_migrate.linen').linen\n"
+        ),
     ),
     "the package imported by its name": (
         "flax = importlib.import_module('flax')\nDense = flax.linen.Dense\n",
-        "flax = importlib.import_module('flax')\nimport nnx_migrate.linen\n"
-        "Dense = nnx_migrate.linen.Dense\n",
+        (
+            "flax = importlib.import_module('flax')\nimport nnx_migrate.linen\n"
+            "Dense = nnx_migrate.linen.Dense\n"
+        ),
     ),
     "a module taken as an attribute by name": (
         "import flax\n\nnn = getattr(flax, 'linen')\nflax.core\n",
@@ -142,8 +153,10 @@ PAIRS = {
     ),
     "an expression in an f-string": (
         "import flax\n\nprint(f'{flax.linen.Dense!r} of flax.linen', flax.core)\n",
-        "import flax\nimport nnx_migrate.linen\n\n"
-        "print(f'{nnx_migrate.linen.Dense!r} of flax.linen', flax.core)\n",
+        (
+            "import flax\nimport nnx_migrate.linen\n\n"
+            "print(f'{nnx_migrate.linen.Dense!r} of flax.linen', flax.core)\n"
+        ),
     ),
 }
 UNCHANGED = {

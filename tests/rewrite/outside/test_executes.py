@@ -11,7 +11,7 @@ import jax
 import numpy as np
 import pytest
 
-from nnx_migrate import rewrite_source
+from tests.rewrite.projects import explicit_source as rewrite_source
 
 HEAD = """\
 import jax

@@ -11,8 +11,8 @@ import pytest
 from flax import linen, nnx
 
 from nnx_migrate import nn as nnm
-from nnx_migrate import rewrite_source
 from nnx_migrate.sharding import construct_named_sharding, create_sharded
+from tests.rewrite.projects import explicit_source as rewrite_source
 from tests.sharding.meshes import AUTO, EXPLICIT, mesh
 
 SOURCE = """\

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nnx_migrate import rewrite_source
 from nnx_migrate.model import Confidence, Outcome
 from nnx_migrate.rewrite.rules.base import Code
 from tests.rewrite.projects import LINEN, caller, rewrite
+from tests.rewrite.projects import explicit_source as rewrite_source
 from tests.rewrite.rules.convert import converted
 
 

@@ -1,0 +1,32 @@
+"""What edits are asked for with, as plain data; LibCST is not loaded here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+class EditError(Exception):
+    """The file cannot be edited, and why (one line); it stays as it is."""
+
+
+@dataclass(frozen=True)
+class NewImport:
+    """``import module as alias``, or with a ``name`` ``from module import name as alias``."""
+
+    module: str
+    name: str | None = None
+    alias: str | None = None
+
+
+@dataclass(frozen=True)
+class ImportChange:
+    """What becomes of one import statement; also of any other that gets imports ``after`` it.
+
+    ``names``: of ``import a, b``, the modules in their order. ``module``: of ``from a import b``,
+    where the names at the positions ``taken`` come from now; all of them when it is empty.
+    """
+
+    names: tuple[str, ...] | None = None
+    module: str | None = None
+    taken: frozenset[int] = frozenset()
+    after: tuple[NewImport, ...] = ()
