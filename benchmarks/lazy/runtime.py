@@ -87,7 +87,7 @@ def measure(depth: int, repeats: int) -> dict[str, float | bool]:
     init, step, texts = {}, {}, {}
     for name, nn in SIDES.items():
         model = transformer(nn, depth)
-        make = lambda model=model: jax.eval_shape(lambda: model.init(rngs, x))  # noqa: E731
+        make = lambda model=model: jax.eval_shape(lambda: model.init(rngs, x))
         variables = jax.tree.map(lambda s: jnp.zeros(s.shape, s.dtype), make())
 
         def loss(variables: Any, x: Any, key: Any, model: Any = model) -> Any:

@@ -5,6 +5,7 @@ from flax.core import broadcast
 from nnx_migrate.linen.core.filters import DenyList
 from nnx_migrate.linen.module import (
     Module,
+    Size,
     Variable,
     apply,
     build,
@@ -15,6 +16,7 @@ from nnx_migrate.linen.module import (
     init,
     init_with_output,
     intercept_methods,
+    lazy,
     merge_param,
     nowrap,
     override_named_call,
@@ -46,6 +48,7 @@ from nnx_migrate.linen.transforms import (
 __all__ = [
     "DenyList",
     "Module",
+    "Size",
     "Variable",
     "add_metadata_axis",
     "apply",
@@ -65,6 +68,7 @@ __all__ = [
     "intercept_methods",
     "jit",
     "jvp",
+    "lazy",
     "map_variables",
     "merge_param",
     "named_call",

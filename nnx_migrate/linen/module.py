@@ -10,6 +10,7 @@ from nnx_migrate.linen.core.build import build, update, variables
 from nnx_migrate.linen.core.context import CallInfo as _CallInfo
 from nnx_migrate.linen.core.context import InterceptorContext, ThreadLocalStack, tabulate_context
 from nnx_migrate.linen.core.context import context as _context
+from nnx_migrate.linen.core.explicit import Size, lazy
 from nnx_migrate.linen.core.functional import (
     apply,
     capture_call_intermediates,
@@ -42,6 +43,7 @@ __all__ = [
     "ParentDescriptor",
     "Scope",
     "SetupState",
+    "Size",
     "TestScope",
     "ThreadLocalStack",
     "Variable",
@@ -60,6 +62,7 @@ __all__ = [
     "init",
     "init_with_output",
     "intercept_methods",
+    "lazy",
     "merge_param",
     "nowrap",
     "override_named_call",

@@ -34,19 +34,20 @@ class Made:
 
 
 def linen_places(
-    made: Sequence[Made], streams: Sequence[str]
+    made: Sequence[Made], streams: Sequence[str], rounds: int = 0
 ) -> Iterator[tuple[int, Route, tuple[Any, ...]]]:
     """Draws that feed one variable, the route to its module, and what Linen folds into its key there.
 
     ``streams`` names the stream of every draw. A draw that several variables start from is left out,
-    and so is what its scope draws from the same stream, parameters aside.
+    and so is what its scope draws from the same stream, parameters aside. ``rounds``: how often the same
+    call of Linen made it before.
     """
     owned = zip(made, own_draws(made), strict=True)
     for path, group in groupby(owned, key=lambda pair: pair[0].path):
         members = list(group)
         route = members[0][0].route
         below = tuple(map(str, path[route.folded :]))
-        for draw, count in _in_scope(route, members, streams):
+        for draw, count in _in_scope(route, members, streams, rounds):
             yield draw, route, (*below, count)
 
 
@@ -84,7 +85,7 @@ def _claim(
 
 
 def _in_scope(
-    route: Route, group: Sequence[tuple[Made, int | None]], streams: Sequence[str]
+    route: Route, group: Sequence[tuple[Made, int | None]], streams: Sequence[str], rounds: int
 ) -> Iterator[tuple[int, int]]:
     """Draws that feed one variable, and their number among those of their scope and stream."""
     taken = {draw for _, draw in group if draw is not None}
@@ -104,5 +105,5 @@ def _in_scope(
     for stream, one, own in rows:
         counts[stream] += 1
         if own is not None and (one.is_param or stream not in shared):
-            again = (route.times - 1) * (route.repeated + totals[stream])
+            again = (route.times - 1 + rounds) * (route.repeated + totals[stream])
             yield own, route.forks + counts[stream] + again

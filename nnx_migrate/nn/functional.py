@@ -102,7 +102,9 @@ def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:
     Raises:
       ValueError: as :func:`apply`.
     """
-    return _merged(model, values, rngs, mutable=True)
+    bound = _merged(model, values, mutable=True)
+    set_streams(bound, rngs)
+    return bound
 
 
 def unbind(model: M) -> tuple[M, dict[str, Any]]:
@@ -118,6 +120,8 @@ def apply(
     rngs: Any = None,
     method: Callable[..., Any] | str | None = None,
     mutable: Any = False,
+    scope_path: Path = (),
+    draws: dict[Any, int] | None = None,
     **kwargs: Any,
 ) -> Any:
     """``model.apply(values, *args, ...)`` of Linen.
@@ -132,6 +136,8 @@ def apply(
         layers they are others.
       method: a method by name, the bound method of any instance, or a function of the module.
       mutable: which collections the call may change: bool, name, names or ``DenyList``.
+      scope_path: where the model stands in the Linen model whose call this is part of.
+      draws: how many keys it drew in that call before, by path and stream; updated.
 
     Returns:
       The output; with ``mutable`` other than False, ``(output, changed)`` where ``changed`` holds
@@ -141,10 +147,12 @@ def apply(
       ValueError: a variable is missing or has another shape, a stream is drawn from that ``rngs``
         lacks, or the call changed a collection that is not mutable.
     """
-    copy = _merged(model, values, rngs, mutable)
+    copy = _merged(model, values, mutable)
+    tallies = set_streams(copy, rngs, scope_path, draws or {})
     before = _flat_variables(copy)
 
-    here = Running(mutable, frozenset(values), keys_of(rngs), _bridges(copy))
+    bridges = {key: (*scope_path, *path) for key, path in _bridges(copy).items()}
+    here = Running(mutable, frozenset(values), keys_of(rngs), bridges)
 
     def call() -> Any:
         with running(here):
@@ -153,6 +161,8 @@ def apply(
     collections = _sown_into(mutable)
     start = _sown_before(copy, values, collections)
     outputs, sown = caught(copy, call, collections, start)
+    if draws is not None:
+        draws.update(tallies.below(()))
     after = _flat_variables(copy)
     after |= {path: one for path, one in sown.items() if one is not start.get(path)}
     _check_unchanged(before, after, mutable)
@@ -219,8 +229,8 @@ def _reboxed(values: Mapping[str, Any], path: Path, value: Any) -> Any:
     return given.replace_boxed(value) if is_axis_metadata(given) else value
 
 
-def _merged(model: M, values: Mapping[str, Any], rngs: Any, mutable: Any) -> M:
-    """A copy of ``model`` with the given variables and streams."""
+def _merged(model: M, values: Mapping[str, Any], mutable: Any) -> M:
+    """A copy of ``model`` with the given variables."""
     graphdef, state = nnx.split(model)
     entries = []
     for path, one in nnx.to_flat_state(state):
@@ -232,7 +242,6 @@ def _merged(model: M, values: Mapping[str, Any], rngs: Any, mutable: Any) -> M:
     copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
     _fill_bridges(copy, values)
     _attach(copy, values)
-    set_streams(copy, rngs)
     return copy
 
 

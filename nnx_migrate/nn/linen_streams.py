@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import jax
@@ -127,12 +128,26 @@ def streams_of(module: Any) -> Iterator[tuple[Any, str, nnx.RngStream, Path]]:
                 yield owner, name, child, tuple(map(str, scope))
 
 
-def set_streams(model: nnx.Module, rngs: Any) -> None:
-    """Let every stream of the model draw the keys that Linen's ``apply(rngs=rngs)`` hands out."""
+def set_streams(
+    model: nnx.Module,
+    rngs: Any,
+    scope_path: Path = (),
+    drawn: Mapping[tuple[Path, str], int] = MappingProxyType({}),
+) -> Tallies:
+    """Let every stream of the model draw the keys that Linen's ``apply(rngs=rngs)`` hands out.
+
+    ``scope_path``: where the model stands in the Linen model whose call has these keys; ``drawn``:
+    what it drew in this call before, by path and stream. Returns where the draws are counted.
+    """
     given, tallies = keys_of(rngs), Tallies()
     for owner, name, child, scope in streams_of(model):
-        tag = getattr(owner, "rng_collection", child.tag)
-        setattr(owner, name, _stream(child, str(tag), scope, given, tallies))
+        tag = str(getattr(owner, "rng_collection", child.tag))
+        stream = _stream(child, tag, (*scope_path, *scope), given, tallies)
+        if isinstance(stream, LinenStream) and (before := drawn.get((stream.path, stream.source))):
+            stream.count[...] += before
+            stream.tally.draws = before
+        setattr(owner, name, stream)
+    return tallies
 
 
 def keys_of(rngs: Any) -> dict[str, Any]:

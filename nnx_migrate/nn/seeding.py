@@ -24,12 +24,21 @@ from .variables import variable_type
 M = TypeVar("M", bound=nnx.Module)
 
 
-def build(make: Callable[..., M], *args: Any, rngs: Any, **options: Any) -> M:
+def build(
+    make: Callable[..., M],
+    *args: Any,
+    rngs: Any,
+    scope_path: Sequence[str] = (),
+    rounds: int = 0,
+    **options: Any,
+) -> M:
     """``make(*args, **options, rngs=...)`` with the parameters Linen's ``init(rngs, ...)`` gives.
 
     Args:
       make: a migrated class, or a partial of one.
       rngs: a key, or a dict of keys by stream, as Linen's ``init`` takes it.
+      scope_path: where the module stands in a Linen model whose ``init`` has these keys.
+      rounds: how often that ``init`` made it before: the loop of a scan runs its body several times.
 
     Variables whose draw is not theirs alone (modules stacked by ``nnx.vmap``) get values of the
     same distribution from other keys; those stacked by ``nnm.scan`` and ``nnm.vmap`` get Linen's,
@@ -53,7 +62,7 @@ def build(make: Callable[..., M], *args: Any, rngs: Any, **options: Any) -> M:
         return make(*args, **options, rngs=streams)
 
     asked = _asked(construct, roots)
-    return construct(_Draws(_linen_keys(construct, asked, roots), roots))
+    return construct(_Draws(_linen_keys(construct, asked, roots, tuple(scope_path), rounds), roots))
 
 
 Level = tuple[int, bool]  # of a stack around a draw: its length, and whether each layer has its key
@@ -164,7 +173,11 @@ def _asked(construct: Construct, roots: Mapping[str, jax.Array]) -> list[Asked]:
 
 
 def _linen_keys(
-    construct: Construct, asked: Sequence[Asked], roots: Mapping[str, jax.Array]
+    construct: Construct,
+    asked: Sequence[Asked],
+    roots: Mapping[str, jax.Array],
+    above: tuple[str, ...],
+    rounds: int,
 ) -> list[jax.Array]:
     """For each draw, the key Linen gives the one variable it feeds; else a spare key."""
     variables: list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]] = []
@@ -185,11 +198,20 @@ def _linen_keys(
         _along(one, steps, stack)
         for one, steps, (_, stack) in zip(spare, every, asked, strict=True)
     ]
-    for draw, route, place in linen_places(made, [name for name, _ in asked]):
+    for draw, route, place in linen_places(made, [name for name, _ in asked], rounds):
         stream, stack = asked[draw]
         if route.steps.count(None) == len(stack):
-            keys[draw] = _along(roots[stream], (*route.steps, place), stack)
+            steps = _below(above, (*route.steps, place))
+            keys[draw] = _along(roots[stream], steps, stack)
     return keys
+
+
+def _below(
+    above: tuple[str, ...], steps: tuple[tuple[Any, ...] | None, ...]
+) -> tuple[tuple[Any, ...] | None, ...]:
+    """Steps with a path before the first: Linen folds whole paths, after a stack's split too."""
+    first = next(i for i, step in enumerate(steps) if step is not None)
+    return (*steps[:first], (*above, *(steps[first] or ())), *steps[first + 1 :])
 
 
 def _is_param(variable: nnx.Variable[Any]) -> bool:

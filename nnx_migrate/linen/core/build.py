@@ -10,7 +10,7 @@ from flax import nnx
 from nnx_migrate.linen.core.boxes import to_variable, unboxed
 from nnx_migrate.linen.core.calls import STREAMS, attach, gather
 from nnx_migrate.linen.core.context import context
-from nnx_migrate.linen.core.filters import CollectionFilter
+from nnx_migrate.linen.core.filters import CollectionFilter, LazyRng
 from nnx_migrate.linen.core.functional import NOT_INTERMEDIATES
 from nnx_migrate.linen.core.graph import begin_built, built_class
 from nnx_migrate.linen.core.tree import is_module, modules_in
@@ -31,7 +31,8 @@ def build(
     """Make the variables of ``module`` and hang them on it, with one call on ``args``.
 
     The values are those of ``module.init(rngs, *args, **kwargs)``. Afterwards ``module`` is an NNX
-    module: call it, or hand it to `nnx.split`, `nnx.jit`, `nnx.grad` and so on.
+    module: call it, or hand it to `nnx.split`, `nnx.jit`, `nnx.grad` and so on. Of an explicit NNX
+    module the lazy modules inside are built, by the call and with the keys of their paths.
 
     ``rngs``: a key for ``params``, keys by stream, or `nnx.Rngs`. All streams but ``params`` stay
     with the module: each call draws a new key of each.
@@ -40,10 +41,12 @@ def build(
         ``module``.
 
     Raises:
-        TypeError: ``module`` is no lazy module.
+        TypeError: ``module`` is no module.
         ValueError: it is built already, or it is part of another module's call.
     """
     kind = type(module).__name__
+    if isinstance(module, nnx.Module) and not is_module(module):
+        return _build_inside(module, rngs, method, mutable, args, kwargs)
     if not is_module(module) or not hasattr(module, "_is_built"):
         raise TypeError(f"expected a module of nnx_migrate.linen to build, found {kind}")
     if module._is_built:
@@ -66,10 +69,47 @@ def build(
         for path, value in _leaves(part, paths, ()):
             if (collection, *path) not in sown:
                 attach(made[path[:-1]], collection, path[-1], to_variable(collection, value))
+    _keep_streams(module, streams)
+    return module
+
+
+def _build_inside(
+    explicit: nnx.Module,
+    rngs: Any,
+    method: Any,
+    mutable: CollectionFilter,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """Build the lazy modules that an explicit module holds, each where its call first needs it."""
+    keys, streams = _streams(rngs)
+    paths = {
+        id(node): tuple(map(str, path))
+        for path, node in nnx.iter_graph(explicit)
+        if is_module(node) and not getattr(node, "_is_built", True)
+    }
+
+    def builder(module: Any, name: str, inputs: tuple[Any, ...], options: dict[str, Any]) -> bool:
+        if id(module) not in paths:
+            return False
+        path = paths[id(module)]
+        own = {stream: LazyRng.create(key, *path) for stream, key in keys.items()}
+        build(module, *inputs, rngs=own, method=name, mutable=mutable, **options)
+        _keep_streams(
+            module, {name: key.as_jax_rng() for name, key in own.items() if name in streams}
+        )
+        return True
+
+    with context.building(builder):
+        (explicit if method is None else getattr(explicit, method))(*args, **kwargs)
+    return explicit
+
+
+def _keep_streams(module: Any, streams: dict[str, Any]) -> None:
+    """Give a built module streams of its own for later calls."""
     if streams:
         module._attributes[STREAMS] = (None, STREAMS)
         object.__setattr__(module, STREAMS, nnx.Rngs(**streams))
-    return module
 
 
 def variables(module: Any) -> dict[str, Any]:
@@ -119,7 +159,8 @@ def _streams(rngs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         rngs = jax.random.key(rngs)
     if not isinstance(rngs, dict):
         return {"params": rngs}, {}
-    return dict(rngs), {name: key for name, key in rngs.items() if name != "params"}
+    kept = {k: v for k, v in rngs.items() if k != "params" and not isinstance(v, LazyRng)}
+    return dict(rngs), kept
 
 
 def _become_built(module: Any) -> None:

@@ -96,6 +96,7 @@ class Recorder:
 
 class _Recording(threading.local):
     recorder: Recorder | None = None
+    builder: Callable[..., bool] | None = None
 
 
 _own = _Own()
@@ -156,6 +157,20 @@ class _Context:
     def recorder(self) -> Recorder | None:
         """The build that watches this thread's modules, if one does."""
         return _recording.recorder
+
+    @property
+    def builder(self) -> Callable[..., bool] | None:
+        """``(module, method, args, kwargs)`` -> whether it built the module just now, if one does."""
+        return _recording.builder
+
+    @contextlib.contextmanager
+    def building(self, builder: Callable[..., bool]) -> Iterator[None]:
+        """Build lazy modules of an explicit one where it first calls them."""
+        before, _recording.builder = _recording.builder, builder
+        try:
+            yield
+        finally:
+            _recording.builder = before
 
     @contextlib.contextmanager
     def recording(self) -> Iterator[Recorder]:

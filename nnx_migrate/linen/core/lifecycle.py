@@ -219,6 +219,9 @@ class Lifecycle:
             bound = mixed.bound_in_linen(self)
             if bound is not None:
                 return bound._call_wrapped_method(fun, args, kwargs)
+            builder = context.builder
+            if builder is not None and builder(self, get_fn_name(fun), args, kwargs):
+                return getattr(self, get_fn_name(fun))(*args, **kwargs)
         state = self._state
         name = get_fn_name(fun)
         is_setup, is_compact = name == "setup", hasattr(fun, "compact")

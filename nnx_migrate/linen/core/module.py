@@ -53,7 +53,7 @@ class ModuleMeta(nnx_module.ModuleMeta, type(Protocol)):  # type: ignore[misc]
     @property
     def __signature__(cls) -> inspect.Signature:
         """The constructor's arguments, for `inspect.signature`."""
-        own = inspect.signature(cls.__init__)
+        own = inspect.signature(cls.__init__)  # type: ignore[misc]
         return own.replace(parameters=[*own.parameters.values()][1:])
 
     def __instancecheck__(cls, instance: Any) -> bool:

@@ -1,0 +1,186 @@
+"""Explicit NNX classes inside lazy code, and lazy modules inside explicit ones."""
+
+from typing import Any
+
+import flax.linen
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import errors, nnx
+
+import nnx_migrate.linen as nn
+from nnx_migrate import nn as nnm
+from tests.linen.core.models import KEY, X
+
+RNGS = {"params": KEY, "dropout": jax.random.key(1)}
+
+
+class Mlp(nnx.Module):
+    """As `rewrite` writes it: sizes and rngs in the constructor."""
+
+    def __init__(self, width: int, *, rate: float = 0.5, in_features: int, rngs: nnx.Rngs):
+        self.Dense_0 = nnx.Linear(in_features, width, rngs=rngs)
+        self.norm = nnx.BatchNorm(width, rngs=rngs)
+        self.dropout = nnm.Dropout(rate, rngs=rngs)
+
+    def __call__(self, x, train=True):
+        x = self.norm(self.Dense_0(x), use_running_average=not train)
+        return self.dropout(x, deterministic=not train)
+
+    def width_of(self, x):
+        return self.Dense_0(x).shape[-1]
+
+
+def linen_mlp() -> Any:
+    linen = flax.linen
+
+    class Mlp(linen.Module):
+        width: int
+        rate: float = 0.5
+
+        @linen.compact
+        def __call__(self, x, train=True):
+            x = linen.Dense(self.width)(x)
+            x = linen.BatchNorm(use_running_average=not train, name="norm")(x)
+            return linen.Dropout(self.rate, name="dropout")(x, deterministic=not train)
+
+    return Mlp
+
+
+def model(api: Any, mlp: Any) -> Any:
+    class Model(api.Module):
+        @api.compact
+        def __call__(self, x, train=True):
+            block = mlp(3)
+            x = block(block(x, train), train)
+            x = mlp(3, name="second", rate=0.2)(x, train)
+
+            def step(block, carry, _):
+                return block(carry, train), None
+
+            scan = api.scan(
+                step,
+                variable_axes={"params": 0, "batch_stats": 0},
+                split_rngs={"params": True, "dropout": True},
+                length=2,
+            )
+            return scan(mlp(3, name="stack"), x, None)[0]
+
+    return Model()
+
+
+def assert_trees_equal(a: Any, b: Any) -> None:
+    assert jax.tree.structure(a) == jax.tree.structure(b)
+    assert jax.tree.leaves(a)
+    for one, other in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_explicit_class_in_lazy_code_has_linens_paths_values_and_masks():
+    sides = []
+    for side in (model(flax.linen, linen_mlp()), model(nn, nn.lazy(Mlp))):
+        variables = jax.jit(side.init)(RNGS, X)
+        run = jax.jit(lambda v, side=side: side.apply(v, X, rngs=RNGS, mutable=["batch_stats"]))
+        sides.append((variables, run(variables)))
+    assert_trees_equal(*sides)
+
+
+def test_its_fields_are_the_constructors_arguments():
+    lazy = nn.lazy(Mlp)
+    assert lazy.__name__ == "Mlp"
+    assert lazy(4, rate=0.1).copy(width=5, parent=None).width == 5
+    assert lazy(4) == lazy(4)
+    with pytest.raises(TypeError, match="width"):
+        lazy()
+
+
+def test_its_other_methods_can_be_called():
+    variables = nn.lazy(Mlp)(4).init(RNGS, X)
+    assert nn.lazy(Mlp)(4).apply(variables, X, method="width_of") == 4
+
+
+def test_sizes_may_be_declared():
+    class Bias(nnx.Module):
+        def __init__(self, *, length: int, rngs: nnx.Rngs):
+            self.bias = nnx.Param(jnp.zeros((length, 1)))
+
+        def __call__(self, x, mask=None):
+            return x + self.bias
+
+    lazy = nn.lazy(Bias, length=nn.Size("x", 0))
+    assert lazy().init(KEY, X)["params"]["bias"].shape == (2, 1)
+
+
+@pytest.mark.parametrize("what", [3, nn.Module, flax.linen.Dense, int])
+def test_only_explicit_classes_are_made_lazy(what):
+    with pytest.raises(TypeError, match="to make lazy, found"):
+        nn.lazy(what)
+
+
+def test_a_class_of_unnamed_arguments_is_refused():
+    class Unnamed(nnx.Module):
+        def __init__(self, *sizes, rngs):
+            self.sizes = sizes
+
+    with pytest.raises(TypeError, match="sizes"):
+        nn.lazy(Unnamed)
+
+
+class Noisy(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        kernel = self.param("kernel", jax.nn.initializers.normal(), (x.shape[-1], self.width))
+        y = x @ kernel
+        return y + jax.random.normal(self.make_rng("noise"), y.shape)
+
+
+class Explicit(nnx.Module):
+    def __init__(self, rngs: nnx.Rngs):
+        self.first = Noisy(4)
+        self.linear = nnx.Linear(4, 3, rngs=rngs)
+        self.rest = nnx.List([Noisy(2), Noisy(2)])
+
+    def __call__(self, x):
+        x = self.linear(self.first(x))
+        for module in self.rest:
+            x = module(x)
+        return x
+
+
+def test_lazy_modules_in_an_explicit_one_are_built_with_it():
+    explicit = nn.build(Explicit(nnx.Rngs(0)), X, rngs={"params": KEY, "noise": KEY})
+    shapes = {
+        "/".join(map(str, path)): value.get_value().shape
+        for path, value in nnx.to_flat_state(nnx.state(explicit, nnx.Param))
+    }
+    assert shapes == {
+        "first/kernel": (3, 4),
+        "linear/bias": (3,),
+        "linear/kernel": (4, 3),
+        "rest/0/kernel": (3, 2),
+        "rest/1/kernel": (2, 2),
+    }
+    step = nnx.jit(lambda model, x: model(x).sum())
+    assert step(explicit, X) != step(explicit, X)
+
+
+def test_their_values_are_those_of_linens_path():
+    explicit = nn.build(Explicit(nnx.Rngs(0)), X, rngs={"params": KEY, "noise": KEY})
+
+    class Around(nn.Module):
+        def setup(self):
+            self.first = Noisy(4)
+
+        def __call__(self, x):
+            return self.first(x)
+
+    expected = Around().init({"params": KEY, "noise": KEY}, X)["params"]["first"]["kernel"]
+    np.testing.assert_array_equal(explicit.first.kernel[...], expected)
+
+
+def test_unbuilt_they_raise():
+    with pytest.raises(errors.CallCompactUnboundModuleError):
+        Explicit(nnx.Rngs(0))(X)
