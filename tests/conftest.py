@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests import selection
+
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 
@@ -13,6 +15,11 @@ os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 _DEVICES = "--xla_force_host_platform_device_count"
 if _DEVICES not in os.environ.get("XLA_FLAGS", ""):
     os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_DEVICES}=8".strip()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most cases of what takes long to `make test-deep`."""
+    selection.mark(items, selection.read())
 
 
 @pytest.fixture(autouse=True)

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         source = options.source or _source(cache)
         for python in options.python or [Path(sys.executable)]:
-            suite = prepare(python, source.resolve(), cache, textually=options.textually)
+            suite = prepare(python, source.resolve(), cache)
             compared = _compared(suite, options)
             sys.stdout.write(f"\n{suite.folder.name}\n\n{table(compared, explained)}")
             sys.stdout.flush()
@@ -55,9 +55,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--fresh", action="store_true", help="run again what has not changed")
     parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one file")
     parser.add_argument("-j", type=int, default=2, dest="jobs", help="files at a time")
-    parser.add_argument(
-        "--textually", action="store_true", help="replace imports as text: tries the run time alone"
-    )
     return parser
 
 

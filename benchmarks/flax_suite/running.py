@@ -50,14 +50,13 @@ class Suite:
         return sorted(file.name for file in (self.folder / "before").glob("*_test.py"))
 
 
-def prepare(python: Path, source: Path, cache: Path, *, textually: bool = False) -> Suite:
+def prepare(python: Path, source: Path, cache: Path) -> Suite:
     """Lay the suite out before and after the rewrite.
 
     Args:
       python: has jax, flax, pytest and what the suite imports.
       source: flax's source distribution.
       cache: where to work.
-      textually: replace imports as text instead of calling the rewriter.
 
     Raises:
       SuiteError: that Python does not run, or the rewriter ended with an error.
@@ -68,7 +67,7 @@ def prepare(python: Path, source: Path, cache: Path, *, textually: bool = False)
     suite = Suite(python, cache / "flax-suite" / done.stdout.strip())
     before = suite.folder / "before"
     _lay_out(source, before)
-    (_replace_text if textually else _rewrite)(suite)
+    _rewrite(suite)
     return suite
 
 
@@ -99,18 +98,6 @@ def _rewrite(suite: Suite) -> None:
     done = _run(command)
     if done.returncode == 2 or not after.exists():
         raise SuiteError(f"the rewriter ended with {done.returncode}: {_last(done.stderr)}")
-
-
-def _replace_text(suite: Suite) -> None:
-    """Write the files after a rewrite of imports by plain replacement, to try the run time alone."""
-    after = suite.folder / "after"
-    shutil.rmtree(after, ignore_errors=True)
-    shutil.copytree(suite.folder / "before", after)
-    for file in after.glob("*_test.py"):
-        text = file.read_text(encoding="utf-8")
-        text = text.replace("from flax import linen as nn", "import nnx_migrate.linen as nn")
-        text = text.replace("flax.linen", "nnx_migrate.linen")
-        file.write_text(text, encoding="utf-8")
 
 
 def outcomes(suite: Suite, side: str, name: str, timeout: float, fresh: bool) -> Outcomes:
