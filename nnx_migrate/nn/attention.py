@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.nnx import combine_masks, make_attention_mask, make_causal_mask
 from flax.nnx.nn.linear import default_kernel_init
-from jax import lax
+
+from nnx_migrate.numerics.attention import appended, filled_positions
 
 from .dot_product import dot_product_attention, dot_product_attention_weights
 from .dtypes import canonicalize_dtype, linen_dot_general
@@ -225,19 +226,16 @@ class MultiHeadDotProductAttention(nnx.Module):
         """Append one position to the cache; the whole cache and the mask of what is filled."""
         if self.cached_key is None:
             raise ValueError("decode=True needs a cache: call init_cache(input_shape) first")
-        *batch, max_length, heads, depth = self.cached_key.shape
+        *batch, _, heads, depth = self.cached_key.shape
         expected = (*batch, 1, heads, depth)
         if query.shape != expected:
             raise ValueError(f"expected a query of shape {expected}, found {query.shape}")
         index = self.cache_index[...]
-        zero = jnp.array(0, dtype=index.dtype)
-        start = (zero,) * len(batch) + (index, zero, zero)
-        key = lax.dynamic_update_slice(self.cached_key[...], key, start)
-        value = lax.dynamic_update_slice(self.cached_value[...], value, start)
+        key, value = appended(self.cached_key[...], self.cached_value[...], index, key, value)
         self.cached_key.set_value(key)
         self.cached_value.set_value(value)
         self.cache_index.set_value(self.cache_index[...] + 1)
-        filled = jnp.broadcast_to(jnp.arange(max_length) <= index, (*batch, 1, 1, max_length))
+        filled = filled_positions(index, self.cached_key.shape)
         return key, value, combine_masks(mask, filled)
 
     def set_view(self, deterministic: bool | None = None, decode: bool | None = None) -> None:

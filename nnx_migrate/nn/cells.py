@@ -12,12 +12,12 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from flax import nnx
 from flax.nnx.nn.linear import default_kernel_init
 
+from nnx_migrate.numerics.sequences import joint_product
+
 from .cell_base import Cell, MemoryCell, RNNCellBase
-from .dtypes import promote_dtype
 from .variables import param
 
 __all__ = [
@@ -152,15 +152,8 @@ class OptimizedLSTMCell(MemoryCell):
         """The four products of ``inputs`` with the gates' kernels, computed as one."""
         gates = [getattr(self, prefix + gate) for gate in "ifgo"]
         kernels = [gate.kernel[...] for gate in gates]
-        kernel = jnp.concatenate(kernels, axis=-1)
-        bias = None
-        if gates[0].bias is not None:
-            bias = jnp.concatenate([gate.bias[...] for gate in gates], axis=-1)
-        inputs, kernel, bias = promote_dtype(inputs, kernel, bias, dtype=self.dtype)
-        y = jnp.dot(inputs, kernel)
-        if bias is not None:
-            y += jnp.reshape(bias, (1,) * (y.ndim - 1) + (-1,))
-        return jnp.split(y, np.cumsum([k.shape[-1] for k in kernels[:-1]]), axis=-1)
+        biases = None if gates[0].bias is None else [gate.bias[...] for gate in gates]
+        return joint_product(inputs, kernels, biases, self.dtype)
 
     def __call__(self, carry: Any, inputs: jax.Array) -> Any:
         """One step: the new carry and the output."""

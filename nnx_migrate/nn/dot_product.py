@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from flax import nnx
-from jax import lax, random
+
+from nnx_migrate.numerics.attention import attention_einsum, dropped_weights, softmax_weights
 
 from .dtypes import promote_dtype
-
-_finfo: Any = jnp.finfo
-
-
-def _einsum(precision: Any, dot_general: Any) -> Callable[..., jax.Array]:
-    return functools.partial(
-        jnp.einsum, precision=precision, _dot_general=dot_general or lax.dot_general
-    )
 
 
 def _expect(condition: bool, message: str, *arrays: jax.Array) -> None:
@@ -57,7 +48,7 @@ def dot_product_attention_weights(
     """
     if (precision or einsum_dot_general) and einsum:
         raise ValueError("expected either einsum or precision/einsum_dot_general, found both")
-    einsum = einsum or _einsum(precision, einsum_dot_general)
+    einsum = einsum or attention_einsum(precision, einsum_dot_general)
     query, key = promote_dtype(query, key, dtype=dtype)
     dtype = query.dtype
     _expect(
@@ -68,24 +59,13 @@ def dot_product_attention_weights(
         query,
         key,
     )
-    query = query / jnp.sqrt(query.shape[-1]).astype(dtype)
-    weights = einsum("...qhd,...khd->...hqk", query, key)
-    if bias is not None:
-        weights = weights + bias
-    if mask is not None:
-        weights = jnp.where(mask, weights, _finfo(dtype).min)
-    if force_fp32_for_softmax and dtype != jnp.float32:
-        weights = jax.nn.softmax(weights.astype(jnp.float32))
-    else:
-        weights = jax.nn.softmax(weights).astype(dtype)
+    weights = softmax_weights(query, key, bias, mask, einsum, force_fp32_for_softmax)
     if module is not None:
         module.sow(nnx.Intermediate, "attention_weights", weights)
     if not deterministic and dropout_rate > 0.0:
-        keep = 1.0 - dropout_rate
-        # A broadcast mask is shared by the batch and the heads.
-        shape = (1,) * (key.ndim - 2) + weights.shape[-2:] if broadcast_dropout else weights.shape
-        kept = random.bernoulli(dropout_rng, keep, shape)
-        weights = weights * (kept.astype(dtype) / jnp.asarray(keep, dtype=dtype))
+        weights = dropped_weights(
+            weights, key.ndim, dropout_rng, dropout_rate, broadcast_dropout, dtype
+        )
     return weights
 
 
@@ -154,5 +134,5 @@ def dot_product_attention(
         einsum_dot_general=einsum_dot_general,
         einsum=qk_attn_weights_einsum,
     )
-    einsum = attn_weights_value_einsum or _einsum(precision, einsum_dot_general)
+    einsum = attn_weights_value_einsum or attention_einsum(precision, einsum_dot_general)
     return einsum("...hqk,...khd->...qhd", weights, value)

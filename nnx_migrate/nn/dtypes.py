@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
-import jax.numpy as jnp
+
+from nnx_migrate.numerics.dtypes import canonicalize_dtype, promote_dtype
+
+__all__ = [
+    "canonicalize_dtype",
+    "keep_dtype",
+    "linen_dot_general",
+    "linen_promote_dtype",
+    "promote_dtype",
+]
 
 T = TypeVar("T")
 
@@ -18,27 +27,6 @@ def keep_dtype(arrays: T, /, *, dtype: Any = None, inexact: bool = True) -> T:
     Linen computes in float32 and casts the result (flax 0.12.8, linen/normalization.py).
     """
     return arrays
-
-
-def canonicalize_dtype(*args: Any, dtype: Any = None, inexact: bool = True) -> Any:
-    """The dtype that ``args`` are computed in: ``dtype`` if given, else their common dtype.
-
-    Raises:
-      ValueError: ``inexact`` and ``dtype`` is neither floating nor complex.
-    """
-    if dtype is None:
-        dtype = jnp.result_type(*[jnp.asarray(x) for x in args if x is not None])
-        if inexact and not jnp.issubdtype(dtype, jnp.inexact):
-            dtype = jnp.promote_types(jnp.float32, dtype)
-    if inexact and not jnp.issubdtype(dtype, jnp.inexact):
-        raise ValueError(f"expected a floating or complex dtype, found {dtype}")
-    return dtype
-
-
-def promote_dtype(*args: Any, dtype: Any = None, inexact: bool = True) -> list[Any]:
-    """Cast ``args`` to one dtype (see :func:`canonicalize_dtype`); None stays None."""
-    dtype = canonicalize_dtype(*args, dtype=dtype, inexact=inexact)
-    return [None if x is None else jnp.asarray(x, dtype) for x in args]
 
 
 def linen_promote_dtype(function: Callable[..., Any]) -> Callable[..., Any]:

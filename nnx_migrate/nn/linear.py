@@ -12,6 +12,8 @@ from flax import nnx
 from flax.nnx.nn.linear import default_embed_init, default_kernel_init
 from jax import lax
 
+from nnx_migrate.numerics.convolution import channels_last, padded_inputs, per_axis
+
 from .dtypes import promote_dtype as linen_promotion
 from .variables import merge_param, param
 
@@ -193,10 +195,10 @@ class ConvLocal(nnx.Module):
         size = (kernel_size,) if isinstance(kernel_size, int) else tuple(kernel_size)
         self.features = features
         self.kernel_size = size
-        self.strides = _per_axis(strides, len(size))
+        self.strides = per_axis(strides, len(size))
         self.padding = padding
-        self.input_dilation = _per_axis(input_dilation, len(size))
-        self.kernel_dilation = _per_axis(kernel_dilation, len(size))
+        self.input_dilation = per_axis(input_dilation, len(size))
+        self.kernel_dilation = per_axis(kernel_dilation, len(size))
         self.use_bias = use_bias
         self.mask = nnx.data(mask)
         self.dtype = dtype
@@ -224,7 +226,7 @@ class ConvLocal(nnx.Module):
                 padding,
                 lhs_dilation=self.input_dilation,
                 rhs_dilation=self.kernel_dilation,
-                dimension_numbers=_channels_last(len(self.kernel_size) + 2),
+                dimension_numbers=channels_last(x.shape),
             )
 
         inputs = _abstract((1, *shape), jnp.float32)
@@ -234,22 +236,7 @@ class ConvLocal(nnx.Module):
 
     def _padded(self, inputs: jax.Array) -> tuple[jax.Array, Any]:
         """``inputs`` after Linen's own padding modes, and the padding left for ``lax``."""
-        rank = len(self.kernel_size)
-        padding = _lax_padding(self.padding, rank)
-        if padding in ("CIRCULAR", "REFLECT"):
-            reach = [
-                (size - 1) * dilation + 1
-                for size, dilation in zip(self.kernel_size, self.kernel_dilation, strict=True)
-            ]
-            pads = [(0, 0), *[((k - 1) // 2, k // 2) for k in reach], (0, 0)]
-            mode = "wrap" if padding == "CIRCULAR" else "reflect"
-            return jnp.pad(inputs, pads, mode=mode), "VALID"
-        if padding == "CAUSAL":
-            if rank != 1:
-                raise ValueError(f"CAUSAL padding needs a kernel of one axis, found {rank}")
-            left = self.kernel_dilation[0] * (self.kernel_size[0] - 1)
-            return jnp.pad(inputs, [(0, 0), (left, 0), (0, 0)]), "VALID"
-        return inputs, padding
+        return padded_inputs(inputs, self.padding, self.kernel_size, self.kernel_dilation)
 
     def __call__(self, inputs: jax.Array) -> jax.Array:
         """Convolve ``(*batch, *spatial, channels)``; the batch may have any number of axes."""
@@ -271,35 +258,9 @@ class ConvLocal(nnx.Module):
             filter_shape=self.kernel_size,
             lhs_dilation=self.input_dilation,
             rhs_dilation=self.kernel_dilation,
-            dimension_numbers=_channels_last(inputs.ndim),
+            dimension_numbers=channels_last(inputs.shape),
             precision=self.precision,
         )
         if bias is not None:
             y += bias.reshape((1,) * (y.ndim - bias.ndim) + bias.shape)
         return y if batch_axes == 1 else jnp.reshape(y, batch_shape + y.shape[1:])
-
-
-def _per_axis(value: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """One number per spatial axis; None means 1."""
-    if value is None or isinstance(value, int):
-        return (1 if value is None else value,) * rank
-    return tuple(value)
-
-
-def _lax_padding(padding: Any, rank: int) -> Any:
-    if isinstance(padding, str):
-        return padding
-    if isinstance(padding, int):
-        return [(padding, padding)] * rank
-    pairs = [(p, p) if isinstance(p, int) else tuple(p) for p in padding]
-    if len(pairs) != rank or any(len(pair) != 2 for pair in pairs):
-        raise ValueError(
-            f"expected padding to be a string, an int, or {rank} ints or pairs, found {padding}"
-        )
-    return pairs
-
-
-def _channels_last(ndim: int) -> lax.ConvDimensionNumbers:
-    inputs = (0, ndim - 1, *range(1, ndim - 1))
-    kernel = (ndim - 1, ndim - 2, *range(ndim - 2))
-    return lax.ConvDimensionNumbers(inputs, kernel, inputs)

@@ -14,7 +14,9 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from .norm_base import Axes, Norm, positive_axes
+from nnx_migrate.numerics.norms import Axes, positive_axes
+
+from .norm_base import Norm
 from .variables import merge_param
 
 

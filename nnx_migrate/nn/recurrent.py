@@ -8,7 +8,6 @@ attributes of the caller: ``RNN(self.GRUCell_0)(x)``.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,36 +16,21 @@ import jax.numpy as jnp
 from flax import nnx
 from jax import random
 
+from nnx_migrate.numerics.batch_apply import BatchApply
+from nnx_migrate.numerics.sequences import concatenate_features, flip_sequences, last_carry
+
 from .lifted import CAPTURES, hide_captures
 
 log = logging.getLogger(__name__)
 
-
-def flip_sequences(
-    inputs: jax.Array, seq_lengths: jax.Array | None, num_batch_dims: int, time_major: bool
-) -> jax.Array:
-    """Reverse ``inputs`` in time, padding staying at the end.
-
-    Args:
-      inputs: ``(*batch, time, *features)``, or ``(time, *batch, *features)`` if ``time_major``.
-      seq_lengths: integers of shape ``(*batch,)``, or None when nothing is padded.
-    """
-    time_axis = 0 if time_major else num_batch_dims
-    if seq_lengths is None:
-        return jnp.flip(inputs, axis=time_axis)
-    steps = inputs.shape[time_axis]
-    lengths = jnp.expand_dims(seq_lengths, axis=time_axis)
-    index = jnp.arange(steps - 1, -1, -1)
-    ones = [1] * num_batch_dims
-    index = jnp.reshape(index, [steps, *ones] if time_major else [*ones, steps])
-    index = (index + lengths) % steps
-    index = index.reshape(list(index.shape) + [1] * (inputs.ndim - index.ndim))
-    return jnp.take_along_axis(inputs, index, axis=time_axis)
-
-
-def concatenate_features(a: jax.Array, b: jax.Array) -> jax.Array:
-    """Join two arrays along the last axis."""
-    return jnp.concatenate([a, b], axis=-1)
+__all__ = [
+    "RNN",
+    "BatchApply",
+    "Bidirectional",
+    "Sequential",
+    "concatenate_features",
+    "flip_sequences",
+]
 
 
 def _to_front(x: jax.Array, axis: int) -> jax.Array:
@@ -160,7 +144,7 @@ class RNN(nnx.Module):
         carries, ys = ys if keep_carries else (None, ys)
         outputs = jax.tree.map(lambda y: _from_front(y, time_axis), ys)
         if keep_carries:
-            carry = _last_carry(carries, seq_lengths)
+            carry = last_carry(carries, seq_lengths)
         if reverse and keep_order:
             outputs = jax.tree.map(flip, outputs)
         return (carry, outputs) if return_carry else outputs
@@ -221,12 +205,6 @@ class RNN(nnx.Module):
 
 def _hashable(collections: Any) -> Any:
     return tuple(collections) if isinstance(collections, (list, set, frozenset)) else collections
-
-
-def _last_carry(carries: Any, seq_lengths: Any) -> Any:
-    """The carry at each example's last valid step; leaves are ``(time, batch, ...)``."""
-    last = seq_lengths - 1
-    return jax.tree.map(lambda x: x[last, jnp.arange(x.shape[1])], carries)
 
 
 class Bidirectional(nnx.Module):
@@ -328,34 +306,3 @@ class Sequential(nnx.Module):
             else:
                 outputs = layer(outputs)
         return outputs
-
-
-class BatchApply:
-    """``linen.BatchApply``: merge the first ``num_dims`` axes, call ``f``, split them again.
-
-    Arrays of a smaller rank pass unchanged.
-
-    Raises:
-      ValueError: no argument has ``num_dims`` axes.
-    """
-
-    def __init__(self, f: Callable[..., Any], num_dims: int = 2) -> None:
-        """Wrap ``f``, which sees ``num_dims`` axes as one."""
-        self._f = f
-        self.num_dims = num_dims
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the function on merged arguments."""
-        leaves = jax.tree.leaves((args, kwargs))
-        example = next((leaf for leaf in leaves if jnp.ndim(leaf) >= self.num_dims), None)
-        if example is None:
-            raise ValueError(f"BatchApply needs an input with at least {self.num_dims} axes")
-        leading = example.shape[: self.num_dims]
-
-        def merge(x: Any) -> Any:
-            if jnp.ndim(x) < self.num_dims:
-                return x
-            return x.reshape((math.prod(x.shape[: self.num_dims]), *x.shape[self.num_dims :]))
-
-        args, kwargs = jax.tree.map(merge, (args, kwargs))
-        return jax.tree.map(lambda x: x.reshape(leading + x.shape[1:]), self._f(*args, **kwargs))

@@ -26,18 +26,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from flax import nnx
-from jax import lax
+
+from nnx_migrate.numerics.norms import l2_normalize, largest_singular_value, positive_axes
 
 from .dtypes import canonicalize_dtype
-from .norm_base import positive_axes
 from .state import is_initializing
 from .variables import param_key, variable
 
 Paths = list[tuple[tuple[Any, ...], Any]]
-
-
-def _l2_normalize(x: jax.Array, axis: Any = None, eps: float = 1e-12) -> jax.Array:
-    return x * lax.rsqrt((x * x).sum(axis=axis, keepdims=True) + eps)
 
 
 class Reparametrized(nnx.Module):
@@ -160,12 +156,7 @@ class SpectralNorm(Reparametrized):
         matrix = jnp.reshape(value, (-1, value.shape[-1])) if value.ndim > 2 else value
         name = self._variable_name(path)
         u_variable, sigma_variable = getattr(self, name + "/u"), getattr(self, name + "/sigma")
-        u = u_variable[...]
-        for _ in range(self.n_steps):
-            v = _l2_normalize(jnp.matmul(u, matrix.transpose([1, 0])), eps=self.epsilon)
-            u = _l2_normalize(jnp.matmul(v, matrix), eps=self.epsilon)
-        u, v = lax.stop_gradient(u), lax.stop_gradient(v)
-        sigma = jnp.matmul(jnp.matmul(v, matrix), jnp.transpose(u))[0, 0]
+        u, v, sigma = largest_singular_value(matrix, u_variable[...], self.n_steps, self.epsilon)
         matrix /= jnp.where(sigma != 0, sigma, 1)
         if update_stats:
             u_variable.set_value(u)
@@ -228,7 +219,7 @@ class WeightNorm(Reparametrized):
             return value
         features = self._features(value.ndim)
         reduced = tuple(axis for axis in range(value.ndim) if axis not in features)
-        normalized = _l2_normalize(value, axis=reduced, eps=self.epsilon)
+        normalized = l2_normalize(value, axis=reduced, eps=self.epsilon)
         operands = [value]
         if self.use_scale:
             shape = [1] * value.ndim

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from flax import nnx
-from jax import lax, random
+
+from nnx_migrate.numerics.dropping import dropout
 
 from .variables import merge_param, stream
 
@@ -55,17 +55,9 @@ class Dropout(nnx.Module):
             key is needed and there is none.
         """
         passing = merge_param("deterministic", self.deterministic, deterministic)
-        if self.rate == 0.0 or passing:
+        if passing:
             return inputs
-        if self.rate == 1.0:
-            return jnp.zeros_like(inputs)  # 0 / 0 below would give NaN gradients
-        keep = 1.0 - self.rate
-        shape = list(inputs.shape)
-        for axis in self.broadcast_dims:
-            shape[axis] = 1
-        mask = random.bernoulli(self._key(rng), p=keep, shape=shape)
-        mask = jnp.broadcast_to(mask, inputs.shape)
-        return lax.select(mask, inputs / keep, jnp.zeros_like(inputs))
+        return dropout(inputs, self.rate, self.broadcast_dims, lambda: self._key(rng))
 
     def _key(self, rng: Any) -> jax.Array:
         if rng is not None:
