@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Literal
 
@@ -11,7 +10,14 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from nnx_migrate.sharding.fitting import Misfit, fitted
 from nnx_migrate.sharding.placing import AnyMesh, ambient_mesh, placed
-from nnx_migrate.sharding.resolve import Names, Rules, axis_sizes, mesh_axes, resolve_spec
+from nnx_migrate.sharding.resolve import (
+    Names,
+    Rules,
+    axis_sizes,
+    mesh_axes,
+    resolve_spec,
+    unassigned_dimensions,
+)
 
 
 class RulesFallback(Enum):
@@ -83,11 +89,9 @@ def _fitted(
 
 
 def _unassigned(names: Names, rules: Rules) -> tuple[str, ...]:
-    """The names that no rule applies to: those that a last rule of their own would still serve."""
-    listed: Sequence[Any] = (names,) if isinstance(names, str) else tuple(names)
-    last = [(name, f"unassigned dimension {dim}") for dim, name in enumerate(listed)]
-    entries = resolve_spec(listed, [*rules, *last])
-    return tuple(name for (name, mark), entry in zip(last, entries, strict=True) if entry == mark)
+    """The names that no rule applies to."""
+    listed = [names] if isinstance(names, str) else list(names)
+    return tuple(listed[dim] for dim in unassigned_dimensions(names, rules))
 
 
 def _refuse_mesh_axes(names: PartitionSpec, rules: Rules, mesh: AnyMesh) -> None:

@@ -129,6 +129,19 @@ def explain_spec(
     return Resolution(_spec(result, names), tuple(silent))
 
 
+def unassigned_dimensions(names: Names, rules: Rules | None = None) -> tuple[int, ...]:
+    """The dimensions whose names no rule applies to; in a spec they are None, as others may be.
+
+    Raises:
+      ValueError: as :func:`resolve_spec`.
+    """
+    entries = _entries(names)
+    walk = _walk(entries, _checked(rules))
+    if walk.twice:
+        raise ValueError(_twice(walk.twice, entries, ""))
+    return walk.unassigned
+
+
 def axis_sizes(mesh: MeshLike) -> Mapping[str, int]:
     """Number of devices along each mesh axis."""
     return mesh if isinstance(mesh, Mapping) else mesh.shape
@@ -178,13 +191,15 @@ class _Walk(NamedTuple):
 
     ``lost`` has the dimension, name, position, axes and the taken axes with their owners of each
     rule that was passed over; ``unmatched`` the dimensions and names that no rule mentions;
-    ``twice`` the names at several dimensions, with which there was no walk.
+    ``twice`` the names at several dimensions, with which there was no walk; ``unassigned`` the
+    dimensions whose names no rule applied to, for either reason.
     """
 
     entries: tuple[Entry, ...] = ()
     lost: tuple[tuple[int, str, int, Entry, tuple[tuple[str, str], ...]], ...] = ()
     unmatched: tuple[tuple[int, str], ...] = ()
     twice: tuple[str, ...] = ()
+    unassigned: tuple[int, ...] = ()
 
 
 def _walk(names: tuple[Any, ...], rules: Rules) -> _Walk:
@@ -220,7 +235,7 @@ def _new_walk(names: tuple[Any, ...], rules: Rules) -> _Walk:
             lost.append((waiting[name], name, index, axes, taken))
     losers = {name for _, name, *_ in lost}
     unmatched = tuple((dim, name) for name, dim in waiting.items() if name not in losers)
-    return _Walk(tuple(entries), tuple(lost), unmatched)
+    return _Walk(tuple(entries), tuple(lost), unmatched, unassigned=tuple(sorted(waiting.values())))
 
 
 _remembered_walk = lru_cache(maxsize=4096)(_new_walk)
