@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flax import errors
 from flax.nnx import module as nnx_module
@@ -70,6 +70,12 @@ class Module(  # type: ignore[misc, override]
     pytree=False,
 ):
     """Base class of lazy modules: Linen's interface, NNX's graph. flax 0.12.8: linen/module.py."""
+
+    if (
+        TYPE_CHECKING
+    ):  # a dataclass makes it; its keyword-only parent and name are in no class's text
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     def __init_subclass__(cls, kw_only: bool = False, **kwargs: Any) -> None:
         # NNX evaluates the class's annotations; Linen never looks at them, whatever they hold.

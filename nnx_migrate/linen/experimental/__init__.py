@@ -1,0 +1,1 @@
+"""What flax keeps in ``flax.linen.experimental``."""
