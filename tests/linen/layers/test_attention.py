@@ -47,22 +47,7 @@ def test_a_layer_is_the_same_program(case):
     found = pair(HEADS.format(FIELDS[case]), floats(*Q), floats(*K))
     if case == "own function":
         found.inputs = (floats(*Q),)
-    if "lambda" in FIELDS[case]:
-        found.linen, found.lazy = (Named(model) for model in (found.linen, found.lazy))
     found.check_programs()
-
-
-class Named:
-    """A model whose repr says nothing: a lambda's has its address."""
-
-    def __init__(self, model):
-        self.model = model
-
-    def __getattr__(self, name):
-        return getattr(self.model, name)
-
-    def __repr__(self):
-        return "model"
 
 
 @pytest.mark.parametrize("case", ["plain", "dropout", "normalized"])
@@ -124,7 +109,7 @@ class Model(Module):
     with pytest.warns(DeprecationWarning, match="SelfAttention will be deprecated soon"):
         variables = pair("Model()", floats(*Q), source=source).check_programs()
     names = ["MultiHeadAttention_0", "MultiHeadDotProductAttention_0", "SelfAttention_0"]
-    assert list(variables["params"]) == names
+    assert sorted(variables["params"]) == sorted(names)
 
 
 @pytest.mark.parametrize(
@@ -174,7 +159,7 @@ def test_what_linen_refuses_is_refused(expression):
     "options",
     [
         "",
-        "bias=jnp.ones((3, 3)), mask=jnp.ones((3, 3), bool)",
+        "bias=jnp.ones((1, 1, 3, 3)), mask=jnp.ones((1, 1, 3, 3), bool)",
         "dropout_rate=0.5, dropout_rng=jax.random.key(0)",
         "dropout_rate=0.5, dropout_rng=jax.random.key(0), broadcast_dropout=False, dtype=jnp.bfloat16",
         "dtype=jnp.bfloat16, force_fp32_for_softmax=True",

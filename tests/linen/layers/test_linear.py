@@ -55,6 +55,7 @@ CASES = {
     "conv two batch axes": ("linear.Conv(5, (3,), padding='VALID')", (2, 3, 6, 4)),
     "conv padding int": ("linear.Conv(5, (3, 3), padding=1)", (2, 6, 6, 4)),
     "conv padding mixed": ("linear.Conv(5, (3, 3), padding=(1, (0, 2)))", (2, 6, 6, 4)),
+    "conv padding list": ("linear.Conv(5, (3,), padding=[[1, 1]])", (2, 6, 4)),
     "conv circular": ("linear.Conv(5, (3,), padding='CIRCULAR', kernel_dilation=2)", (2, 6, 4)),
     "conv reflect": ("linear.Conv(5, (4,), padding='REFLECT')", (2, 6, 4)),
     "conv causal": ("linear.Conv(5, (3,), padding='CAUSAL', kernel_dilation=2)", (2, 6, 4)),
@@ -94,7 +95,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_a_layer_is_the_same_program(case):
     expression, shape = CASES[case]
-    pair(expression, floats(*shape)).check_programs()
+    pair(expression, floats(*shape), source=BOXED).check_programs()
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,6 @@ def test_the_equation_may_come_with_the_call():
         "linear.Einsum((4, 5), 'ab,b->a').init(jax.random.key(0), jnp.ones((2, 4)))",
         "linear.Conv(5, (3, 3), padding='CAUSAL').init(jax.random.key(0), jnp.ones((2, 6, 6, 4)))",
         "linear.Conv(5, (3,), padding=(1, 2, 3)).init(jax.random.key(0), jnp.ones((2, 6, 4)))",
-        "linear.Conv(5, (3,), padding=[[1, 1]]).init(jax.random.key(0), jnp.ones((2, 6, 4)))",
         "linear.Conv(5, (3,), mask=jnp.ones((3,))).init(jax.random.key(0), jnp.ones((2, 6, 4)))",
         "linear.Conv(5, (3,), feature_group_count=3).init(jax.random.key(0), jnp.ones((2, 6, 4)))",
         "linear.ConvLocal(5, (3,), feature_group_count=2).init(jax.random.key(0), jnp.ones((2, 6, 4)))",
@@ -182,7 +182,7 @@ class Two(Module):
 """
     found = pair("Two()", floats(2, 6, 4), source=source)
     variables = found.check_programs()
-    assert list(variables["params"]) == ["Dense_0", "named", "Conv_0"]
+    assert sorted(variables["params"]) == ["Conv_0", "Dense_0", "named"]
     found.check_numbers()
 
 

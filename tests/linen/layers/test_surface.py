@@ -95,9 +95,11 @@ def described_fields(kind: Any) -> list[Any]:
 
 
 def described_signature(function: Any) -> list[Any]:
+    # Linen does not mind parent and name by position; nobody gives them so.
+    anyhow = ("parent", "name")
     return [
-        (parameter.name, parameter.kind, told(parameter.default))
-        for parameter in inspect.signature(function).parameters.values()
+        (one.name, None if one.name in anyhow else one.kind, told(one.default))
+        for one in inspect.signature(function).parameters.values()
     ]
 
 
@@ -105,6 +107,8 @@ def told(value: Any) -> Any:
     """A default so that it can be compared: functions by what they are called, both kinds of maps alike."""
     if hasattr(value, "__qualname__"):
         return NAMES.get(value.__qualname__, value.__qualname__)
+    if type(value).__name__ in ("_Sentinel", "UnspecifiedParent"):
+        return "unspecified"
     text = repr(value)
     return "{}" if text == "FrozenDict({})" else text.split(" object at ")[0]
 
