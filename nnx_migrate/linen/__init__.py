@@ -21,6 +21,7 @@ from nnx_migrate.linen.module import (
     nowrap,
     override_named_call,
     share_scope,
+    sown,
     update,
     variables,
 )
@@ -78,6 +79,7 @@ __all__ = [
     "remat_scan",
     "scan",
     "share_scope",
+    "sown",
     "switch",
     "update",
     "value_and_grad",

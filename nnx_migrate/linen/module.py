@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from nnx_migrate.linen.core.build import build, update, variables
+from nnx_migrate.linen.core.calls import sown
 from nnx_migrate.linen.core.context import CallInfo as _CallInfo
 from nnx_migrate.linen.core.context import InterceptorContext, ThreadLocalStack, tabulate_context
 from nnx_migrate.linen.core.context import context as _context
@@ -68,6 +69,7 @@ __all__ = [
     "override_named_call",
     "run_interceptors",
     "share_scope",
+    "sown",
     "tabulate_context",
     "tuple_init",
     "tuple_reduce",

@@ -99,6 +99,13 @@ def recorded_linen() -> Iterator[Record]:
 
 
 @contextmanager
+def recorded_lazy(module: nnx.Module, linen_path: Callable[[str], str]) -> Iterator[Record]:
+    """Record every ``__call__`` of every lazy module; its paths are Linen's."""
+    with recorded_linen() as record:
+        yield record
+
+
+@contextmanager
 def recorded_nnx(module: nnx.Module, linen_path: Callable[[str], str]) -> Iterator[Record]:
     """Record every ``__call__`` of every submodule of ``module``, under its Linen path.
 

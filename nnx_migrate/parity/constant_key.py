@@ -11,11 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import jax
 import numpy as np
-from flax.core.scope import Scope
+from flax.core.scope import LazyRng, Scope
 from flax.nnx.rnglib import RngStream
+
+from nnx_migrate.linen.core.scope import Scope as LazyScope
 
 
 @contextmanager
@@ -31,20 +34,27 @@ def constant_key(key: Any) -> Iterator[None]:
         linen_draw(scope, name)
         return key
 
+    def make_lazy_rng(scope: LazyScope, name: str = "params") -> Any:
+        lazy_draw(scope, name)
+        return key
+
     def draw(stream: RngStream) -> Any:
         nnx_draw(stream)
         return key
 
-    linen_draw, nnx_draw = Scope.make_rng, RngStream.__call__
+    linen_draw, lazy_draw = Scope.make_rng, LazyScope.make_rng
+    nnx_draw = RngStream.__call__
     jax.clear_caches()
-    with _replaced(make_rng, draw):
+    with _replaced(make_rng, make_lazy_rng, draw):
         yield
     jax.clear_caches()
 
 
 @contextmanager
 def recorded_draws(keys: list[bytes]) -> Iterator[None]:
-    """Append the key data of every draw from an NNX stream to ``keys``, those in lifts included.
+    """Append the key data of every draw of an NNX model to ``keys``, those in lifts included.
+
+    It draws from streams, and lazy modules from their scopes.
 
     A draw under ``nnx.vmap`` or ``nnx.scan`` is one entry per lane or step.
     """
@@ -52,8 +62,7 @@ def recorded_draws(keys: list[bytes]) -> Iterator[None]:
     def record(data: Any) -> None:
         keys.append(np.asarray(data).tobytes())
 
-    def draw(stream: RngStream) -> Any:
-        key = nnx_draw(stream)
+    def noted(key: Any) -> Any:
         data = jax.random.key_data(key)
         if isinstance(data, jax.core.Tracer):
             jax.debug.callback(record, data)
@@ -61,17 +70,37 @@ def recorded_draws(keys: list[bytes]) -> Iterator[None]:
             record(data)  # callbacks take no arrays of several processes
         return key
 
-    nnx_draw = RngStream.__call__
-    with _replaced(Scope.make_rng, draw):
+    places: set[tuple[Any, ...]] = set()
+
+    def make_lazy_rng(scope: LazyScope, name: str = "params") -> Any:
+        # What a draw folds into its stream is known without its value; a callback would be an
+        # effect, which Linen's scan takes for a dependency on its body.
+        key = lazy_draw(scope, name)
+        stream = name if name in scope.rngs else "params"
+        place = (*scope.rngs[stream].suffix, scope.rng_counters[stream])
+        if (stream, place) not in places:
+            places.add((stream, place))
+            with jax.ensure_compile_time_eval():
+                folded = LazyRng.create(jax.random.key(0), *place).as_jax_rng()
+                keys.append(stream.encode() + np.asarray(jax.random.key_data(folded)).tobytes())
+        return key
+
+    def draw(stream: RngStream) -> Any:
+        return noted(nnx_draw(stream))
+
+    lazy_draw, nnx_draw = LazyScope.make_rng, RngStream.__call__
+    with _replaced(Scope.make_rng, make_lazy_rng, draw):
         yield
         jax.effects_barrier()
 
 
 @contextmanager
-def _replaced(make_rng: Callable[..., Any], draw: Callable[..., Any]) -> Iterator[None]:
-    before = Scope.make_rng, RngStream.__call__
-    Scope.make_rng, RngStream.__call__ = make_rng, draw  # type: ignore[method-assign]
-    try:
+def _replaced(
+    make_rng: Callable[..., Any], make_lazy_rng: Callable[..., Any], draw: Callable[..., Any]
+) -> Iterator[None]:
+    with (
+        mock.patch.object(Scope, "make_rng", make_rng),
+        mock.patch.object(LazyScope, "make_rng", make_lazy_rng),
+        mock.patch.object(RngStream, "__call__", draw),
+    ):
         yield
-    finally:
-        Scope.make_rng, RngStream.__call__ = before  # type: ignore[method-assign]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import inspect
 import io
@@ -13,6 +14,7 @@ from typing import Any
 import jax
 from flax import linen, nnx
 
+from nnx_migrate.linen import Module as LazyModule
 from nnx_migrate.model import ClassMap, MigrationMap
 from nnx_migrate.parity import fields
 from nnx_migrate.parity.fields import CannotCross, Description
@@ -82,11 +84,19 @@ class _Builder(pickle.Unpickler):
         if module == "jax._src.array":  # of an array that a field holds
             return _eager(find(module, name))
         if module == "flax.linen" or module.startswith("flax.linen."):
-            return counterpart(module, name)
+            return counterpart(module, name, lazily=self._is_lazy)
         entry = class_map_of(self._maps, f"{module}.{name}")
         if self._root is not None and f"{module}.{name}" == self._description.class_name:
             return self._root
         return find(*_place(entry, name)) if entry else find(module, name)
+
+    @functools.cached_property
+    def _is_lazy(self) -> bool:
+        """Whether the migrated model is of the lazy form: then Linen's own layers in it are too."""
+        if self._root is not None:
+            return issubclass_of_lazy(self._root)
+        module, _, name = self._description.class_name.rpartition(".")
+        return issubclass_of_lazy(self.find_class(module, name))
 
     def _build_module(
         self,
@@ -104,6 +114,8 @@ class _Builder(pickle.Unpickler):
                 "nnx(rngs) in the case file"
             )
         arguments = _arguments(cls, linen_class, values, entry)
+        if issubclass_of_lazy(cls):
+            return cls(**arguments)
         sizes, missing = sizes_for(
             cls, arguments, entry, self._description.calls, path, linen_class, self._maps
         )
@@ -152,8 +164,13 @@ def _accepts(parameters: Mapping[str, inspect.Parameter], name: str) -> bool:
     )
 
 
-def counterpart(module: str, name: str) -> Any:
-    """Return what a ``flax.linen`` class or function becomes.
+def issubclass_of_lazy(cls: Any) -> bool:
+    """Whether a migrated class is of the lazy form: it takes Linen's fields, and no sizes."""
+    return isinstance(cls, type) and issubclass(cls, LazyModule)
+
+
+def counterpart(module: str, name: str, *, lazily: bool = False) -> Any:
+    """Return what a ``flax.linen`` class or function becomes; in a lazy model its lazy twin.
 
     Classes become the factory of the same name (Linen's signature plus sizes and ``rngs``).
     Functions come from ``nnx_migrate.nn``, ``flax.nnx`` or ``jax.nn``, in that order. Raises
@@ -164,6 +181,8 @@ def counterpart(module: str, name: str) -> Any:
         raise CannotCross(
             f"{module}.{name} is a class that a transformation made: define nnx(rngs)"
         )
+    if lazily and hasattr(_optional("nnx_migrate.linen"), name):
+        return getattr(_optional("nnx_migrate.linen"), name)
     if isinstance(original, type):
         places: tuple[Any, ...] = (_optional("nnx_migrate.nn.factory"),)
     else:

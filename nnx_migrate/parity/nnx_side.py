@@ -9,8 +9,9 @@ from typing import Any
 
 from flax import linen, nnx
 
+from nnx_migrate.linen import sown
 from nnx_migrate.nn import is_moved_by_init, lazy_init, makes_state
-from nnx_migrate.parity import bisect
+from nnx_migrate.parity import bisect, lazy
 from nnx_migrate.parity.case import (
     Arguments,
     BadCase,
@@ -109,7 +110,7 @@ def _evaluate(
 ) -> SideResult:
     bridged = _bridged(module)
     shared = shared_paths(module)
-    names = LinenNames({**shared, **(case.path_map or {})})
+    names = LinenNames({**shared, **lazy.renamed(module), **(case.path_map or {})})
     real_values, excluded = names.variables(nnx.state(module))
     errors: dict[str, str] = {}
     init_values: dict[str, Any] = {}
@@ -138,7 +139,8 @@ def _evaluate(
             trained = train(case, begin, arrays, mesh)
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
-        with bisect.recorded_nnx(module, names.linen_module_path) as record:
+        recorded = bisect.recorded_lazy if lazy.is_lazy(module) else bisect.recorded_nnx
+        with recorded(module, names.linen_module_path) as record:
             tagged = apply_of(case, module, names, written)
             outputs = bisect.run(
                 case, tagged, variables, arguments, arrays, record, measured.errors
@@ -184,6 +186,10 @@ def _builder(
         if not isinstance(module, nnx.Module):
             return module
         args, kwargs = arguments.rebuild(arrays)
+        if lazy.is_definition(module):
+            return lazy.built(
+                module, args, kwargs, streams, case.method, case.collections
+            )
         method = module if case.method is None else getattr(module, case.method)
         if _bridged(module) or _moved_by_init(module) or makes_state(module):
             lazy_init(method, *args, **kwargs)
@@ -202,8 +208,10 @@ def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, written: s
         # copy=True: the merged module must not share variables with an outer trace level.
         copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
         call = copy if case.method is None else getattr(copy, case.method)
-        outputs = bare(call(*args, **kwargs))
+        with sown(*case.collections) as collected:
+            outputs = bare(call(*args, **kwargs))
         after, _ = names.variables(nnx.state(copy))
+        after |= lazy.leaves_of(collected)
         for path, value in after.items():
             # Transforms hand read-only parameters back as new tracers: those are no writes.
             if value is not variables.get(path) and not path.startswith("params/"):
@@ -244,6 +252,8 @@ def _stray_linen(stray: list[str], bridged: Mapping[str, str]) -> Iterator[None]
     def intercept(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
         nonlocal inside
         root = context.module
+        if lazy.is_lazy(root):
+            return function(*args, **kwargs)  # its interceptors are Linen's, its class is not
         while isinstance(root.parent, linen.Module):
             root = root.parent
         is_bridged = type(root).__qualname__ in bridged.values()

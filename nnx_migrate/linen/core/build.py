@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import jax
@@ -26,6 +27,7 @@ def build(
     rngs: Any,
     method: Any = None,
     mutable: CollectionFilter = NOT_INTERMEDIATES,
+    keep_sown: Collection[str] = (),
     **kwargs: Any,
 ) -> Any:
     """Make the variables of ``module`` and hang them on it, with one call on ``args``.
@@ -35,7 +37,8 @@ def build(
     module the lazy modules inside are built, by the call and with the keys of their paths.
 
     ``rngs``: a key for ``params``, keys by stream, or `nnx.Rngs`. All streams but ``params`` stay
-    with the module: each call draws a new key of each.
+    with the module: each call draws a new key of each. ``keep_sown``: collections of which values sown
+    by this first call become variables, as they do in Linen's `init`; later calls add to them.
 
     Returns:
         ``module``.
@@ -67,7 +70,7 @@ def build(
         attach(parent, None, path[-1], made[path])
     for collection, part in variables.items():
         for path, value in _leaves(part, paths, ()):
-            if (collection, *path) not in sown:
+            if (collection, *path) not in sown or collection in keep_sown:
                 attach(made[path[:-1]], collection, path[-1], to_variable(collection, value))
     _keep_streams(module, streams)
     return module

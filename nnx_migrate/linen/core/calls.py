@@ -6,6 +6,7 @@ has ended without an error are the values written back.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from collections.abc import Callable, Iterator
@@ -14,8 +15,8 @@ from typing import Any
 from flax import nnx
 
 from nnx_migrate.linen.core.boxes import from_variable, to_variable, unboxed
-from nnx_migrate.linen.core.context import context
-from nnx_migrate.linen.core.filters import DenyList
+from nnx_migrate.linen.core.context import Sown, context
+from nnx_migrate.linen.core.filters import DenyList, union_filters
 from nnx_migrate.linen.core.functional import is_valid_rngs
 from nnx_migrate.linen.core.graph import NnxName, collection_of
 from nnx_migrate.linen.core.scope import Scope
@@ -77,18 +78,45 @@ def run_built(module: Any, fn: Callable[[Any], Any]) -> Any:
     held: dict[tuple[str, ...], tuple[Any, Any]] = {}
     variables = gather(module, held)
     rngs = next_keys(module)
+    kept = context.sown
+    mutable = CHANGING if kept is None else union_filters(CHANGING, kept.collections)
     stack = context.capture_stack
     stack.append(False)
     try:
         with (
             context.recording() as recorder,
-            Scope(variables, rngs=rngs, mutable=CHANGING).temporary() as root,
+            Scope(variables, rngs=rngs, mutable=mutable).temporary() as root,
         ):
             result = fn(module.clone(parent=root, _deep_clone=True))
     finally:
         stack.pop()
     write_back(module, variables, held, recorder.sown)
+    if kept is not None:
+        _keep(kept, variables, recorder.sown)
     return result
+
+
+def _keep(kept: Sown, variables: dict[str, Any], paths: set[tuple[str, ...]]) -> None:
+    for path in paths:
+        if path[0] not in kept.collections:
+            continue
+        source, target = variables, kept.values
+        for step in path[:-1]:
+            source, target = source[step], target.setdefault(step, {})
+        target[path[-1]] = source[path[-1]]
+
+
+@contextlib.contextmanager
+def sown(*collections: str) -> Iterator[dict[str, Any]]:
+    """What calls of built modules sow into ``collections``, by collection and Linen's path.
+
+    >>> with nn.sown("losses") as values:
+    ...     y = model(x)
+    >>> values["losses"]["moe"]["balance"]
+    """
+    request = Sown(collections)
+    with context.keeping(request):
+        yield request.values
 
 
 def next_keys(module: Any) -> dict[str, Any]:

@@ -94,8 +94,17 @@ class Recorder:
         self.sown: set[tuple[str, ...]] = set()  # (collection, *path, name)
 
 
+@dataclasses.dataclass
+class Sown:
+    """What calls of built modules sow into some collections, as Linen's trees."""
+
+    collections: tuple[str, ...]
+    values: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
 class _Recording(threading.local):
     recorder: Recorder | None = None
+    sown: Sown | None = None
     builder: Callable[..., bool] | None = None
 
 
@@ -157,6 +166,20 @@ class _Context:
     def recorder(self) -> Recorder | None:
         """The build that watches this thread's modules, if one does."""
         return _recording.recorder
+
+    @property
+    def sown(self) -> Sown | None:
+        """What is to be kept of what calls of built modules sow."""
+        return _recording.sown
+
+    @contextlib.contextmanager
+    def keeping(self, sown: Sown) -> Iterator[None]:
+        """Keep what is sown."""
+        before, _recording.sown = _recording.sown, sown
+        try:
+            yield
+        finally:
+            _recording.sown = before
 
     @property
     def builder(self) -> Callable[..., bool] | None:
