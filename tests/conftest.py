@@ -30,3 +30,14 @@ def _settings_of_jax_stay() -> Iterator[None]:
     os.environ["XLA_FLAGS"] = flags
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_remove_size_one_mesh_axis_from_type", False)
+
+
+@pytest.fixture(scope="module")
+def explicit_engine() -> Iterator[None]:
+    """Let `rewrite` be the explicit engine alone: what it cannot prove stays Linen, with reasons."""
+    from nnx_migrate.rewrite import forms
+    from nnx_migrate.rewrite.engine import rewrite_project
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forms, "rewrite_in", lambda request, form: rewrite_project(request))
+        yield

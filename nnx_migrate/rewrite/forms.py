@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from types import FrameType
 
 from nnx_migrate.evidence.schema import EvidenceError
-from nnx_migrate.model import ClassResult, Finding, Form, Outcome, RewriteResult
+from nnx_migrate.model import ClassResult, Confidence, Finding, Form, Outcome, RewriteResult
 from nnx_migrate.rewrite.engine import Explicit, make_explicit
 from nnx_migrate.rewrite.lazy.report import report
 from nnx_migrate.rewrite.lazy.run import LazyTexts, make_lazy
@@ -29,6 +29,7 @@ from nnx_migrate.source.settings import SettingsError
 
 FORMS = ("auto", "lazy", "explicit")
 _SECONDS = 900.0  # for the analysis of one project; what is not decided by then is lazy
+_STAYS = "stays Linen"
 _ROUNDS = 2  # attempts without what earlier ones left unproven
 
 
@@ -175,12 +176,18 @@ def _lazy(
     if at[0] in made.failures:
         reason = f"its file failed: {made.failures[at[0]]}"
         return ClassResult(name, *at, Outcome.REFUSED, reason=reason)
-    result = ClassResult(name, *at, Outcome.REWRITTEN, form=Form.LAZY)
+    plain = ClassResult(name, *at, Outcome.REWRITTEN)
+    # What it would take, and what was recorded, the engine knows of refused classes too.
+    result = replace(
+        engine or plain, outcome=Outcome.REWRITTEN, form=Form.LAZY, confidence=Confidence.EXACT
+    )
     if proof.failure is not None:
         return replace(result, reason=proof.failure)
     if engine is not None and engine.outcome is not Outcome.REWRITTEN:
-        return replace(result, reason=engine.reason, cut_by=engine.cut_by)
+        # The engine speaks of a world without a lazy form.
+        return replace(result, reason=(engine.reason or "not proven").replace(_STAYS, "is lazy"))
     doubt = proof.doubts.get(name)
+    result = replace(result, new_arguments=())
     return replace(result, reason=f"not proven: {doubt.text}" if doubt else "not proven")
 
 

@@ -43,7 +43,7 @@ def load(request: RewriteRequest) -> Loaded:
     sources = [*request.files, *request.context]
     names = import_names(sources, request.root)
     loaded = Loaded(Project(declared=request.settings.shapes))
-    for source in _relevant(sources):
+    for source in relevant(sources):
         name, is_package = names[id(source)]
         path = targets.get(id(source))
         if path is None and name.split(".")[0] == "flax":
@@ -123,7 +123,7 @@ _FUNCTION = re.compile(r"^def (\w+)", re.MULTILINE)
 _IMPORT = re.compile(r"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
 
 
-def _relevant(sources: list[SourceText]) -> Iterable[SourceText]:
+def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
     """Files that name Flax, those that import a class or module of such a file, and its decorators.
 
     A decorator is looked for where a function of its name is defined or handed on by a package.

@@ -16,6 +16,9 @@ from nnx_migrate.evidence.seen import Instance
 from nnx_migrate.parity.command import run
 from tests.record.test_command import ROOT
 
+# What evidence does for the explicit form; what stays lazy, others test.
+pytestmark = pytest.mark.usefixtures("explicit_engine")
+
 PROGRAM = """\
 import functools
 import os

@@ -16,6 +16,9 @@ import pytest
 from nnx_migrate.cli import main
 from tests.record.test_command import ROOT
 
+# What evidence does for the explicit form; what stays lazy, others test.
+pytestmark = pytest.mark.usefixtures("explicit_engine")
+
 MODELS = """\
 import jax.numpy as jnp
 import flax.linen as nn

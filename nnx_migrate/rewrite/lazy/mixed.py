@@ -19,6 +19,7 @@ from nnx_migrate.source.names import Import, relative_target
 from nnx_migrate.source.project import Module, Project
 
 _COMMENT = re.compile(r"#\s*nnx-migrate:\s*keep\b")
+_BASE = "its base "
 USER = "kept by a comment or an option"
 
 
@@ -65,9 +66,11 @@ def _read(request: RewriteRequest, found: Keeps) -> None:
         for cls in classes:
             if cls.name in staying:
                 found.classes[path, cls.node.lineno] = Kept(cls.qualified, staying[cls.name])
-        spans = _spans(module, classes, staying, selecting)
+        lines = kept_lines(module)
+        spans = _spans(classes, staying, selecting)
         found.mixed[path] = Mixed(
-            _inside(spans, selecting),
+            _inside(spans, lines, selecting),
+            pinned=_inside([], lines, False),
             unused_stay=selecting,
             handed_on=handed_on[module.name],
             elsewhere=_elsewhere(loaded, module, handed_on),
@@ -96,19 +99,21 @@ def _staying(request: RewriteRequest, project: Project) -> dict[str, str]:
     for name, cls in own.items():
         above = next((one.name for one in cls.mro[1:] if one.name in staying), None)
         if above is not None and name not in staying:
-            staying[name] = f"its base {own[above].qualified} stays Linen"
+            staying[name] = f"{_BASE}{own[above].qualified} stays Linen"
     return staying
 
 
 def _spans(
-    module: Module, classes: list[ClassInfo], staying: dict[str, str], selecting: bool
+    classes: list[ClassInfo], staying: dict[str, str], selecting: bool
 ) -> list[tuple[int, int]]:
-    """Lines that stay Linen; with ``--select`` those that do not."""
+    """Lines of the classes whose text stays Linen; with ``--select`` of those whose does not.
+
+    A class that is Linen because its base is may itself use lazy layers.
+    """
     if selecting:
         return [_span(one.node) for one in classes if one.name not in staying]
-    lines = [(line, line) for line in kept_lines(module)]
-    own = [one for one in classes if staying.get(one.name, "").startswith((USER, "its base"))]
-    return [*lines, *(_span(one.node) for one in own)]
+    own = [one for one in classes if not staying.get(one.name, _BASE).startswith(_BASE)]
+    return [_span(one.node) for one in own]
 
 
 def _span(node: ast.ClassDef) -> tuple[int, int]:
@@ -116,10 +121,14 @@ def _span(node: ast.ClassDef) -> tuple[int, int]:
     return first, node.end_lineno or node.lineno
 
 
-def _inside(spans: list[tuple[int, int]], selecting: bool) -> Callable[[ast.AST], bool]:
+def _inside(
+    spans: list[tuple[int, int]], lines: frozenset[int], selecting: bool
+) -> Callable[[ast.AST], bool]:
     def stays(node: ast.AST) -> bool:
         line = getattr(node, "lineno", 0)
         end = getattr(node, "end_lineno", line) if isinstance(node, ast.stmt) else line
+        if any(line <= one <= end for one in lines):
+            return True
         return any(first <= end and line <= last for first, last in spans) != selecting
 
     return stays

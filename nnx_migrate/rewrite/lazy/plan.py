@@ -35,13 +35,14 @@ class Plan:
 class Mixed:
     """A file of which a part stays Linen.
 
-    ``stays`` tells the places that do. ``unused_stay``: so do imported names that nothing in the
+    ``stays`` tells the places that do, ``pinned`` the imports that a comment keeps. ``unused_stay``: so do imported names that nothing in the
     file uses (other files may). ``handed_on`` names that others take from here and keep Linen.
     ``elsewhere`` gives the symbol below ``flax.linen`` of a name that comes from another file of the
     project and stays Linen there.
     """
 
     stays: Stays
+    pinned: Stays
     unused_stay: bool = False
     handed_on: frozenset[str] = frozenset()
     elsewhere: Callable[[ast.ImportFrom, int], str | None] = lambda statement, position: None
@@ -187,8 +188,6 @@ class _Planner:
             self.settle(statement, ImportChange(after=tuple(after)))
 
     def settle(self, statement: ast.stmt, change: ImportChange) -> None:
-        if self.stays(statement) and not change.after:
-            return
         unchanged = isinstance(statement, ast.Import) and change.names == tuple(
             one.name for one in statement.names
         )
@@ -203,7 +202,7 @@ class _Planner:
         """Whether an imported name becomes the lazy one: nothing that stays Linen uses it."""
         if self.mixed is None:
             return True
-        if self.mixed.stays(statement):
+        if self.mixed.pinned(statement):
             return False
         uses = self.uses(statement, position)
         alias = statement.names[position]  # type: ignore[attr-defined]
@@ -227,7 +226,7 @@ class _Planner:
         self, statement: ast.Import | ast.ImportFrom, position: int, module: str, name: str | None
     ) -> list[NewImport]:
         """The lazy name beside the Linen one, for those uses that do not stay."""
-        if self.stays(statement):
+        if self.mixed is None or self.mixed.pinned(statement):
             return []
         uses = [one for one in self.uses(statement, position) if not self.stays(one)]
         if not uses or name == "*":

@@ -18,7 +18,7 @@ from nnx_migrate.model import (
     Tally,
 )
 from nnx_migrate.rewrite.lazy.run import LazyTexts
-from nnx_migrate.rewrite.loading import relative
+from nnx_migrate.rewrite.loading import relative, relevant
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.roots import import_names
 
@@ -46,7 +46,7 @@ def sources_of(request: RewriteRequest, texts: Mapping[str, str]) -> list[ledger
     """The files of a request that can matter, as the ledger reads them."""
     base = request.base or request.root
     own = {id(one) for one in request.files}
-    every = [one for one in (*request.files, *request.context) if b"flax" in one.raw]
+    every = list(relevant([*request.files, *request.context]))
     names = import_names(every, request.root)
     found = []
     for one in every:

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.source.bindings import bound_names
-from nnx_migrate.source.names import relative_target
-from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.names import Import, relative_target
+from nnx_migrate.source.project import Module, Project, Scope
 
 Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
 
+DYNAMIC = frozenset({"import_module", "__import__"})  # import a module by its name
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -85,8 +86,43 @@ def graph_of(project: Project) -> Graph:
             for word in words & defined[other].keys()
             if (target := defined[other][word]) != key
         }
+        named |= {
+            target
+            for other in _opened(project, module, statements)
+            for target in defined[other].values()
+        }
         graph.names[key] = named
     return graph
+
+
+def _opened(project: Project, module: Module, statements: Iterable[ast.AST]) -> Iterator[str]:
+    """Modules that code asks for names it computes, ``getattr(models, config.model)``."""
+    for statement in statements:
+        for node in ast.walk(statement):
+            match node:
+                case ast.Call(func=ast.Name(id="getattr" | "vars" | "dir"), args=[owner, *rest]):
+                    given = rest[0] if rest else None
+                case ast.Attribute(value=owner, attr="__dict__"):
+                    given = None
+                case ast.Call(func=ast.Name(id="globals")):
+                    yield module.name
+                    continue
+                case _:
+                    continue
+            if not isinstance(given, ast.Constant):
+                symbol = project.resolve(owner, Scope(module))
+                if symbol in project.modules:
+                    yield symbol
+                    yield from _handing_on(project, symbol)
+
+
+def _handing_on(project: Project, package: str) -> Iterator[str]:
+    """The modules that a package takes names from."""
+    for binding in project.modules[package].table.values():
+        if isinstance(binding, Import):
+            home, _ = project.split(project.canonical(binding.target))
+            if home is not None:
+                yield home.name
 
 
 def _read(module: Module, graph: Graph) -> dict[str, Key]:
@@ -162,11 +198,11 @@ def _reach(project: Project) -> dict[str, set[str]]:
     for module in project.modules.values():
         found: set[str] = set()
         for target in imported(module):
-            parts = target.split(".")
-            for size in range(len(parts), 0, -1):
-                found |= tails.get(".".join(parts[:size]), set())
-                if tails.get(".".join(parts[:size])):
-                    break
+            found |= _named(target, tails)
+        for prefix in computed(module):
+            found |= {
+                name for tail, names in tails.items() if tail.startswith(prefix) for name in names
+            }
         direct[module.name] = found
     reach = {}
     for name in project.modules:
@@ -177,6 +213,33 @@ def _reach(project: Project) -> dict[str, set[str]]:
                 todo.append(one)
         reach[name] = found
     return reach
+
+
+def _named(target: str, tails: Mapping[str, set[str]]) -> set[str]:
+    """The project's modules that an import may mean: the longest part of it that is one."""
+    parts = target.split(".")
+    found = (tails.get(".".join(parts[:size])) for size in range(len(parts), 0, -1))
+    return next((one for one in found if one), set())
+
+
+def computed(module: Module) -> Iterator[str]:
+    """How names of modules begin that only the running program knows; "" where nothing is known."""
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Subscript(value=ast.Attribute(attr="modules")):
+                yield ""
+            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[given, *_]):
+                if name in DYNAMIC and not isinstance(given, ast.Constant):
+                    yield _start(given)
+
+
+def _start(node: ast.expr) -> str:
+    match node:
+        case ast.JoinedStr(values=[ast.Constant(value=str() as text), *_]):
+            return text
+        case ast.BinOp(left=ast.Constant(value=str() as text)):
+            return text
+    return ""
 
 
 def imported(module: Module) -> Iterator[str]:

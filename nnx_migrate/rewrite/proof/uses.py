@@ -6,12 +6,12 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.rewrite.attempt import Attempt
+from nnx_migrate.rewrite.proof.graph import DYNAMIC
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 
 Use = tuple[str, int, str]  # path, line, why
 
-_DYNAMIC = frozenset({"import_module", "__import__"})
 _CLASS_NAMES = ("cls", "class", "type", "factory", "ctor", "constructor")
 
 
@@ -19,6 +19,7 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
     """Places that use a converted class in a way nobody has proven."""
     converted = [project.linen[name] for name in attempt.decisions.converted]
     names = {cls.node.name for cls in converted}
+    names |= _made_of(project, names)
     inside = {id(cls.node) for cls in converted}
     for module in project.modules.values():
         if names.isdisjoint(_identifiers(module)):
@@ -28,20 +29,23 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
     for module in {cls.module.path: cls.module for cls in converted}.values():
         yield from _dynamic(module)
     for cls in converted:
-        yield from _classes_in_fields(project, cls)
+        for use in _classes_in_fields(project, cls):
+            yield use
+            # Which classes it is given is not known; those of its file are the likeliest.
+            beside = (one for one in converted if one.module is cls.module)
+            yield from ((one.module.path, one.node.lineno, use[2]) for one in beside)
 
 
 def _identifiers(module: Module) -> set[str]:
-    return {
-        node.id if isinstance(node, ast.Name) else node.attr
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.Name | ast.Attribute)
-    } | {
-        alias.name
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-    }
+    """Every word by which a file may mean a class."""
+    found: set[str] = set()
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Name(id=word) | ast.Attribute(attr=word) | ast.alias(name=word):
+                found.add(word)
+            case ast.Constant(value=str() as word):
+                found.add(word)
+    return found
 
 
 def _handed_on(
@@ -61,10 +65,38 @@ def _handed_on(
         if id(node) in inside:
             continue
         fine = fine or id(node) in edited
-        word = node.id if isinstance(node, ast.Name) else getattr(node, "attr", None)
-        if word in meant and isinstance(getattr(node, "ctx", None), ast.Load) and not fine:
-            yield module.path, node.lineno, f"the class {word} is used here as it was"  # type: ignore[attr-defined]
+        word = None if fine else _word(node)
+        if word in meant:
+            line = getattr(node, "lineno", 1)
+            yield module.path, line, f"the class {word} is used here as it was"
         todo.extend((child, fine or _is_about_types(node, child)) for child in _children(node))
+
+
+def _word(node: ast.AST) -> str | None:
+    """The name that a node loads, also by a string."""
+    match node:
+        case ast.Name(id=word, ctx=ast.Load()) | ast.Attribute(attr=word, ctx=ast.Load()):
+            return word
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as word), *_]):
+            return word
+        case ast.Subscript(slice=ast.Constant(value=str() as word)):
+            return word
+    return None
+
+
+def _made_of(project: Project, names: set[str]) -> set[str]:
+    """Top-level names for something made of a class that is not an instance: ``nn.vmap(Block)``."""
+    found: set[str] = set()
+    for module in project.modules.values():
+        for statement in module.tree.body:
+            if isinstance(statement, ast.Assign) and _holds(statement.value, names):
+                found |= {one.id for one in statement.targets if isinstance(one, ast.Name)}
+    return found
+
+
+def _holds(value: ast.expr, names: set[str]) -> bool:
+    called = {id(one.func) for one in ast.walk(value) if isinstance(one, ast.Call)}
+    return any(_word(one) in names and id(one) not in called for one in ast.walk(value))
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
@@ -90,9 +122,13 @@ def _dynamic(module: Module) -> Iterator[Use]:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _id(node.func)
             constant = bool(node.args) and isinstance(node.args[0], ast.Constant)
-            if name in _DYNAMIC and not constant:
+            if name in DYNAMIC and not constant:
                 yield module.path, node.lineno, "a module is imported by a name that is computed"
-        elif isinstance(node, ast.Subscript) and ast.unparse(node.value).endswith("sys.modules"):
+        elif (
+            isinstance(node, ast.Subscript)
+            and isinstance(node.value, ast.Attribute)
+            and node.value.attr == "modules"
+        ):
             yield module.path, node.lineno, "a module is taken from sys.modules"
 
 
