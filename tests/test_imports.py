@@ -23,7 +23,7 @@ ALLOWED = {
     "edit": set(),
     "rewrite": {"sizes", "source", "ledger", "evidence", "edit"},
     "numerics": set(),
-    "linen": {"sharding", "numerics"},
+    "linen": {"sharding", "numerics", "nn"},
     "nn": {"sharding", "numerics"},
     "sharding": set(),
     "parity": {"sharding", "nn", "fixtures", "evidence"},

@@ -56,6 +56,16 @@ def test_every_public_name_of_flax_is_there(module):
     assert [name for name in public if not hasattr(lazy, name)] == []
 
 
+def test_every_public_name_of_the_package_is_there():
+    linen, lazy = (importlib.import_module(home) for home in ("flax.linen", "nnx_migrate.linen"))
+    public = [name for name in dir(linen) if not name.startswith("_")]
+    # What flax's package happens to have loaded.
+    loaded = {name for name in public if inspect.ismodule(getattr(linen, name))} - {"meta"}
+    assert [name for name in public if not hasattr(lazy, name) and name not in loaded] == []
+    for name in loaded:
+        importlib.import_module(f"nnx_migrate.linen.{name}")
+
+
 def test_a_star_import_gives_what_flax_gives():
     for module in MODULES:
         linen, lazy = sides(module)
