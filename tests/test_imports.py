@@ -26,7 +26,7 @@ ALLOWED = {
     "linen": {"sharding", "numerics", "nn"},
     "nn": {"sharding", "numerics"},
     "sharding": set(),
-    "parity": {"sharding", "nn", "fixtures", "evidence"},
+    "parity": {"sharding", "linen", "nn", "fixtures", "evidence"},
     "record": {"evidence"},
     "cli": {"rewrite", "parity", "source", "fixtures", "evidence", "record"},
     "__main__": {"cli"},

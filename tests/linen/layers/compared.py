@@ -73,6 +73,7 @@ def _text(fn: Callable[..., Any], *args: Any) -> str:
 def shown(model: Any) -> str:
     """The repr without addresses and without the homes of classes."""
     text = re.sub(r" at 0x[0-9a-f]+", "", repr(model))
+    text = text.replace("concatenate_features", "_concatenate")  # both forms name it so
     return re.sub(r"<class '[\w.]+\.(\w+)'>", r"\1", text)
 
 
