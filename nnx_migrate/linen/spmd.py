@@ -165,7 +165,8 @@ class LogicallyPartitioned(meta.Partitioned[Any]):
         if self is other:
             return True
         if other.__class__ is self.__class__:
-            return bool(self.value == other.value)
+            # In tuples: one array is equal to itself, without a comparison of its elements.
+            return (self.value,) == (other.value,)
         return NotImplemented
 
     def unbox(self, apply_constraint: bool = True) -> Any:

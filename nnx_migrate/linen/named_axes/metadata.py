@@ -22,6 +22,13 @@ class AxisMetadata:
     names: LogicalPartitionSpecPytree = struct.field(pytree_node=False)
 
 
+def is_record(value: Any) -> bool:
+    """Whether ``value`` holds axis names: ours, or what a Linen module recorded."""
+    kind = type(value)
+    name = (kind.__module__, kind.__name__)
+    return kind is AxisMetadata or name == ("flax.linen.partitioning", "AxisMetadata")
+
+
 def same_names(known: Any, new: Any) -> AxisMetadata:
     """The names that are sown: those of before, if there are any.
 
@@ -30,16 +37,17 @@ def same_names(known: Any, new: Any) -> AxisMetadata:
       ValueError: the names differ from those sown before.
       AssertionError: something else was sown before.
     """
-    if not isinstance(new, AxisMetadata):
+    if not is_record(new):
         raise TypeError(f"expected names as AxisMetadata, found {type(new).__name__}")
-    if isinstance(known, AxisMetadata):
-        if known != new:
+    if is_record(known):
+        if known.names != new.names:
             raise ValueError(
                 f"If axis names are sown twice, expected them to match. Got {known} and {new}."
             )
     elif known:
         raise AssertionError(f"expected axis names or nothing, found {known}")
-    return new
+    record: AxisMetadata = new
+    return record
 
 
 def map_names(fn: Callable[[tuple[Any, ...]], Any], names: Any) -> Any:
@@ -52,12 +60,7 @@ def map_names(fn: Callable[[tuple[Any, ...]], Any], names: Any) -> Any:
 def map_metadata(fn: Callable[[AxisMetadata], Any], tree: Any) -> Any:
     """``fn`` of each record in a tree; other leaves as they are."""
 
-    def is_metadata(node: Any) -> bool:
-        return isinstance(node, AxisMetadata)
-
-    return jax.tree.map(
-        lambda leaf: fn(leaf) if is_metadata(leaf) else leaf, tree, is_leaf=is_metadata
-    )
+    return jax.tree.map(lambda leaf: fn(leaf) if is_record(leaf) else leaf, tree, is_leaf=is_record)
 
 
 def get_axis_names(axes_metadata: Any) -> Any:
