@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from nnx_migrate.parity import compiled, programs
+from nnx_migrate.parity import compiled, lazy, programs
 from nnx_migrate.parity.case import Arguments, ParityCase, arguments_of, surroundings
 from nnx_migrate.parity.constant_key import constant_key
 from nnx_migrate.parity.linen_names import LinenNames
@@ -71,7 +71,9 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
     arguments = arguments_of(case)
     construct = constructor_of(case)
     with surroundings(case, mesh):
-        module = nnx.eval_shape(lambda: construct(nnx.Rngs(0)))
+        module = nnx.eval_shape(
+            lambda arrays: _built(case, construct, arguments, arrays), list(arguments.arrays)
+        )
         names = LinenNames(case.path_map or {})
         shapes, _ = names.variables(nnx.state(module))
         apply = nnx_apply(case, module, names, set())
@@ -80,6 +82,17 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
             return begin_nnx(case, module, names, None, arguments, mesh)
 
         return _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
+
+
+def _built(
+    case: ParityCase, construct: Callable[[nnx.Rngs], Any], arguments: Arguments, arrays: list[Any]
+) -> Any:
+    module = construct(nnx.Rngs(0))
+    if not lazy.is_definition(module):
+        return module
+    args, kwargs = arguments.rebuild(arrays)
+    streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
+    return lazy.built(module, args, kwargs, streams, case.method, case.collections)
 
 
 def _traced(

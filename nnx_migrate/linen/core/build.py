@@ -8,7 +8,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from nnx_migrate.linen.core.boxes import to_variable, unboxed
+from nnx_migrate.linen.core.boxes import from_variable, to_variable, unboxed
 from nnx_migrate.linen.core.calls import STREAMS, attach, gather
 from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.filters import CollectionFilter, LazyRng
@@ -117,7 +117,7 @@ def _keep_streams(module: Any, streams: dict[str, Any]) -> None:
 
 def variables(module: Any) -> dict[str, Any]:
     """The variables of a built module as Linen's tree: ``{"params": {"Dense_0": {...}}, ...}``."""
-    return gather(module, {})
+    return gather(module, {}, from_variable)
 
 
 def update(module: Any, variables: Any) -> None:
@@ -128,7 +128,7 @@ def update(module: Any, variables: Any) -> None:
         ValueError: a value of another shape.
     """
     held: dict[tuple[str, ...], tuple[Any, Any]] = {}
-    gather(module, held)
+    gather(module, held, from_variable)
     for collection, part in variables.items():
         for path, value in _flat(part, (collection,), held):
             if path not in held:

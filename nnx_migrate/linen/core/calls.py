@@ -9,12 +9,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from flax import nnx
 
-from nnx_migrate.linen.core.boxes import from_variable, to_variable, unboxed
+from nnx_migrate.linen.core.boxes import to_variable, unboxed
 from nnx_migrate.linen.core.context import Sown, context
 from nnx_migrate.linen.core.filters import DenyList, union_filters
 from nnx_migrate.linen.core.functional import is_valid_rngs
@@ -76,7 +77,9 @@ def _method(name: str, value: Callable[..., Any]) -> Callable[..., Any]:
 def run_built(module: Any, fn: Callable[[Any], Any]) -> Any:
     """``fn`` of a bound copy of ``module``; its changes are written to ``module``."""
     held: dict[tuple[str, ...], tuple[Any, Any]] = {}
-    variables = gather(module, held)
+    # Without their boxes, which would constrain each parameter where it is read: in NNX the names
+    # are metadata, as they are in Linen after `nn.unbox`.
+    variables = gather(module, held, operator.methodcaller("get_value"))
     rngs = next_keys(module)
     kept = context.sown
     mutable = CHANGING if kept is None else union_filters(CHANGING, kept.collections)
@@ -147,20 +150,24 @@ def nodes_of(node: Any) -> Iterator[tuple[str, str | None, str, Any]]:
 
 
 def gather(
-    node: Any, held: dict[tuple[str, ...], tuple[Any, Any]], path: tuple[str, ...] = ()
+    node: Any,
+    held: dict[tuple[str, ...], tuple[Any, Any]],
+    value_of: Callable[[Any], Any],
+    path: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     """The variables of a built tree as Linen has them: collection -> nested dicts.
 
-    ``held`` is filled: (collection, *path) -> (Variable, its value in the dicts).
+    ``held`` is filled: (collection, *path) -> (Variable, its value in the dicts). ``value_of`` a
+    Variable: its value, or that in boxes of axis names.
     """
     found: dict[str, Any] = {}
     for _, collection, name, value in nodes_of(node):
         if collection is not None:
-            stored = from_variable(value)
+            stored = value_of(value)
             found.setdefault(collection, {})[name] = stored
             held[(collection, *path, name)] = value, stored
         else:
-            for below, part in gather(value, held, (*path, name)).items():
+            for below, part in gather(value, held, value_of, (*path, name)).items():
                 found.setdefault(below, {})[name] = part
     return found
 

@@ -19,6 +19,7 @@ from nnx_migrate.sharding import AxisRules, AxisRulesError, load_axis_rules
 KEYS = (
     "model",
     "size",
+    "form",
     "rules",
     "mesh",
     "shard_mode",
@@ -32,6 +33,7 @@ KEYS = (
     "report",
 )
 SIZES = ("tiny", "full")
+FORMS = ("explicit", "lazy")
 # Sequences per device where the batch is not told: what a full-size model trains on.
 PER_DEVICE_BATCH = 4
 FULL_MESH = "fsdp:64,expert:8"
@@ -58,6 +60,7 @@ class ModelOptions:
     zero1: bool = False
     compile: bool = False
     distributed: bool = False
+    form: str = "explicit"
 
     def describe(self) -> str:
         """What was compared, in a few words."""
@@ -65,6 +68,7 @@ class ModelOptions:
         words = [
             f"{self.model.name} size={self.size} rules={self.rules.name}",
             f"mesh={used or 'one device'}",
+            *([] if self.form == FORMS[0] else [f"form={self.form}"]),
             *([] if self.shard_mode == "auto" else [f"shard_mode={self.shard_mode}"]),
             *([] if self.optimizer == "adamw" else [f"optimizer={self.optimizer}"]),
             *(["zero1=true"] if self.zero1 else []),
@@ -114,6 +118,7 @@ def model_options(given: Mapping[str, str]) -> ModelOptions:
         zero1=zero1,
         compile=choice(given, "compile", ("true", "false")) == "true",
         distributed=choice(given, "distributed", ("true", "false")) == "true",
+        form=choice(given, "form", FORMS) or FORMS[0],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +39,8 @@ def build(options: ModelOptions) -> Pair:
 def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
     """Build both cases on inputs of any kind."""
     family, config = options.model.family, options.config
-    ours, theirs = (load(f"{family}.{stack}.model").Transformer for stack in ("linen", "nnx"))
+    after = "nnx" if options.form == "explicit" else "lazy"
+    ours, theirs = (load(f"{family}.{stack}.model").Transformer for stack in ("linen", after))
 
     def case(stack: str, **sides: Any) -> ParityCase:
         loss = load(f"{family}.{stack}.objective").loss
@@ -58,8 +59,15 @@ def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
 
     return Pair(
         linen=case("linen", linen=ours(config)),
-        nnx=case("nnx", nnx=lambda rngs: theirs(config, rngs=rngs)),
+        nnx=case(after, nnx=_constructor(options.form, theirs, config)),
     )
+
+
+def _constructor(form: str, model: Any, config: Any) -> Callable[[Any], Any]:
+    """``rngs -> module``; a lazy model needs none of them before it is built."""
+    if form == "lazy":
+        return lambda rngs: model(config)
+    return lambda rngs: model(config, rngs=rngs)
 
 
 def require_divisible(options: ModelOptions, module: Any, inputs: tuple[Any, ...]) -> None:

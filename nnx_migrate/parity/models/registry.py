@@ -14,7 +14,7 @@ class BuiltInModel:
 
     A family is a package with ``Config``, ``read(figures)``, ``inputs(config, seed)`` and
     ``abstract_inputs(config)``, a module ``muon`` with ``dimension_numbers(params)``, and with
-    the packages ``linen`` and ``nnx`` of the same modules: ``model.Transformer(config)`` and
+    the packages ``linen``, ``nnx`` and ``lazy`` of the same modules: ``model.Transformer(config)`` and
     ``objective.loss(outputs, *inputs, config=config)``.
     """
 
