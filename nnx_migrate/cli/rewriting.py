@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 from collections.abc import Callable, Mapping
@@ -65,6 +66,8 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
     Raises:
         UsageError: nothing was done.
     """
+    # Syntax trees are many objects and hardly any garbage: looking for it often costs much.
+    gc.set_threshold(200_000, 50, 100)
     _check(options)
     found = discover(options.paths, options.select, options.exclude)
     root = find_root(found.base, options.root)

@@ -28,6 +28,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 _WORD = re.compile(r"\w+")
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ANNOTATED = frozenset({ast.arg, ast.FunctionDef, ast.AnnAssign})
 
 _Named = tuple[str, str]  # module, and a name in it ("" the module itself, "*" all of them)
 
@@ -101,14 +102,42 @@ def _statements(unit: Unit) -> list[_Statement]:
     bodies = any(one.target.partition(".")[0] == "flax" for one in unit.imports)
     for one in unit.imports:
         by_node.setdefault(id(one.node), []).append(one)
-    return [
-        _Statement(
-            frozenset(_defined(node)),
-            frozenset(_mentioned(node, bodies)),
-            tuple(item for child in _within(node, bodies) for item in by_node.get(id(child), ())),
-        )
-        for node in _flat(unit.scope.node)
-    ]
+    return [_statement(node, bodies, by_node) for node in _flat(unit.scope.node)]
+
+
+def _statement(node: ast.stmt, bodies: bool, by_node: dict[int, list[Binding]]) -> _Statement:
+    """Read one statement in one walk, a class's methods only if ``bodies``."""
+    mentioned: set[str] = set()
+    imports: list[Binding] = []
+    declared: set[str] = set()
+    pending: list[ast.AST] = [node]
+    while pending:
+        one = pending.pop()
+        kind = type(one)
+        if kind is ast.Name:
+            mentioned.add(one.id)  # type: ignore[attr-defined]
+            continue
+        if kind is ast.Global:
+            declared.update(one.names)  # type: ignore[attr-defined]
+            continue
+        if kind is ast.Import or kind is ast.ImportFrom:
+            imports.extend(by_node.get(id(one), ()))
+            continue
+        if kind in _ANNOTATED:
+            annotation = getattr(one, "annotation", None) or getattr(one, "returns", None)
+            mentioned.update(_quoted(annotation))
+        skips = kind is ast.ClassDef and not bodies
+        for name in one._fields:
+            value = getattr(one, name, None)
+            if isinstance(value, list):
+                pending.extend(
+                    child
+                    for child in value
+                    if isinstance(child, ast.AST) and not (skips and isinstance(child, _FUNCTIONS))
+                )
+            elif isinstance(value, ast.AST):
+                pending.append(value)
+    return _Statement(frozenset(_defined(node, declared)), frozenset(mentioned), tuple(imports))
 
 
 def _tainted(statements: list[_Statement], found: Taints, project: Project) -> frozenset[str]:
@@ -166,12 +195,9 @@ def _flat(tree: ast.AST) -> Iterator[ast.stmt]:
             yield node
 
 
-def _defined(node: ast.stmt) -> set[str]:
+def _defined(node: ast.stmt, inner: set[str]) -> set[str]:
     """The globals a statement binds, or changes through an attribute or item."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        inner = {
-            name for one in ast.walk(node) if isinstance(one, ast.Global) for name in one.names
-        }
         return {node.name} | inner
     if isinstance(node, ast.Import | ast.ImportFrom):
         return set()
@@ -188,28 +214,6 @@ def _defined(node: ast.stmt) -> set[str]:
         elif isinstance(target, ast.Name):
             found.add(target.id)
     return found
-
-
-def _mentioned(node: ast.stmt, bodies: bool) -> set[str]:
-    """The names a statement loads, quoted annotations included, a class's methods if ``bodies``."""
-    found: set[str] = set()
-    for one in _within(node, bodies):
-        if isinstance(one, ast.Name):
-            found.add(one.id)
-        elif isinstance(one, ast.arg | ast.FunctionDef | ast.AnnAssign):
-            found.update(_quoted(getattr(one, "annotation", None) or getattr(one, "returns", None)))
-    return found
-
-
-def _within(node: ast.stmt, bodies: bool) -> Iterator[ast.AST]:
-    """A statement and all below it, but a class's methods only if ``bodies``."""
-    pending: list[ast.AST] = [node]
-    while pending:
-        one = pending.pop()
-        yield one
-        children = ast.iter_child_nodes(one)
-        skips = isinstance(one, ast.ClassDef) and not bodies
-        pending.extend(c for c in children if not (skips and isinstance(c, _FUNCTIONS)))
 
 
 def _quoted(annotation: ast.expr | None) -> set[str]:
