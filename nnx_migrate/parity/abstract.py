@@ -91,8 +91,7 @@ def _built(
     if not lazy.is_definition(module):
         return module
     args, kwargs = arguments.rebuild(arrays)
-    streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
-    return lazy.built(module, args, kwargs, streams, case.method, case.collections)
+    return lazy.built(case, module, args, kwargs)
 
 
 def _traced(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from flax import nnx
 
 from nnx_migrate import linen as lazy_linen
+from nnx_migrate.parity.case import ParityCase, unconstrained
 from nnx_migrate.parity.measure import Variables
 from nnx_migrate.parity.values import named_leaves
 
@@ -22,22 +23,16 @@ def is_definition(module: Any) -> bool:
     return is_lazy(module) and not module._is_built
 
 
-def built(
-    module: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    rngs: Mapping[str, Any],
-    method: str | None,
-    collections: Sequence[str],
-) -> Any:
-    """A copy of a definition with the variables that the call makes from ``rngs``.
+def built(case: ParityCase, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """A copy of a definition with the variables that the call makes from the case's keys.
 
-    What the call sows into ``collections`` is among them: Linen's `apply` starts from it, too.
+    What the call sows into the case's collections is among them: Linen's `apply` starts from it, too.
     """
     copy = module.clone(_deep_clone=True)
-    return lazy_linen.build(
-        copy, *args, rngs=dict(rngs), method=method, keep_sown=collections, **kwargs
-    )
+    rngs = {name: case.key_of(name) for name in ("params", *case.rngs)}
+    options = {"method": case.method, "keep_sown": case.collections}
+    with unconstrained(case):
+        return lazy_linen.build(copy, *args, rngs=rngs, **options, **kwargs)
 
 
 def renamed(module: nnx.Module) -> dict[str, str]:

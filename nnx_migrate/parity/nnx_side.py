@@ -187,7 +187,7 @@ def _builder(
             return module
         args, kwargs = arguments.rebuild(arrays)
         if lazy.is_definition(module):
-            return lazy.built(module, args, kwargs, streams, case.method, case.collections)
+            return lazy.built(case, module, args, kwargs)
         method = module if case.method is None else getattr(module, case.method)
         if _bridged(module) or _moved_by_init(module) or makes_state(module):
             lazy_init(method, *args, **kwargs)

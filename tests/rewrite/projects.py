@@ -8,6 +8,7 @@ from typing import Any
 
 from nnx_migrate.model import FileStatus, RewriteResult
 from nnx_migrate.rewrite.engine import rewrite_project
+from nnx_migrate.rewrite.forms import rewrite_in
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.single import SourceResult
 from nnx_migrate.source.files import SourceText
@@ -76,6 +77,12 @@ def rewrite(
         **options,
     )
     return rewrite_project(request)
+
+
+def rewrite_in_form(files: Mapping[str, str], form: str) -> RewriteResult:
+    """Rewrite ``files`` as the command does with ``--form``."""
+    own = tuple(source(path, text) for path, text in files.items())
+    return rewrite_in(RewriteRequest(ROOT, own, base=ROOT), form)
 
 
 def outcomes(result: RewriteResult) -> dict[str, str]:
