@@ -198,7 +198,7 @@ def _reach(project: Project) -> dict[str, set[str]]:
     for module in project.modules.values():
         found: set[str] = set()
         for target in imported(module):
-            found |= _named(target, tails)
+            found |= _named(target, module.name, tails)
         for prefix in computed(module):
             found |= {
                 name for tail, names in tails.items() if tail.startswith(prefix) for name in names
@@ -215,11 +215,23 @@ def _reach(project: Project) -> dict[str, set[str]]:
     return reach
 
 
-def _named(target: str, tails: Mapping[str, set[str]]) -> set[str]:
-    """The project's modules that an import may mean: the longest part of it that is one."""
-    parts = target.split(".")
-    found = (tails.get(".".join(parts[:size])) for size in range(len(parts), 0, -1))
-    return next((one for one in found if one), set())
+def _named(target: str, importer: str, tails: Mapping[str, set[str]]) -> set[str]:
+    """The project's modules that an import may mean: the longest part of it that is one.
+
+    The one of that whole name and the nearest one beside the importing file or in a folder above it
+    (scripts, ``src``): which of them Python finds depends on how it is started. Else every module
+    whose name ends like it.
+    """
+    parts, above = target.split("."), importer.split(".")
+    for size in range(len(parts), 0, -1):
+        tail = ".".join(parts[:size])
+        every = tails.get(tail, set())
+        beside = (".".join([*above[:depth], tail]) for depth in range(len(above) - 1, 0, -1))
+        nearest = next((one for one in beside if one in every), None)
+        found = {one for one in (tail, nearest) if one in every}
+        if every:
+            return found or every
+    return set()
 
 
 def computed(module: Module) -> Iterator[str]:
