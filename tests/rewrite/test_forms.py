@@ -198,3 +198,17 @@ def test_a_file_that_is_no_python_is_reported_also_without_flax() -> None:
     assert {one.path: one.error is None for one in result.files} == {"bad.py": False, "m.py": True}
     assert Outcome.REFUSED not in {one.outcome for one in result.classes}
     assert {one.form for one in result.classes} == {Form.EXPLICIT}
+
+
+def test_a_script_means_the_file_beside_it_among_those_of_one_name() -> None:
+    train = "import models\n\n\ndef main():\n    run(models.A())\n"
+    files = {
+        "one/models.py": LINEN + dense("A"),
+        "one/train_one.py": train,
+        "two/models.py": LINEN + dense("A"),
+    }
+    result = auto(files)
+    assert [(one.path, one.form) for one in result.classes] == [
+        ("one/models.py", Form.LAZY),
+        ("two/models.py", Form.EXPLICIT),
+    ]

@@ -10,6 +10,7 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.names import Import, relative_target
@@ -194,11 +195,12 @@ def _reach(project: Project) -> dict[str, set[str]]:
         parts = name.split(".")
         for start in range(len(parts)):
             tails[".".join(parts[start:])].add(name)
+    paths = {PurePosixPath(one.path): one.name for one in project.modules.values()}
     direct: dict[str, set[str]] = {}
     for module in project.modules.values():
         found: set[str] = set()
         for target in imported(module):
-            found |= _named(target, module.name, tails)
+            found |= _named(target, module, tails, paths)
         for prefix in computed(module):
             found |= {
                 name for tail, names in tails.items() if tail.startswith(prefix) for name in names
@@ -215,23 +217,34 @@ def _reach(project: Project) -> dict[str, set[str]]:
     return reach
 
 
-def _named(target: str, importer: str, tails: Mapping[str, set[str]]) -> set[str]:
+def _named(
+    target: str,
+    importer: Module,
+    tails: Mapping[str, set[str]],
+    paths: Mapping[PurePosixPath, str],
+) -> set[str]:
     """The project's modules that an import may mean: the longest part of it that is one.
 
-    The one of that whole name and the nearest one beside the importing file or in a folder above it
-    (scripts, ``src``): which of them Python finds depends on how it is started. Else every module
-    whose name ends like it.
+    The one of that whole name and the nearest file beside the importing one or in a folder above it
+    (scripts, ``src``): which of them Python finds depends on how it is started. Without a file so
+    near every module whose name ends like it.
     """
-    parts, above = target.split("."), importer.split(".")
+    parts = target.split(".")
     for size in range(len(parts), 0, -1):
-        tail = ".".join(parts[:size])
-        every = tails.get(tail, set())
-        beside = (".".join([*above[:depth], tail]) for depth in range(len(above) - 1, 0, -1))
-        nearest = next((one for one in beside if one in every), None)
-        found = {one for one in (tail, nearest) if one in every}
+        every = tails.get(".".join(parts[:size]), set())
         if every:
-            return found or every
+            near = _near(parts[:size], importer, paths)
+            return {near, *every & {".".join(parts[:size])}} if near is not None else every
     return set()
+
+
+def _near(parts: list[str], importer: Module, paths: Mapping[PurePosixPath, str]) -> str | None:
+    for folder in PurePosixPath(importer.path).parents:
+        path = folder.joinpath(*parts)
+        for file in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
+            if file in paths:
+                return paths[file]
+    return None
 
 
 def computed(module: Module) -> Iterator[str]:

@@ -50,18 +50,29 @@ def judge(loaded: Loaded, attempt: Attempt, books: ledger.Ledger, result: Rewrit
     seeds |= _read_only(loaded, concerned)
     verdict = Verdict()
     for component in graph.components(concerned):
-        first = min((seeds[one] for one in component & seeds.keys()), key=_order, default=None)
-        if first is None:
+        found = [seeds[one] for one in component & seeds.keys()]
+        if not found:
             continue
         for cls in loaded.project.linen.values():
-            if _key(cls, graph) in component and cls.name in attempt.decisions.converted:
-                verdict.doubts[cls.name] = seeds.get(_key(cls, graph) or ("", ""), first)
+            key = _key(cls, graph)
+            if key in component and cls.name in attempt.decisions.converted:
+                verdict.doubts[cls.name] = seeds.get(key) or _nearest(found, cls.module.path)
         _freeze(component, graph, verdict)
     return verdict
 
 
-def _order(doubt: Doubt) -> tuple[str, int]:
-    return doubt.path, doubt.line
+def _nearest(doubts: list[Doubt], path: str) -> Doubt:
+    """The doubt to tell about a class: in its file, else in its folder, else the first."""
+    folder = path.rpartition("/")[0]
+    return min(
+        doubts,
+        key=lambda one: (
+            one.path != path,
+            one.path.rpartition("/")[0] != folder,
+            one.path,
+            one.line,
+        ),
+    )
 
 
 def _key(cls: ClassInfo, graph: Graph) -> Key | None:
