@@ -28,15 +28,13 @@ class Layer(nn.Module):
 
 
 def apart(variables):
-    params = variables.get("params", {})
-    return {
-        "stacked": {name: one for name, one in params.items() if name != "shared"},
-        "common": {name: one for name, one in params.items() if name == "shared"},
-    }
+    own = dict(variables.get("params", {}))
+    common = {name: own.pop(name) for name in list(own) if name == "shared"}
+    return {"params": own, "common": common}
 
 
 def together(variables):
-    return {"params": {**variables.get("stacked", {}), **variables.get("common", {})}}
+    return {"params": {**variables.get("params", {}), **variables.get("common", {})}}
 
 
 class Model(nn.Module):
@@ -45,18 +43,13 @@ class Model(nn.Module):
 
     @nn.compact
     def __call__(self, x):
-        start = self.is_initializing()
-        layer = nn.map_variables(
-            Layer, ["stacked", "common", "params"], trans_in_fn=together, trans_out_fn=apart,
-            init=start, mutable=start,
-        )
+        both = ["params", "common"]
+        layer = nn.map_variables(Layer, both, together, apart, mutable=True)
         layers = nn.scan(
-            layer, variable_axes={"stacked": 0}, variable_broadcast="common",
-            split_rngs={"params": True}, length=self.depth,
+            layer, variable_axes={"params": 0}, variable_broadcast="common",
+            split_rngs={"params": False}, length=self.depth,
         )
-        layers = nn.map_variables(
-            layers, ["stacked", "common", "params"], trans_in_fn=apart, trans_out_fn=together, init=start, mutable=start
-        )
+        layers = nn.map_variables(layers, both, apart, together, mutable=True)
         return layers(self.width, name="layers")(x, None)[0]
 """
 

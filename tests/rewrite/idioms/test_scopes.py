@@ -112,9 +112,13 @@ class Adapted(nn.Module):
 
     @nn.compact
     def __call__(self, x):
+        adapted = []
+
         def adapt(call, args, kwargs, context):
-            if isinstance(context.module, nn.Dense) and context.method_name == "__call__":
-                return LowRank(context.module, self.rank)(*args, **kwargs)
+            layer = context.module
+            if isinstance(layer, nn.Dense) and layer not in adapted:
+                adapted.append(layer)
+                return LowRank(layer, self.rank)(*args, **kwargs)
             return call(*args, **kwargs)
 
         with nn.intercept_methods(adapt):
