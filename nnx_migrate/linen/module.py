@@ -35,6 +35,7 @@ from nnx_migrate.linen.core.wrapping import (
     wrap_method_once,
 )
 from nnx_migrate.linen.core.wrapping import local_method_names as _get_local_method_names
+from nnx_migrate.linen.core.wrapping import wrap_descriptor_once as create_descriptor_wrapper
 
 __all__ = [
     "CompactNameScope",
@@ -58,6 +59,7 @@ __all__ = [
     "capture_call_intermediates",
     "compact",
     "compact_name_scope",
+    "create_descriptor_wrapper",
     "disable_named_call",
     "enable_named_call",
     "init",

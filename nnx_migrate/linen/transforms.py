@@ -3,6 +3,8 @@
 The public names of ``flax.linen.transforms`` (flax 0.12.8), with its signatures and semantics.
 """
 
+from nnx_migrate.linen.core.module import Module
+from nnx_migrate.linen.core.wrapping import wrap_method_once
 from nnx_migrate.linen.lifts.branches import cond, switch
 from nnx_migrate.linen.lifts.custom_vjp import custom_vjp
 from nnx_migrate.linen.lifts.fingerprint import HashableProxy as _HashableProxy
@@ -22,6 +24,7 @@ from nnx_migrate.linen.lifts.vmap import vmap
 from nnx_migrate.linen.lifts.while_loop import while_loop
 
 __all__ = [
+    "Module",
     "_HashableProxy",
     "add_metadata_axis",
     "checkpoint",
@@ -44,4 +47,5 @@ __all__ = [
     "vjp",
     "vmap",
     "while_loop",
+    "wrap_method_once",
 ]

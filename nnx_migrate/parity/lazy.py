@@ -30,7 +30,7 @@ def built(case: ParityCase, module: Any, args: tuple[Any, ...], kwargs: Mapping[
     """
     copy = module.clone(_deep_clone=True)
     rngs = {name: case.key_of(name) for name in ("params", *case.rngs)}
-    options = {"method": case.method, "keep_sown": case.collections}
+    options: Any = {"method": case.method, "keep_sown": case.collections}
     with unconstrained(case):
         return lazy_linen.build(copy, *args, rngs=rngs, **options, **kwargs)
 

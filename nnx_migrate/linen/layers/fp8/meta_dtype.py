@@ -79,12 +79,12 @@ class Fp8MetaTyRules:
         return lambda buffers: make(aval, handler(buffers))
 
 
-class fp8_meta_dtype(_dtypes.extended):
+class fp8_meta_dtype(_dtypes.extended):  # type: ignore[misc]
     """The kind of dtype, for ``jax.dtypes.issubdtype``."""
 
 
 @dataclasses.dataclass(frozen=True)
-class fp8_meta_dtype_wrapper(_dtypes.ExtendedDType):
+class fp8_meta_dtype_wrapper(_dtypes.ExtendedDType):  # type: ignore[misc]
     """The dtype over ``float_dtype``."""
 
     float_dtype: Any
