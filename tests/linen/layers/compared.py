@@ -121,31 +121,38 @@ class Pair:
         return run
 
     def gradient(self, model: Any) -> Callable[..., Any]:
+        """Gradients for the parameters, and what ``apply`` returns."""
         apply = self.apply(model)
 
         def loss(trained: Any, rest: Any, keys: Any, inputs: Any) -> Any:
             result = apply({**rest, **trained}, keys, inputs)
             outputs = result if self.mutable is False else result[0]
             floats = [leaf for leaf in jax.tree.leaves(outputs) if is_trainable(leaf)]
-            return sum(jnp.sum(jnp.sin(jnp.asarray(leaf, jnp.float32))) for leaf in floats)
+            total = sum(jnp.sum(jnp.sin(jnp.asarray(leaf, jnp.float32))) for leaf in floats)
+            return total, result
 
-        return jax.grad(loss)
+        return jax.grad(loss, has_aux=True)
 
     def check_programs(self, *, gradients: bool = True) -> Any:
-        """Same repr, same first values, same text of init, apply and gradient; the variables."""
+        """Same repr, same tree of variables, same text of init and of apply with its gradient.
+
+        Returns variables of ones.
+        """
         assert shown(self.linen) == shown(self.lazy)
         keys = self._keys(1)
-        abstract = [jax.eval_shape(self.init(model), keys) for model in (self.linen, self.lazy)]
-        assert str(abstract[0]) == str(abstract[1]).replace("nnx_migrate.linen", "flax.linen")
-        assert_same_text(self.init(self.linen), self.init(self.lazy), keys)
+        lowered = [jax.jit(self.init(model)).lower(keys) for model in (self.linen, self.lazy)]
+        assert lowered[0].as_text() == lowered[1].as_text()
+        abstract = [one.out_info for one in lowered]
+        assert str(abstract[0]) == str(abstract[1])
         variables = jax.tree.map(lambda leaf: jnp.ones(leaf.shape, leaf.dtype), abstract[0])
-        args = (variables, keys, self.inputs)
-        assert_same_text(self.apply(self.linen), self.apply(self.lazy), *args)
-        if gradients and "params" in variables:
-            trained = {"params": meta.unbox(variables["params"])}
-            rest = {name: tree for name, tree in variables.items() if name != "params"}
-            args = (trained, rest, keys, self.inputs)
-            assert_same_text(self.gradient(self.linen), self.gradient(self.lazy), *args)
+        if not gradients or "params" not in variables:
+            args = (variables, keys, self.inputs)
+            assert_same_text(self.apply(self.linen), self.apply(self.lazy), *args)
+            return variables
+        trained = {"params": meta.unbox(variables["params"])}
+        rest = {name: tree for name, tree in variables.items() if name != "params"}
+        args = (trained, rest, keys, self.inputs)
+        assert_same_text(self.gradient(self.linen), self.gradient(self.lazy), *args)
         return variables
 
     def check_numbers(self) -> tuple[Any, Any]:
