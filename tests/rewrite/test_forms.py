@@ -212,3 +212,12 @@ def test_a_script_means_the_file_beside_it_among_those_of_one_name() -> None:
         ("one/models.py", Form.LAZY),
         ("two/models.py", Form.EXPLICIT),
     ]
+
+
+def test_a_function_of_arrays_that_no_rule_knows_costs_no_class_its_form() -> None:
+    text = LINEN + dense("A") + "def pads(x):\n    return nn.linear.canonicalize_padding(x, 2)\n"
+    result = auto({"m.py": text})
+    assert said(result) == {"m.A": "explicit"}
+    assert "class A(nnx.Module)" in code(result)
+    assert "canonicalize_padding" in code(result)
+    assert "flax.linen" not in code(result)

@@ -19,6 +19,50 @@ from nnx_migrate.source.classes import ClassInfo
 
 _LEFT = (Outcome.REFUSED, Outcome.BRIDGED)
 
+# What of Linen handles modules or their classes; all else in lower case handles arrays.
+_OF_MODULES = ("flax.linen.transforms", "flax.linen.module", "flax.linen.summary")
+_TAKING_MODULES = frozenset(
+    [
+        "add_metadata_axis",
+        "apply",
+        "bind",
+        "checkpoint",
+        "compact",
+        "compact_name_scope",
+        "cond",
+        "custom_vjp",
+        "fold_rngs",
+        "grad",
+        "init",
+        "init_with_output",
+        "intercept_methods",
+        "jit",
+        "jvp",
+        "map_variables",
+        "merge_param",
+        "module",
+        "named_call",
+        "nowrap",
+        "param_with_axes",
+        "partitioning",
+        "remat",
+        "remat_scan",
+        "scan",
+        "scan_with_axes",
+        "share_scope",
+        "summary",
+        "switch",
+        "tabulate",
+        "transforms",
+        "value_and_grad",
+        "variable_with_axes",
+        "vjp",
+        "vmap",
+        "vmap_with_axes",
+        "while_loop",
+    ]
+)
+
 
 @dataclass(frozen=True)
 class Doubt:
@@ -111,11 +155,19 @@ def _seeds(
             reason = f"{cls.qualified} is not explicit"
             found.append(Doubt(cls.module.path, cls.node.lineno, reason))
     for entry in _entries(books):
-        if entry.outcome in _LEFT:
+        if entry.outcome in _LEFT and not _is_of_arrays(entry.place.symbol):
             what = f"{entry.place.symbol} is not rewritten here"
             found.append(Doubt(entry.place.path, entry.place.line, what))
+    harmless = {
+        (entry.place.path, entry.place.line, entry.place.column)
+        for entry in _entries(books)
+        if _is_of_arrays(entry.place.symbol)
+    }
     for finding in result.findings:
-        if finding.outcome in _LEFT:
+        if (
+            finding.outcome in _LEFT
+            and (finding.path, finding.line, finding.column) not in harmless
+        ):
             found.append(Doubt(finding.path, finding.line, finding.message))
     found += [Doubt(*use) for use in doubtful_uses(loaded.project, attempt)]
     seeds: dict[Key, Doubt] = {}
@@ -124,6 +176,18 @@ def _seeds(
         if key is not None:
             seeds[key] = one
     return seeds
+
+
+def _is_of_arrays(symbol: str) -> bool:
+    """Whether a name of Linen's is a function of arrays or a constant: its import alone changes.
+
+    >>> _is_of_arrays("flax.linen.linear._conv_dimension_numbers"), _is_of_arrays("flax.linen.scan")
+    (True, False)
+    """
+    home, _, name = symbol.rpartition(".")
+    if not symbol.startswith("flax.linen.") or home in _OF_MODULES or name in _TAKING_MODULES:
+        return False
+    return name.lstrip("_")[:1].islower()
 
 
 def _read_only(loaded: Loaded, concerned: set[Key]) -> dict[Key, Doubt]:
