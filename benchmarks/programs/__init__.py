@@ -1,0 +1,1 @@
+"""Flax's nine Linen example programs, run before and after the rewrite."""

@@ -1,0 +1,134 @@
+"""``python -m benchmarks.programs.worker JOB.json``: runs of one program, in a process of its own.
+
+The job: ``module`` (of benchmarks.programs.examples), ``folder`` (where the program lies), ``out``,
+``block`` (take flax.linen away first), and ``runs``: each with ``name``, ``steps``, perhaps ``start``
+(the folder of a run to go on from) and ``build`` (its model is built as an NNX module afterwards).
+Each run leaves ``OUT/NAME/``: ``work`` (with its checkpoint), ``state.npz``, ``log.json``, ``built``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import random
+import shutil
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.flax_suite.plugin import block
+from benchmarks.programs import built, loggers
+from benchmarks.programs.session import Session
+
+OWN_CHECKPOINTS = {"imagenet", "lm1b", "ogbg_molpcba", "ogbg_graph_net", "wmt", "wmt_apart", "ppo"}
+
+
+def main(file: str) -> None:
+    """Do a job."""
+    job = json.loads(Path(file).read_text(encoding="utf-8"))
+    if job["block"]:
+        block()
+    sys.path.insert(0, job["folder"])
+    example = importlib.import_module(f"benchmarks.programs.examples.{job['module']}")
+    for one in job["runs"]:
+        _run(example, job, one)
+
+
+def _run(example: Any, job: Any, one: Any) -> None:
+    module, start, out = job["module"], one.get("start"), Path(job["out"]) / one["name"]
+    shutil.rmtree(out, ignore_errors=True)
+    work = out / "work"
+    if start is not None:
+        shutil.copytree(Path(start) / "work", work)
+    work.mkdir(parents=True, exist_ok=True)
+    session = Session(work, one["steps"])
+    _seed()
+    loggers.install(session)
+    if start is not None and module not in OWN_CHECKPOINTS:
+        _start_from(session)
+    models = built.watch(session) if one.get("build") else []
+    try:
+        example.run(session)
+    finally:
+        session.end()
+    if start is not None and module in OWN_CHECKPOINTS:
+        _went_on(session, Path(start))
+    _write(session, module, out)
+    if models:
+        (out / "built").write_text(_built(models[0]), encoding="utf-8")
+
+
+def _built(call: built.Call) -> str:
+    try:
+        return built.check(call)
+    except Exception as error:  # noqa: BLE001 - it is this check's result; the table shows it
+        traceback.print_exc()
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+def _seed() -> None:
+    random.seed(0)
+    np.random.seed(0)
+    try:
+        import tensorflow as tf
+    except ImportError:
+        return
+    tf.config.experimental.enable_op_determinism()
+    tf.random.set_seed(0)
+
+
+def _start_from(session: Session) -> None:
+    """For programs that never restore: the state that they create is the checkpoint's."""
+    from flax.training import checkpoints, train_state
+
+    create = train_state.TrainState.create
+
+    def restored(cls: Any, **kwargs: Any) -> Any:
+        made = create.__func__(cls, **kwargs)
+        state = checkpoints.restore_checkpoint(str(session.workdir), made)
+        if int(np.max(state.step)) == 0:
+            raise RuntimeError(f"no checkpoint in {session.workdir}")
+        return state
+
+    session.patch(train_state.TrainState, "create", classmethod(restored))
+
+
+def _went_on(session: Session, start: Path) -> None:
+    """A program that does not find its checkpoint begins again without a word."""
+    earlier = json.loads((start / "log.json").read_text(encoding="utf-8"))["scalars"]
+    if session.scalars[0][0] <= earlier[0][0]:
+        raise RuntimeError(f"it began again from step {session.scalars[0][0]}: no checkpoint read")
+
+
+def _write(session: Session, module: str, out: Path) -> None:
+    from flax import serialization, traverse_util
+    from flax.training import checkpoints
+
+    if session.state is None:
+        raise RuntimeError(f"{module}: no training state was seen")
+    if module not in OWN_CHECKPOINTS - {"ppo"}:  # ppo writes one only every 500 steps
+        state = session.state
+        if module == "nlp_seq":  # a copy per device
+            state = state.replace(**_first_of_each(state))
+        checkpoints.save_checkpoint(str(session.workdir), state, int(state.step), overwrite=True)
+    leaves = traverse_util.flatten_dict(
+        serialization.to_state_dict(session.state), sep="/", keep_empty_nodes=False
+    )
+    arrays = {name: np.asarray(leaf) for name, leaf in leaves.items() if leaf is not None}
+    np.savez(out / "state.npz", **arrays)  # type: ignore[arg-type]  # names are ours
+    log = {"scalars": session.scalars, "texts": session.texts}
+    (out / "log.json").write_text(json.dumps(log, indent=1), encoding="utf-8")
+
+
+def _first_of_each(state: Any) -> dict[str, Any]:
+    import jax
+
+    parts = {name: getattr(state, name) for name in ("step", "params", "opt_state")}
+    return {name: jax.tree.map(lambda leaf: leaf[0], part) for name, part in parts.items()}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
