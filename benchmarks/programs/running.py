@@ -93,6 +93,10 @@ class Runner:
         environment = {**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)}
         environment |= {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
         environment |= {"TF_ENABLE_ONEDNN_OPTS": "0"}
+        # What one side has compiled need not be compiled again for its next run.
+        environment |= {"JAX_COMPILATION_CACHE_DIR": str(self.cache / "compiled")}
+        environment |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
+        environment |= {"JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1"}
         with log.open("w", encoding="utf-8") as output:
             try:
                 done = subprocess.run(

@@ -3,7 +3,7 @@
 The job: ``module`` (of benchmarks.programs.examples), ``folder`` (where the program lies), ``out``,
 ``block`` (take flax.linen away first), and ``runs``: each with ``name``, ``steps``, perhaps ``start``
 (the folder of a run to go on from) and ``build`` (its model is built as an NNX module afterwards).
-Each run leaves ``OUT/NAME/``: ``work`` (with its checkpoint), ``state.npz``, ``log.json``, ``built``.
+Each run leaves ``OUT/NAME/``: ``work``, ``checkpoint``, ``state.npz``, ``log.json`` and ``built``.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 
 from benchmarks.flax_suite.plugin import block
 from benchmarks.programs import built, loggers
 from benchmarks.programs.session import Session
-
-OWN_CHECKPOINTS = {"imagenet", "lm1b", "ogbg_molpcba", "ogbg_graph_net", "wmt", "wmt_apart", "ppo"}
 
 
 def main(file: str) -> None:
@@ -38,25 +37,30 @@ def main(file: str) -> None:
 
 
 def _run(example: Any, job: Any, one: Any) -> None:
-    module, start, out = job["module"], one.get("start"), Path(job["out"]) / one["name"]
+    start, out = one.get("start"), Path(job["out"]) / one["name"]
     shutil.rmtree(out, ignore_errors=True)
     work = out / "work"
-    if start is not None:
+    own = getattr(example, "OWN_CHECKPOINT", False)
+    if start is not None and own:
         shutil.copytree(Path(start) / "work", work)
     work.mkdir(parents=True, exist_ok=True)
     session = Session(work, one["steps"])
     _seed()
     loggers.install(session)
-    if start is not None and module not in OWN_CHECKPOINTS:
-        _start_from(session)
+    if start is not None and not own:
+        _start_from(session, Path(start) / "checkpoint")
     models = built.watch(session) if one.get("build") else []
     try:
         example.run(session)
     finally:
         session.end()
-    if start is not None and module in OWN_CHECKPOINTS:
+    if start is not None and own:
         _went_on(session, Path(start))
-    _write(session, module, out)
+    if session.state is None:
+        raise RuntimeError(f"{job['module']}: no training state was seen")
+    if getattr(example, "REPLICATED", False):
+        session.state = jax.tree.map(lambda leaf: leaf[0], session.state)
+    _write(session, out)
     if models:
         (out / "built").write_text(_built(models[0]), encoding="utf-8")
 
@@ -80,17 +84,17 @@ def _seed() -> None:
     tf.random.set_seed(0)
 
 
-def _start_from(session: Session) -> None:
-    """For programs that never restore: the state that they create is the checkpoint's."""
+def _start_from(session: Session, folder: Path) -> None:
+    """For programs that do not restore here: the state that they create is the checkpoint's."""
     from flax.training import checkpoints, train_state
 
     create = train_state.TrainState.create
 
     def restored(cls: Any, **kwargs: Any) -> Any:
         made = create.__func__(cls, **kwargs)
-        state = checkpoints.restore_checkpoint(str(session.workdir), made)
+        state = checkpoints.restore_checkpoint(str(folder), made)
         if int(np.max(state.step)) == 0:
-            raise RuntimeError(f"no checkpoint in {session.workdir}")
+            raise RuntimeError(f"no checkpoint in {folder}")
         return state
 
     session.patch(train_state.TrainState, "create", classmethod(restored))
@@ -103,31 +107,17 @@ def _went_on(session: Session, start: Path) -> None:
         raise RuntimeError(f"it began again from step {session.scalars[0][0]}: no checkpoint read")
 
 
-def _write(session: Session, module: str, out: Path) -> None:
+def _write(session: Session, out: Path) -> None:
     from flax import serialization, traverse_util
     from flax.training import checkpoints
 
-    if session.state is None:
-        raise RuntimeError(f"{module}: no training state was seen")
-    if module not in OWN_CHECKPOINTS - {"ppo"}:  # ppo writes one only every 500 steps
-        state = session.state
-        if module == "nlp_seq":  # a copy per device
-            state = state.replace(**_first_of_each(state))
-        checkpoints.save_checkpoint(str(session.workdir), state, int(state.step), overwrite=True)
-    leaves = traverse_util.flatten_dict(
-        serialization.to_state_dict(session.state), sep="/", keep_empty_nodes=False
-    )
+    step = int(session.state.step)
+    checkpoints.save_checkpoint(str(out / "checkpoint"), session.state, step, overwrite=True)
+    leaves = traverse_util.flatten_dict(serialization.to_state_dict(session.state), sep="/")
     arrays = {name: np.asarray(leaf) for name, leaf in leaves.items() if leaf is not None}
-    np.savez(out / "state.npz", **arrays)  # type: ignore[arg-type]  # names are ours
+    np.savez(out / "state.npz", **arrays)
     log = {"scalars": session.scalars, "texts": session.texts}
     (out / "log.json").write_text(json.dumps(log, indent=1), encoding="utf-8")
-
-
-def _first_of_each(state: Any) -> dict[str, Any]:
-    import jax
-
-    parts = {name: getattr(state, name) for name in ("step", "params", "opt_state")}
-    return {name: jax.tree.map(lambda leaf: leaf[0], part) for name, part in parts.items()}
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ from benchmarks.programs import datasets
 from benchmarks.programs.examples.wmt import shrink
 from benchmarks.programs.session import Session
 
+OWN_CHECKPOINT = True  # the program finds the one in its working folder
+
 
 def run(session: Session) -> None:
     """Run `train.train_and_evaluate`, which evaluates and predicts after every step."""

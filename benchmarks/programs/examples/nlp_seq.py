@@ -9,6 +9,8 @@ import numpy as np
 from benchmarks.programs.datasets import WORDS
 from benchmarks.programs.session import Session
 
+REPLICATED = True  # its state has an axis of devices
+
 
 def run(session: Session) -> None:
     """Run `train.main`; its step is compiled by `jax.pmap`, where the state is read."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from benchmarks.programs import datasets
 from benchmarks.programs.session import Session
 
+OWN_CHECKPOINT = True  # the program finds the one in its working folder
+
 
 def run(session: Session) -> None:
     """Run `train.train_and_evaluate`, which evaluates and saves after every step."""

@@ -1,4 +1,7 @@
-"""ppo: 84 x 84 x 4 frames of a seeded environment, in processes as the program starts them."""
+"""ppo: 84 x 84 x 4 frames of a seeded environment, in processes as the program starts them.
+
+It writes a checkpoint every 500 steps only: the state that it creates is set from one instead.
+"""
 
 from __future__ import annotations
 

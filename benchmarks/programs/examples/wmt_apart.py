@@ -5,6 +5,8 @@ from __future__ import annotations
 from benchmarks.programs.examples import wmt
 from benchmarks.programs.session import Session
 
+REPLICATED = True  # its state has an axis of devices
+
 
 def run(session: Session) -> None:
     """Run wmt."""
