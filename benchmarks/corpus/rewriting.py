@@ -51,14 +51,16 @@ class Rewritten:
         return digest.hexdigest()
 
 
-def rewrite(package: Package, before: Path, folder: Path, timeout: float) -> Rewritten:
+def rewrite(
+    package: Package, before: Path, folder: Path, timeout: float, form: str = "auto"
+) -> Rewritten:
     """Rewrite the tree ``before`` into ``folder/after``; an error is a value, not an exception."""
     after, report, migration = folder / "after", folder / "report.json", folder / "map.json"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     command = [sys.executable, "-m", "nnx_migrate", "rewrite", str(before)]
     command += ["--output", str(after), "--report", str(report), "--map", str(migration)]
-    command += ["--root", str(before)]
+    command += ["--root", str(before), "--form", form]
     started = time.monotonic()
     try:
         done = run_tool(command, timeout)
