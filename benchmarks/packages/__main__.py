@@ -42,7 +42,7 @@ def main(arguments: list[str] | None = None) -> int:
             for package in packages(chosen):
                 if not options.only or package.name in options.only:
                     results.append(_package(package, python, options))
-                    sys.stderr.write(f"{table.line(results[-1])}\n")
+                    _log("\n".join([table.line(results[-1]), *table.problems(results[-1])]))
     except fetch.FetchError as error:
         sys.stderr.write(f"error: {error}\n")
         return 2

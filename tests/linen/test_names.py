@@ -57,3 +57,9 @@ def test_no_public_name_is_missing(module):
     names = public(f"flax.linen{module}")
     ours = importlib.import_module(f"nnx_migrate.linen{module}")
     assert sorted(name for name in names if not hasattr(ours, name)) == []
+
+
+@pytest.mark.parametrize("name", ["_Sentinel", "_unspecified_parent", "Callable", "RNGSequences"])
+def test_names_that_packages_take_from_the_module_file_are_there(name):
+    """scico takes the type of a module's field ``parent`` from it, for its own annotations."""
+    assert hasattr(importlib.import_module("nnx_migrate.linen.module"), name)
