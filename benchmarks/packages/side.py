@@ -54,41 +54,40 @@ def _run(path: Path, side: str) -> dict[str, Any]:
     drawn = {name: key for name, key in keys.items() if name in streams}
     mutable = list(case.settings.get("collections", ()))
     arguments, call = _arrays(*call_arguments(case.inputs(), path))
+    module = case.linen()  # outside of jit: packages set up meshes and the like when imported
 
     def init(keys: Any, arrays: Any) -> Any:
         args, kwargs = call(arrays)
-        return case.linen().init(keys, *args, **kwargs)
+        return module.init(keys, *args, **kwargs)
 
     def apply(variables: Any, keys: Any, arrays: Any) -> Any:
         args, kwargs = call(arrays)
-        return case.linen().apply(variables, *args, rngs=keys, mutable=mutable, **kwargs)
+        return module.apply(variables, *args, rngs=keys, mutable=mutable, **kwargs)
 
     variables = jax.jit(init)(keys, arguments)
     outputs = jax.jit(apply)(_moved(variables), drawn, arguments)
     found = {"variables": digests(variables), "outputs": digests(outputs)}
     _check_worth(outputs)
     if side == AFTER:
-        found |= _built(case.linen, call, keys, arguments, variables)
+        found |= _built(module, call, keys, arguments, variables)
     return found
 
 
-def _built(
-    make: Callable[[], Any], call: Any, keys: Any, arguments: Any, variables: Any
-) -> dict[str, Any]:
+def _built(module: Any, call: Any, keys: Any, arguments: Any, variables: Any) -> dict[str, Any]:
     """Variables of ``nn.build``, and what the built module answers, beside those of ``apply``."""
     import jax
     from flax import nnx
 
     from nnx_migrate import linen as nn
 
-    module = make()
     if not isinstance(module, nn.Module) or not isinstance(module, nnx.Module):
         raise TypeError(f"{type(module).__qualname__} is no NNX module")
     definitions: list[Any] = []
 
     def build(keys: Any, arrays: Any) -> Any:
         args, kwargs = call(arrays)
-        built = nn.build(make(), *args, rngs=keys, **kwargs)
+        copy = module.clone(_deep_clone=True)
+        built = nn.build(copy, *args, rngs=keys, **kwargs)
         graphdef, state = nnx.split(built)
         definitions.append(graphdef)
         return nn.variables(built), state
@@ -104,7 +103,7 @@ def _built(
         def functional(variables: Any, arrays: Any) -> Any:
             args, kwargs = call(arrays)
             stateful = [name for name in variables if name != "params"]
-            return make().apply(variables, *args, mutable=stateful, **kwargs)[0]
+            return module.apply(variables, *args, mutable=stateful, **kwargs)[0]
 
         found["built_call"] = digests(jax.jit(module_call)(state, arguments))
         found["built_apply"] = digests(jax.jit(functional)(variables, arguments))

@@ -224,6 +224,32 @@ def collection_of(variable: Any) -> str:
     return name
 
 
+def _beneath(cls: Any) -> Any:
+    """The class on which instances got their ``__dict__``: ABC, Generic or the like may come first."""
+    while cls.__base__.__dictoffset__:
+        cls = cls.__base__
+    return cls.__base__
+
+
+@functools.cache
+def _mixin(beneath: Any) -> Any:
+    """`BuiltNode` for classes whose instances are laid out above ``beneath``.
+
+    Python lets an object change its class only if both got their ``__dict__`` above the same class.
+    """
+    if beneath is object:
+        return BuiltNode
+    body = {
+        name: value
+        for name, value in vars(BuiltNode).items()
+        if name not in ("__dict__", "__weakref__")
+    }
+    made = type(beneath)(BuiltNode.__name__, (beneath,), {**body, "__orig_bases__": ()})
+    for name in {"__orig_bases__", "__parameters__"} & vars(made).keys():
+        delattr(made, name)  # Generic's notes: those of the user's class are meant
+    return made
+
+
 @functools.cache
 def built_class(cls: Any) -> Any:
     """The twin of a class whose instances are built; it has the same name."""
@@ -237,6 +263,6 @@ def built_class(cls: Any) -> Any:
         "_definition_type": cls,
         **entries(cls),
     }
-    twin = type(cls)(cls.__name__, (BuiltNode, cls), body)
+    twin = type(cls)(cls.__name__, (_mixin(_beneath(cls)), cls), body)
     nnx_module.Module.__init_subclass__.__func__(twin, pytree=True)  # type: ignore[attr-defined]
     return twin
