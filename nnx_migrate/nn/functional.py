@@ -26,6 +26,7 @@ from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox
 from .attention import MultiHeadDotProductAttention
 from .linen_streams import keys_of, set_streams
 from .linen_variables import leaves, nested
+from .missing import Missing, is_missing
 from .sowing import caught
 from .state import Running, initializing, running
 from .to_nnx import give_variables, has_variables
@@ -144,7 +145,7 @@ def apply(
       every mutable collection. Values sown are among them when the collection is named.
 
     Raises:
-      ValueError: a variable is missing or has another shape, a stream is drawn from that ``rngs``
+      ValueError: a variable that the call uses is missing, one has another shape, a stream is drawn from that ``rngs``
         lacks, or the call changed a collection that is not mutable.
     """
     copy = _merged(model, values, mutable)
@@ -172,7 +173,7 @@ def apply(
     changed = {
         key: _reboxed(values, key, value)
         for key, value in after.items()
-        if in_filter(mutable, key[0])
+        if in_filter(mutable, key[0]) and not is_missing(value)
     }
     return outputs, {
         **{name: dict(value) for name, value in extra.items()},
@@ -296,7 +297,7 @@ def _given(
     if not found:
         is_abstract = any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(own))
         if collection == "params" or is_abstract or not in_filter(mutable, collection):
-            raise ValueError(
+            return Missing(
                 f"{type(model).__name__} has the variable '{name}' in collection '{collection}', "
                 f"which the given variables lack: found collections {sorted(values)}"
             )

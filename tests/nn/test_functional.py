@@ -177,6 +177,56 @@ def test_missing_variables_are_an_error(pair: Any, collection: str) -> None:
         nnm.apply(model, left, X, train=False)
 
 
+class Encoder(nnx.Module):
+    """A part of `Translator` that is applied alone."""
+
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.hidden = nnx.Linear(3, 4, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.hidden(x)
+
+
+class Translator(nnx.Module):
+    """Has variables that its method `encode` does not use."""
+
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.encoder = Encoder(rngs=rngs)
+        self.out = nnx.Linear(4, 2, rngs=rngs)
+        self.scale = nnx.Param(jnp.ones(4))
+        self.calls = nnm.variable("cache", jnp.array(0))
+
+    def encode(self, x: jax.Array) -> jax.Array:
+        return self.encoder(x)
+
+    def scaled(self, x: jax.Array) -> jax.Array:
+        return self.encoder(x) * self.scale
+
+    def decode(self, x: jax.Array) -> jax.Array:
+        return self.out(self.encoder(x))
+
+    def count(self, x: jax.Array) -> jax.Array:
+        self.calls.set_value(self.calls[...] + 1)
+        return x
+
+
+@pytest.mark.parametrize("is_abstract", [True, False])
+@pytest.mark.parametrize("mutable", [False, ["cache"]])
+def test_a_method_needs_only_the_variables_that_it_uses(is_abstract: bool, mutable: Any) -> None:
+    model = nnm.abstract(Translator) if is_abstract else Translator(rngs=nnx.Rngs(0))
+    kernel = jnp.arange(12.0).reshape(3, 4)
+    values = {"params": {"encoder": {"hidden": {"kernel": kernel, "bias": jnp.ones(4)}}}}
+    x = jnp.array([[1.0, 2.0, 3.0]])
+    found = jax.jit(lambda v: nnm.apply(model, v, x, method="encode", mutable=mutable))(values)
+    np.testing.assert_array_equal(found[0] if mutable else found, x @ kernel + 1)
+    for method, name in (("scaled", "'scale'"), ("decode", "'out/kernel'")):
+        with pytest.raises(ValueError, match=f"Translator has the variable {name} in collection"):
+            nnm.apply(model, values, x, method=method, mutable=mutable)
+    if not mutable:
+        with pytest.raises(ValueError, match="Translator has the variable 'calls'"):
+            nnm.apply(model, values, x, method="count")
+
+
 def test_another_shape_is_an_error(pair: Any) -> None:
     _, values, _ = pair
     with pytest.raises(ValueError, match=r"Dense_0/kernel.* \(5, 8\), found \(3, 8\)"):
