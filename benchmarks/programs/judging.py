@@ -121,21 +121,30 @@ def _verdict(runner: Runner, program: Program, tree: Tree, after: Tree, error: s
 def _tests(
     runner: Runner, tree: Tree, afters: Sequence[Tree], log: Log
 ) -> tuple[list[tuple[str, str, ComparedTests]], list[str]]:
+    name = tree.folder.name
+    if not tree.tests:
+        return [], []
+    log(f"tests of {name}: before")
+    linen = runner.tests(tree)
+    failing = [
+        f"{name}/{test}: {one.error or one.outcome}"
+        for test, one in linen.items()
+        if one.outcome != "passed"
+    ]
     found: list[tuple[str, str, ComparedTests]] = []
-    failing: list[str] = []
-    for file in tree.tests:
-        log(f"{tree.folder.name}/{file}")
-        linen = runner.tests(tree, file)
-        failing += [
-            f"{tree.folder.name}/{name}: {one.error or one.outcome}"
-            for name, one in linen.items()
-            if one.outcome != "passed"
-        ]
-        done: list[tuple[Tree, Outcomes]] = []
-        for after in afters:
-            now = next((out for one, out in done if same_text(one, after)), None)
-            if now is None:
-                now = runner.tests(after, file)
-            done.append((after, now))
-            found.append((tree.folder.name, after.side, compare_tests(file, linen, now)))
+    done: list[tuple[Tree, Outcomes]] = []
+    for after in afters:
+        now = next((out for one, out in done if same_text(one, after)), None)
+        if now is None:
+            log(f"tests of {name}: {after.side}")
+            now = runner.tests(after)
+        done.append((after, now))
+        found.append((name, after.side, _kept(name, linen, now)))
     return found, failing
+
+
+def _kept(name: str, linen: Outcomes, now: Outcomes) -> ComparedTests:
+    """A file that can no longer be imported has one outcome: it is each of its tests'."""
+    crashed = {test: one for test, one in now.items() if "::" not in test}
+    by_file = {test: crashed.get(test.split("::")[0]) for test in linen}
+    return compare_tests(name, linen, {t: one for t, one in by_file.items() if one} | now)

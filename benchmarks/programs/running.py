@@ -72,20 +72,20 @@ class Runner:
         command = ["-m", "benchmarks.programs.worker", str(file)]
         return self._run(command, out, out / f"{runs[0]['name']}.txt", {})
 
-    def tests(self, tree: Tree, file: str) -> Outcomes:
-        """What became of the tests of one file."""
-        folder = self.cache / "results" / "tests" / tree.folder.name / tree.side
+    def tests(self, tree: Tree) -> Outcomes:
+        """What became of a program's own tests, run in one process."""
+        folder = self.cache / "results" / "tests" / tree.side
         folder.mkdir(parents=True, exist_ok=True)
-        results = folder / f"{file}.json"
+        results, log = (folder / f"{tree.folder.name}.{kind}" for kind in ("json", "txt"))
         results.unlink(missing_ok=True)
         variables = {"FLAX_SUITE_RESULTS": str(results), "PYTHONDONTWRITEBYTECODE": "1"}
         if tree.side != "before":
             variables["FLAX_SUITE_BLOCK"] = "1"
         command = ["-m", "pytest", "-q", "-p", "benchmarks.flax_suite.plugin"]
-        command += ["-p", "benchmarks.programs.plugin", "-p", "no:cacheprovider", file]
-        self._run(command, tree.folder, folder / f"{file}.txt", variables)
+        command += ["-p", "benchmarks.programs.plugin", "-p", "no:cacheprovider", *tree.tests]
+        error = self._run(command, tree.folder, log, variables)
         if not results.exists():
-            return {file: Outcome("failed", f"see {folder / file}.txt")}
+            return {f"{tree.folder.name} (all)": Outcome("failed", error)}
         found = json.loads(results.read_text(encoding="utf-8"))
         return {name: Outcome(**entry) for name, entry in found.items()}
 
