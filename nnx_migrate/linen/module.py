@@ -36,12 +36,13 @@ from nnx_migrate.linen.core.functional import (
 )
 from nnx_migrate.linen.core.lifecycle import run_interceptors
 from nnx_migrate.linen.core.module import CompactNameScope, Module, merge_param, share_scope
-from nnx_migrate.linen.core.scope import Scope, TestScope, Variable
+from nnx_migrate.linen.core.scope import Scope, TestScope
 from nnx_migrate.linen.core.state import UNSPECIFIED_PARENT as _unspecified_parent
 from nnx_migrate.linen.core.state import ParentDescriptor, SetupState
 from nnx_migrate.linen.core.state import UnspecifiedParent as _Sentinel
 from nnx_migrate.linen.core.tree import freeze_attr as _freeze_attr
 from nnx_migrate.linen.core.tree import get_suffix_value_pairs as _get_suffix_value_pairs
+from nnx_migrate.linen.core.variable import Variable
 from nnx_migrate.linen.core.variables import tuple_init, tuple_reduce
 from nnx_migrate.linen.core.wrapping import (
     DescriptorWrapper,

@@ -13,8 +13,9 @@ from nnx_migrate.linen.core.calls import STREAMS, attach, gather
 from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.filters import CollectionFilter, LazyRng
 from nnx_migrate.linen.core.functional import NOT_INTERMEDIATES
-from nnx_migrate.linen.core.graph import begin_built, built_class
+from nnx_migrate.linen.core.graph import begin_built
 from nnx_migrate.linen.core.tree import is_module, modules_in
+from nnx_migrate.linen.core.twins import built_class
 
 
 class Node(nnx.Module):

@@ -7,7 +7,6 @@ has ended without an error are the values written back.
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import operator
 from collections.abc import Callable, Iterator
@@ -21,57 +20,12 @@ from nnx_migrate.linen.core.filters import DenyList, union_filters
 from nnx_migrate.linen.core.functional import is_valid_rngs
 from nnx_migrate.linen.core.graph import NnxName, collection_of
 from nnx_migrate.linen.core.scope import Scope
-from nnx_migrate.linen.core.wrapping import DescriptorWrapper
 
 # What Linen's layers may change when they are called: all but what an optimizer changes, and but
 # intermediates, which only who asks for them gets.
 CHANGING = DenyList(("params", "intermediates", "perturbations"))
 
 STREAMS = "rngs"
-
-
-def entries(cls: Any) -> dict[str, Any]:
-    """Methods and properties of a twin: each runs the definition's own on a bound copy."""
-    from nnx_migrate.linen.core.module import Module
-
-    found: dict[str, Any] = {}
-    for base in cls.__mro__:
-        if base is Module:
-            break
-        for name, value in vars(base).items():
-            if (
-                name in found
-                or name in cls._fields
-                or (hasattr(Module, name) and name != "__call__")
-            ):
-                continue
-            if isinstance(value, property | functools.cached_property | DescriptorWrapper):
-                found[name] = _reader(name)
-            elif _is_method(name, value):
-                found[name] = _method(name, value)
-    return found
-
-
-def _is_method(name: str, value: Any) -> bool:
-    if not callable(value) or isinstance(value, type | staticmethod | classmethod):
-        return False
-    if name.startswith("__") and name != "__call__":
-        return False
-    return not hasattr(value, "nowrap") or hasattr(value, "compact_name_scope")
-
-
-def _reader(name: str) -> property:
-    return property(lambda self: run_built(self, lambda module: getattr(module, name)))
-
-
-def _method(name: str, value: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(value)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if not self._is_built:  # taken off a built module and called with a bound copy
-            return getattr(self, name)(*args, **kwargs)
-        return run_built(self, lambda module: getattr(module, name)(*args, **kwargs))
-
-    return method
 
 
 def run_built(module: Any, fn: Callable[[Any], Any]) -> Any:

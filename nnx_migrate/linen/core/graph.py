@@ -7,13 +7,10 @@ modules and expect the modules back. A built module is of a twin of its class th
 from __future__ import annotations
 
 import copy
-import functools
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import jax
 from flax.ids import uuid
-from flax.nnx import Variable as NnxVariable
 from flax.nnx import graphlib
 from flax.nnx import module as nnx_module
 from flax.nnx.pytreelib import PytreeState
@@ -21,7 +18,7 @@ from flax.nnx.pytreelib import PytreeState
 from nnx_migrate.linen.core.state import CallState
 from nnx_migrate.linen.core.static import Static
 
-_DEFINITION = "_definition"
+DEFINITION = "_definition"
 
 
 class NnxName:
@@ -64,11 +61,11 @@ class GraphNode:
         return Static((held, self.name, None))
 
     def _graph_node_flatten(self) -> Any:
-        return [(_DEFINITION, graphlib.StaticElem(self._static_part()))], type(self)
+        return [(DEFINITION, graphlib.StaticElem(self._static_part()))], type(self)
 
     def _graph_node_init(self, attributes: Iterable[tuple[Any, Any]]) -> None:
         values = dict(attributes)
-        restore(self, values.pop(_DEFINITION), values)
+        restore(self, values.pop(DEFINITION), values)
 
     def __deepcopy__(self, memo: Any) -> Any:
         # NNX's own copies through the graph, where equal definitions would become one.
@@ -100,169 +97,9 @@ def begin_built(module: Any, attributes: dict[str, tuple[str | None, str]]) -> N
     object.__setattr__(module, "_trace", PytreeState())
 
 
-class BuiltNode:
-    """A module with variables: mixed into the twin of its class.
-
-    ``_attributes``: what hangs on the module, attribute -> (collection, name); the collection is None
-    for children. The name is Linen's, the attribute the same wherever it is free.
-    """
-
-    _is_built = True
-    _attributes: dict[str, tuple[str | None, str]]
-    _definition_type: Any
-    _fields: tuple[str, ...]
-    name: str | None
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        # Not passed on: a twin is no class of the user's, whose hooks must not see it.
-        pass
-
-    @classmethod
-    def _definition_class(cls) -> Any:
-        return cls._definition_type
-
-    def _static_part(self) -> Static:
-        attributes = self._attributes
-        held = {
-            field: vars(self)[field]
-            for field in self._fields
-            if field in vars(self) and field not in attributes
-        }
-        return Static((held, self.name, tuple(sorted(attributes.items()))))
-
-    def _keys(self) -> dict[str, str]:
-        """Keys of NNX's graph and state, in order, and their attributes.
-
-        The key is Linen's name, also where the attribute could not have it. Of variables of one name
-        in several collections the parameter has it, the others ``name_collection``.
-        """
-        keys: dict[str, str] = {}
-        first = sorted(self._attributes.items(), key=lambda one: one[1][0] not in (None, "params"))
-        for attribute, (collection, name) in first:
-            key = f"{name}_{collection}" if name in keys else name
-            keys[key] = attribute
-        return dict(sorted(keys.items()))
-
-    def _nodes(self) -> list[tuple[str, Any]]:
-        return [(key, vars(self)[attribute]) for key, attribute in self._keys().items()]
-
-    def _graph_node_flatten(self) -> Any:
-        nodes = [(name, graphlib.DataElem(value)) for name, value in self._nodes()]
-        static = (_DEFINITION, graphlib.StaticElem(self._static_part()))
-        return sorted([*nodes, static], key=lambda node: node[0]), type(self)
-
-    def _graph_node_set_key(self, key: Any, value: Any) -> None:
-        attribute = self._keys().get(str(key), str(key))
-        found = vars(self).get(attribute)
-        if isinstance(found, NnxVariable) and isinstance(value, NnxVariable):
-            found.update_from_state(value)
-        else:
-            setattr(self, attribute, value)
-
-    def _graph_node_pop_key(self, key: Any) -> Any:
-        attribute = self._keys()[str(key)]
-        value = vars(self)[attribute]
-        delattr(self, attribute)
-        return value
-
-    def _pytree__flatten(self) -> Any:
-        nodes = self._nodes()
-        static = (type(self), tuple(name for name, _ in nodes), self._static_part())
-        return [value for _, value in nodes], static
-
-    def _pytree__flatten_with_paths(self) -> Any:
-        nodes, static = self._pytree__flatten()
-        keys = [jax.tree_util.GetAttrKey(name) for name in static[1]]
-        return list(zip(keys, nodes, strict=True)), static
-
-    @classmethod
-    def _pytree__unflatten(cls, static: Any, values: Iterable[Any]) -> Any:
-        made = object.__new__(cls)
-        restore(made, static[2], dict(zip(static[1], values, strict=True)))
-        return made
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        is_node = isinstance(value, NnxVariable) or graphlib.is_graph_node(value)
-        if is_node and name not in self._fields and not name.startswith("_"):
-            collection = collection_of(value) if isinstance(value, NnxVariable) else None
-            self._attributes.setdefault(name, (collection, name))
-        object.__setattr__(self, name, value)
-
-    def __delattr__(self, name: str) -> None:
-        self._attributes.pop(name, None)
-        object.__delattr__(self, name)
-
-    def __getattr__(self, name: str) -> Any:
-        kind = type(self).__name__
-        raise AttributeError(
-            f'"{kind}" object has no attribute "{name}": it is built; its children'
-            f" and variables are {sorted(vars(self).get('_attributes', ()))}."
-        )
-
-    def __dir__(self) -> list[str]:
-        return list(object.__dir__(self))
-
-    def __reduce__(self) -> Any:
-        return _rebuilt, (self._definition_type, dict(vars(self)))
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        graph, state = graphlib.split(self, graph=True)
-        return graphlib.merge(graph, copy.deepcopy(state, memo))
-
-
-def _rebuilt(definition_type: Any, attributes: dict[str, Any]) -> Any:
-    made = object.__new__(built_class(definition_type))
-    vars(made).update(attributes)
-    return made
-
-
 def collection_of(variable: Any) -> str:
     """The collection of an NNX Variable's type: ``params`` of Param, and so on."""
     from flax.nnx import variablelib
 
     name: str = variablelib.variable_name_from_type(type(variable), allow_register=True)
     return name
-
-
-def _beneath(cls: Any) -> Any:
-    """The class on which instances got their ``__dict__``: ABC, Generic or the like may come first."""
-    while cls.__base__.__dictoffset__:
-        cls = cls.__base__
-    return cls.__base__
-
-
-@functools.cache
-def _mixin(beneath: Any) -> Any:
-    """`BuiltNode` for classes whose instances are laid out above ``beneath``.
-
-    Python lets an object change its class only if both got their ``__dict__`` above the same class.
-    """
-    if beneath is object:
-        return BuiltNode
-    body = {
-        name: value
-        for name, value in vars(BuiltNode).items()
-        if name not in ("__dict__", "__weakref__")
-    }
-    made = type(beneath)(BuiltNode.__name__, (beneath,), {**body, "__orig_bases__": ()})
-    for name in {"__orig_bases__", "__parameters__"} & vars(made).keys():
-        delattr(made, name)  # Generic's notes: those of the user's class are meant
-    return made
-
-
-@functools.cache
-def built_class(cls: Any) -> Any:
-    """The twin of a class whose instances are built; it has the same name."""
-    from nnx_migrate.linen.core.calls import entries
-
-    body = {
-        "__module__": cls.__module__,
-        "__qualname__": cls.__qualname__,
-        "__doc__": cls.__doc__,
-        "__no_type_check__": True,  # NNX reads annotations; Linen leaves the user's alone
-        "_definition_type": cls,
-        **entries(cls),
-    }
-    twin = type(cls)(cls.__name__, (_mixin(_beneath(cls)), cls), body)
-    nnx_module.Module.__init_subclass__.__func__(twin, pytree=True)  # type: ignore[attr-defined]
-    return twin

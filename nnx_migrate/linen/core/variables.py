@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from flax import errors
 
 from nnx_migrate.linen.core.context import context
-from nnx_migrate.linen.core.scope import Variable
+from nnx_migrate.linen.core.variable import Variable
 
 
 def tuple_init() -> tuple[Any, ...]:

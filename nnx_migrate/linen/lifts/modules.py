@@ -19,8 +19,8 @@ from flax import errors, nnx, traceback_util
 from flax.core.scope import Variable as CoreVariable
 
 from nnx_migrate.linen.core.mixed import flax_scope, is_linen_class
-from nnx_migrate.linen.core.scope import Variable
 from nnx_migrate.linen.core.tree import is_module
+from nnx_migrate.linen.core.variable import Variable
 
 traceback_util.register_exclusion(__file__)
 
