@@ -90,8 +90,15 @@ def _lazy(
 ) -> list[Compared]:
     kept = options.cache / "packages"
     before = run_side(python, tree, BEFORE, own, kept, options.timeout)
-    after = run_side(python, rewritten.after, AFTER, own, kept, options.timeout)
-    return [compare(case, before[case.name], after[case.name]) for case in own]
+    found = []
+    for batch in (
+        own[i : i + 6] for i in range(0, len(own), 6)
+    ):  # so that something is told while many run
+        after = run_side(python, rewritten.after, AFTER, batch, kept, options.timeout)
+        found += [compare(case, before[case.name], after[case.name]) for case in batch]
+        if len(own) > len(batch):
+            _log(f"{sum(one.same for one in found)} of {len(found)} at parity so far")
+    return found
 
 
 def _auto(

@@ -44,6 +44,8 @@ def _problem(before: Result, after: Result, counts: dict[str, int]) -> str:
     for side, result in ((BEFORE, before), (AFTER, after)):
         if "error" in result:
             return f"{side}: {result['error']}"
+    if before["mode"] != after["mode"]:
+        return f"compiled only {BEFORE if before['mode'] == 'jit' else AFTER} the rewrite"
     if after["linen_modules"]:
         return f"Linen modules are left: {', '.join(after['linen_modules'][:3])}"
     pairs = [

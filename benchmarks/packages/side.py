@@ -34,7 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
         started = time.monotonic()
         made.clear()
         try:
-            result = _run(case, options.side)
+            result = _in_some_mode(case, options.side)
         except Exception as error:  # noqa: BLE001 - reported: one case never stops the others
             result = {"error": _told(error)}
         result |= {"linen_modules": sorted(made), "seconds": round(time.monotonic() - started, 1)}
@@ -43,7 +43,17 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def _run(path: Path, side: str) -> dict[str, Any]:
+def _in_some_mode(path: Path, side: str) -> dict[str, Any]:
+    """Under `jax.jit`, or eagerly where the model reads numbers of what it computes."""
+    import jax
+
+    try:
+        return {"mode": "jit", **_run(path, side, jax.jit)}
+    except jax.errors.ConcretizationTypeError:
+        return {"mode": "eager", **_run(path, side, lambda function: function)}
+
+
+def _run(path: Path, side: str, jit: Callable[..., Any]) -> dict[str, Any]:
     import jax
 
     from nnx_migrate.parity.case_file import call_arguments, load_case
@@ -64,18 +74,17 @@ def _run(path: Path, side: str) -> dict[str, Any]:
         args, kwargs = call(arrays)
         return module.apply(variables, *args, rngs=keys, mutable=mutable, **kwargs)
 
-    variables = jax.jit(init)(keys, arguments)
-    outputs = jax.jit(apply)(_moved(variables), drawn, arguments)
+    variables = jit(init)(keys, arguments)
+    outputs = jit(apply)(_moved(variables), drawn, arguments)
     found = {"variables": digests(variables), "outputs": digests(outputs)}
     _check_worth(outputs)
     if side == AFTER:
-        found |= _built(module, call, keys, arguments, variables)
+        found |= _built(module, jit, call, keys, arguments, variables)
     return found
 
 
-def _built(module: Any, call: Any, keys: Any, arguments: Any, variables: Any) -> dict[str, Any]:
+def _built(module: Any, jit: Any, call: Any, keys: Any, arguments: Any, variables: Any) -> Any:
     """Variables of ``nn.build``, and what the built module answers, beside those of ``apply``."""
-    import jax
     from flax import nnx
 
     from nnx_migrate import linen as nn
@@ -92,7 +101,7 @@ def _built(module: Any, call: Any, keys: Any, arguments: Any, variables: Any) ->
         definitions.append(graphdef)
         return nn.variables(built), state
 
-    made, state = jax.jit(build)(keys, arguments)
+    made, state = jit(build)(keys, arguments)
     found: dict[str, Any] = {"built": digests(made)}
     if len(keys) == 1:  # a built module draws from streams of its own
 
@@ -105,8 +114,8 @@ def _built(module: Any, call: Any, keys: Any, arguments: Any, variables: Any) ->
             stateful = [name for name in variables if name != "params"]
             return module.apply(variables, *args, mutable=stateful, **kwargs)[0]
 
-        found["built_call"] = digests(jax.jit(module_call)(state, arguments))
-        found["built_apply"] = digests(jax.jit(functional)(variables, arguments))
+        found["built_call"] = digests(jit(module_call)(state, arguments))
+        found["built_apply"] = digests(jit(functional)(variables, arguments))
     return found
 
 

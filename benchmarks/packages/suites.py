@@ -111,7 +111,8 @@ def _pytest(python: Path, tree: Path, name: str, cache: Path, timeout: float) ->
     environment = {**tool_environment(), "FLAX_SUITE_RESULTS": str(results)}
     environment["PYTHONPATH"] = f"{tree}{os.pathsep}{CHECKOUT}"
     command = [str(python), "-W", "ignore", "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += ["-p", "benchmarks.flax_suite.plugin", "--rootdir", str(tree), name]
+    command += ["-p", "benchmarks.flax_suite.plugin", "-c", os.devnull]
+    command += ["--rootdir", str(tree), name]  # not this repository's settings
     try:
         done = subprocess.run(
             command,
