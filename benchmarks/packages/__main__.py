@@ -24,6 +24,7 @@ from benchmarks.packages.comparing import Compared, compare, run_side
 from benchmarks.packages.counting import Classes, count
 from benchmarks.packages.side import AFTER, BEFORE
 
+_BATCH = 6  # cases for each process: something is told while many run
 SETS = ("rest", "transformers", "flax-examples")
 
 
@@ -89,14 +90,13 @@ def _lazy(
     own: list[Case], rewritten: Rewritten, tree: Path, python: Path, options: argparse.Namespace
 ) -> list[Compared]:
     kept = options.cache / "packages"
-    before = run_side(python, tree, BEFORE, own, kept, options.timeout)
-    found = []
-    for batch in (
-        own[i : i + 6] for i in range(0, len(own), 6)
-    ):  # so that something is told while many run
+    found: list[Compared] = []
+    for start in range(0, len(own), _BATCH):
+        batch = own[start : start + _BATCH]
+        before = run_side(python, tree, BEFORE, batch, kept, options.timeout)
         after = run_side(python, rewritten.after, AFTER, batch, kept, options.timeout)
         found += [compare(case, before[case.name], after[case.name]) for case in batch]
-        if len(own) > len(batch):
+        if len(own) > _BATCH:
             _log(f"{sum(one.same for one in found)} of {len(found)} at parity so far")
     return found
 

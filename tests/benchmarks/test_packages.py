@@ -1,40 +1,62 @@
-import re
+"""What the comparison of packages calls the same, and what it does not."""
+
+from pathlib import Path
 
 import pytest
 
-from benchmarks.corpus import frozen
-from benchmarks.corpus.packages import SETS, cases, packages, requirements
+from benchmarks.corpus.packages import Case
+from benchmarks.packages import table
+from benchmarks.packages.comparing import compare
 
-CASE_SETS = ("flax-examples", "transformers", "rest")
-
-
-@pytest.mark.parametrize("chosen", SETS)
-def test_every_requirement_is_pinned_to_one_version(chosen: str) -> None:
-    listed = requirements(chosen)
-    assert {"flax==0.12.8", "jax==0.10.2"} <= set(listed)
-    assert all(re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*", line) for line in listed)
+CASE = Case("mlp", "rest", "package", Path("mlp.py"))
+DIGESTS = {"params/kernel": "(2,) float32 aa"}
+BEFORE = {"mode": "jit", "variables": DIGESTS, "outputs": {"": "(2,) float32 bb"}}
+AFTER = {**BEFORE, "built": DIGESTS, "linen_modules": []}
 
 
-@pytest.mark.parametrize("chosen", CASE_SETS)
-def test_the_frozen_list_is_the_list_of_cases(chosen: str) -> None:
-    listed = frozen.read()["cases"][chosen]
-    assert {case.name: case.package for case in cases(chosen)} == {
-        name: entry["package"] for name, entry in listed.items()
+def test_equal_digests_are_the_same_and_counted():
+    found = compare(CASE, BEFORE, AFTER)
+    assert found.same
+    assert found.counts == {"variables": 1, "outputs": 1, "built": 1}
+
+
+@pytest.mark.parametrize(
+    ("after", "told"),
+    [
+        ({"outputs": {"": "(2,) float32 cc"}}, "outputs: 1 of 1 differ"),
+        ({"variables": {}}, "variables: paths missing ['params/kernel']"),
+        ({"built": {**DIGESTS, "params/bias": "() float32 dd"}}, "built: paths missing [] (0)"),
+        ({"linen_modules": ["package.Mlp"]}, "Linen modules are left: package.Mlp"),
+        ({"mode": "eager"}, "compiled only before the rewrite"),
+        ({"error": "TypeError: no"}, "after: TypeError: no"),
+        (
+            {"built_call": {"": "(2,) float32 ee"}, "built_apply": {"": "(2,) float32 bb"}},
+            "built_call: 1 of 1 differ",
+        ),
+    ],
+)
+def test_anything_else_is_a_difference(after, told):
+    found = compare(CASE, BEFORE, {**AFTER, **after})
+    assert not found.same
+    assert told in found.detail
+
+
+def test_a_case_without_outputs_is_no_pass():
+    nothing = {"outputs": {}}
+    assert compare(CASE, {**BEFORE, **nothing}, {**AFTER, **nothing}).detail == (
+        "nothing was compared"
+    )
+
+
+def test_problems_name_classes_that_are_not_nnx_and_cases_that_differ():
+    result = {
+        "name": "package",
+        "error": "",
+        "classes": {"failed": {}, "others": {"a.py:A": "refused"}, "internal_errors": 1},
+        "cases": [{"case": "mlp", "same": False, "detail": "outputs: 1 of 1 differ"}],
     }
-
-
-@pytest.mark.parametrize("chosen", CASE_SETS)
-def test_every_frozen_case_runs_in_linen_and_its_classes_are_counted(chosen: str) -> None:
-    lists = frozen.read()
-    for name, entry in lists["cases"][chosen].items():
-        assert entry["runs"], name
-        assert set(entry["classes"]) <= set(lists["classes"][chosen][entry["package"]]), name
-
-
-@pytest.mark.parametrize("chosen", CASE_SETS)
-def test_every_package_has_a_case_and_classes(chosen: str) -> None:
-    lists = frozen.read()
-    for package in packages(chosen):
-        assert lists["classes"][chosen][package.name], package.name
-        owners = {entry["package"] for entry in lists["cases"][chosen].values()}
-        assert package.name in owners
+    assert table.problems(result) == [
+        "package: a.py:A is not NNX: refused",
+        "package: 1 internal errors",
+        "package: case mlp: outputs: 1 of 1 differ",
+    ]
