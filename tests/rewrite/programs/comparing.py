@@ -148,6 +148,15 @@ def run(
         return None, error
 
 
+def lowered(side: Side, program: Program) -> tuple[str, Any] | Exception:
+    """The program of one side, and its results' places, shapes and dtypes; or what it raises."""
+    try:
+        made = jax.jit(functools.partial(_run, side, program, None)).lower()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is compared or shown
+        return error
+    return made.as_text(), made.out_info
+
+
 def _run(side: Side, program: Program, start: Any) -> dict[str, Any]:
     keys = {name: jax.random.key(seed) for seed, name in enumerate(("params", *program.streams))}
     values = linen.unbox(side.init(keys, program.init_train))
