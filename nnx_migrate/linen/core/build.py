@@ -68,6 +68,7 @@ def build(
     for path in sorted(paths, key=len):
         parent = made[path[:-1]]
         made[path] = definitions.get(path) or Node()
+        object.__setattr__(made[path], "_is_part", True)
         attach(parent, None, path[-1], made[path])
     for collection, part in variables.items():
         for path, value in _leaves(part, paths, ()):

@@ -44,7 +44,8 @@ def run_built(module: Any, fn: Callable[[Any], Any]) -> Any:
             context.recording() as recorder,
             Scope(variables, rngs=rngs, mutable=mutable).temporary() as root,
         ):
-            result = fn(module.clone(parent=root, _deep_clone=True))
+            # The class's own: `nnx.tabulate` replaces methods of the twin by jitted ones.
+            result = fn(module._definition_type.clone(module, parent=root, _deep_clone=True))
     finally:
         stack.pop()
     write_back(module, variables, held, recorder.sown)
@@ -81,7 +82,9 @@ def next_keys(module: Any) -> dict[str, Any]:
     streams = vars(module).get(STREAMS) if STREAMS in module._attributes else None
     if streams is None:
         return {}
-    keys = {name: stream() for name, stream in streams.items()}
+    # Not through its methods, which `nnx.tabulate` replaces by jitted ones.
+    held = {k: v for k, v in vars(streams).items() if isinstance(v, nnx.RngStream)}
+    keys = {name: stream() for name, stream in held.items()}
     if not is_valid_rngs(keys):
         raise ValueError(f"expected streams of keys in {STREAMS!r}, found {streams}")
     return keys

@@ -58,7 +58,7 @@ class GraphNode:
 
     def _static_part(self) -> Any:
         held = {field: vars(self)[field] for field in self._fields if field in vars(self)}
-        return Static((held, self.name, None))
+        return Static((held, self.name, None, False))
 
     def _graph_node_flatten(self) -> Any:
         return [(DEFINITION, graphlib.StaticElem(self._static_part()))], type(self)
@@ -78,7 +78,7 @@ class GraphNode:
 
 def restore(module: Any, static: Static, nodes: Mapping[Any, Any]) -> None:
     """Give an empty module its fields, and what hangs on it by the graph's keys."""
-    held, name, attributes = static.value
+    held, name, attributes, is_part = static.value
     for field, value in held.items():
         object.__setattr__(module, field, value)
     object.__setattr__(module, "parent", None)
@@ -87,6 +87,7 @@ def restore(module: Any, static: Static, nodes: Mapping[Any, Any]) -> None:
     object.__setattr__(module, "_state", CallState())
     if attributes is not None:
         begin_built(module, dict(attributes))
+        object.__setattr__(module, "_is_part", is_part)
         for key, attribute in module._keys().items():
             object.__setattr__(module, attribute, nodes[key])
 

@@ -92,7 +92,7 @@ class Module(  # type: ignore[misc, override]
     def __repr__(self) -> str:
         return module_repr(self)
 
-    __str__ = __repr__  # NNX has one of its own
+    __str__ = object.__str__  # the representation, whoever wrote it; NNX has one of its own
 
     def _make_compact_name_scopes(self) -> None:
         if self._compact_name_scope_methods:

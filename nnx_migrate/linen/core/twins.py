@@ -30,6 +30,7 @@ class BuiltNode:
     """
 
     _is_built = True
+    _is_part = False  # of another built module
     _attributes: dict[str, tuple[str | None, str]]
     _definition_type: Any
     _fields: tuple[str, ...]
@@ -50,7 +51,7 @@ class BuiltNode:
             for field in self._fields
             if field in vars(self) and field not in attributes
         }
-        return Static((held, self.name, tuple(sorted(attributes.items()))))
+        return Static((held, self.name, tuple(sorted(attributes.items())), self._is_part))
 
     def _keys(self) -> dict[str, str]:
         """Keys of NNX's graph and state, in order, and their attributes.
@@ -104,11 +105,29 @@ class BuiltNode:
         return made
 
     def __setattr__(self, name: str, value: Any) -> None:
+        self._check_is_read(name, value)
         is_node = isinstance(value, NnxVariable) or graphlib.is_graph_node(value)
         if is_node and name not in self._fields and not name.startswith("_"):
             collection = collection_of(value) if isinstance(value, NnxVariable) else None
             self._attributes.setdefault(name, (collection, name))
         object.__setattr__(self, name, value)
+
+    def _check_is_read(self, name: str, value: Any) -> None:
+        """Refuse to set what calls of the module around this one would not see.
+
+        They run that module's code, which makes its children anew on the variables found here.
+        """
+        kind, held = type(self).__name__, vars(self).get(name)
+        if name in self._fields and self._is_part:
+            raise AttributeError(
+                f"{kind}.{name} cannot be set: the module around it sets it in every call, as its"
+                f" code says. Hand it to the call, or set a field of the outermost module."
+            )
+        if isinstance(held, nnx_module.Module) and _kind(value) is not _kind(held):
+            raise AttributeError(
+                f"{kind}.{name} cannot be replaced by a {type(value).__name__}: calls of {kind} run"
+                f" its code, which makes a {type(held).__name__}. Change that code."
+            )
 
     def __delattr__(self, name: str) -> None:
         self._attributes.pop(name, None)
@@ -220,3 +239,8 @@ def built_class(cls: Any) -> Any:
     twin = type(cls)(cls.__name__, (_mixin(_beneath(cls)), cls), body)
     nnx_module.Module.__init_subclass__.__func__(twin, pytree=True)  # type: ignore[attr-defined]
     return twin
+
+
+def _kind(value: Any) -> Any:
+    """The class of a module, of a built one that of its definition."""
+    return getattr(value, "_definition_type", type(value))

@@ -374,3 +374,37 @@ def test_the_error_of_an_unbuilt_module_names_the_fix():
     with pytest.raises(errors.CallCompactUnboundModuleError) as caught:
         Layer(3)(X)
     assert "build(module, *inputs, rngs=...)" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda model: setattr(model.inner, "features", 7), "Layer.features cannot be set"),
+        (lambda model: setattr(nnx.clone(model).inner, "features", 7), "Layer.features"),
+        (lambda model: model.set_attributes(features=7), "Layer.features cannot be set"),
+        (lambda model: setattr(model, "layers_0", nnx.Dropout(0.1)), "replaced by a Dropout"),
+    ],
+    ids=["a field", "a field of a copy", "set_attributes", "another module"],
+)
+def test_what_calls_would_not_see_cannot_be_set(change, words):
+    with pytest.raises(AttributeError, match=words):
+        change(built())
+
+
+def test_fields_of_the_outermost_module_can_be_set():
+    model = nn.build(Layer(4), X, rngs=KEY)
+    model.features = 5
+    with pytest.raises(errors.ScopeParamShapeError):
+        model(X)
+
+
+def test_tabulate_of_nnx_shows_a_built_module():
+    class Noisy(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return Layer(5)(x) + jax.random.normal(self.make_rng("noise"))
+
+    model = nn.build(Noisy(), X, rngs={"params": KEY, "noise": KEY})
+    table = nnx.tabulate(model, X, console_kwargs={"width": 120, "no_color": True})
+    assert "Noisy Summary" in table
+    assert "[2,5]" in table

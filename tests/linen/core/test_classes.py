@@ -171,6 +171,18 @@ def test_a_foreign_definition_in_a_field_serves_many_calls(outer):
     assert (model.apply(variables, X) == first).all()
 
 
+@pytest.mark.parametrize("api", [flax.linen, nn], ids=["linen", "lazy"])
+def test_str_is_the_representation_that_a_class_writes(api):
+    class Short(api.Module):
+        def __repr__(self):
+            return "short"
+
+    class Kept(Short):
+        pass
+
+    assert [str(Short()), f"{Kept()}"] == ["short", "short"]
+
+
 def test_all_runs_where_flax_linen_cannot_be_imported():
     script = """
         import sys
