@@ -32,7 +32,7 @@ def install(session: Session) -> None:
         """Stands for flax.metrics.tensorboard.SummaryWriter of one folder."""
 
         def __init__(self, folder: Any) -> None:
-            self._prefix = str(folder).rsplit("_", 1)[-1] if "_" in str(folder) else ""
+            self._prefix = next((one for one in ("train", "eval") if str(folder).endswith(one)), "")
 
         def scalar(self, tag: str, value: Any, step: int) -> None:
             session.scalar(step, f"{self._prefix} {tag}".strip(), value)

@@ -92,7 +92,7 @@ class Runner:
     def _run(self, command: Sequence[str], cwd: Path, log: Path, variables: dict[str, str]) -> str:
         environment = {**os.environ, **variables, "PYTHONPATH": str(CHECKOUT)}
         environment |= {"JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
-        environment |= {"TF_ENABLE_ONEDNN_OPTS": "0"}
+        environment |= {"TF_ENABLE_ONEDNN_OPTS": "0", "JAX_TRACEBACK_FILTERING": "off"}
         # What one side has compiled need not be compiled again for its next run.
         environment |= {"JAX_COMPILATION_CACHE_DIR": str(self.cache / "compiled")}
         environment |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0"}
