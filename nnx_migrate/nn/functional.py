@@ -27,6 +27,7 @@ from .attention import MultiHeadDotProductAttention
 from .linen_streams import keys_of, set_streams
 from .linen_variables import leaves, nested
 from .missing import Missing, is_missing
+from .sharing import linen_place
 from .sowing import caught
 from .state import Running, initializing, running
 from .to_nnx import give_variables, has_variables
@@ -53,11 +54,11 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
     decoding attention, ``nnm.lazy_variable``) are among the result; those that Linen's ``init``
     updates (all made by ``nnm.variable``) are updated; values it sows are there, intermediates aside.
     """
-    found = _flat_state(nnx.state(model), boxed)
+    found = _flat_state(model, nnx.state(model), boxed)
     if args or kwargs:
         copy, sown = _initialised(model, args, kwargs)
-        made = _flat_state(nnx.state(copy), boxed)
-        moved = _flat_state(nnx.state(copy, lambda _, one: is_moved_by_init(one)))
+        made = _flat_state(copy, nnx.state(copy), boxed)
+        moved = _flat_state(copy, nnx.state(copy, lambda _, one: is_moved_by_init(one)))
         found |= {path: made[path] for path in made if path not in found or path in moved}
         found |= sown
     return nested(found)
@@ -201,18 +202,19 @@ def apply_fn(model: nnx.Module) -> ApplyFn:
 
 
 def _flat_state(
-    state: Any, read: Callable[[nnx.Variable[Any]], Any] = nnx.Variable.get_value
+    model: nnx.Module, state: Any, read: Callable[[nnx.Variable[Any]], Any] = nnx.Variable.get_value
 ) -> dict[Path, Any]:
-    """(collection, *path) -> value of every variable that is no random state."""
+    """(collection, *Linen's path) -> value of every variable that is no random state."""
+    place = linen_place(model)
     found: dict[Path, Any] = {}
     for path, one in nnx.to_flat_state(state):
         if isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState):
-            found[(collection_of(type(one)), *map(str, path))] = read(one)
+            found[(collection_of(type(one)), *map(str, place(path)))] = read(one)
     return found
 
 
 def _flat_variables(model: nnx.Module) -> dict[Path, Any]:
-    return _flat_state(nnx.state(model))
+    return _flat_state(model, nnx.state(model))
 
 
 def _look_up(values: Mapping[str, Any], path: Path) -> tuple[bool, Any]:
@@ -233,12 +235,13 @@ def _reboxed(values: Mapping[str, Any], path: Path, value: Any) -> Any:
 def _merged(model: M, values: Mapping[str, Any], mutable: Any) -> M:
     """A copy of ``model`` with the given variables."""
     graphdef, state = nnx.split(model)
+    place = linen_place(model)
     entries = []
     for path, one in nnx.to_flat_state(state):
         if isinstance(one, nnx.RngState):
             one = _concrete(one)
         elif isinstance(one, nnx.Variable):
-            one = one.replace(_given(model, values, one, tuple(map(str, path)), mutable))
+            one = one.replace(_given(model, values, one, tuple(map(str, place(path))), mutable))
         entries.append((path, one))
     copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
     _fill_bridges(copy, values)

@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 from flax import nnx
 
+from .sharing import linen_place
+
 Path = tuple[str, ...]
 _DRAWS = 64  # keys of one stream that are Linen's; later ones are folded from the last
 
@@ -119,10 +121,11 @@ def _words(path: Path, draw: int) -> Iterator[bytes]:
 
 def streams_of(module: Any) -> Iterator[tuple[Any, str, nnx.RngStream, Path]]:
     """Every random stream of a module: its owner, its name there, and the path of its scope."""
+    place = linen_place(module)
     for path, owner in list(nnx.iter_graph(module)):
         if not isinstance(owner, nnx.Pytree):
             continue
-        scope = path[:-1] if isinstance(owner, nnx.Rngs) else path
+        scope = place(path[:-1] if isinstance(owner, nnx.Rngs) else path)
         for name, child in list(vars(owner).items()):
             if isinstance(child, nnx.RngStream):
                 yield owner, name, child, tuple(map(str, scope))

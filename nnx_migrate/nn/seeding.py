@@ -19,6 +19,7 @@ from .draw_owners import PARAMS, Made, linen_places
 from .forks import Route, route_of
 from .in_scope import is_in_scope, keyed_path, own_variables
 from .linen_streams import typed_key
+from .sharing import linen_place
 from .variables import variable_type
 
 M = TypeVar("M", bound=nnx.Module)
@@ -252,8 +253,9 @@ def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
 
 def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]]:
     """The variables that modules hold: with the path in its keys, and the route of keys to it."""
+    place = linen_place(module)
     owners = [
-        (path, one)
+        (place(path), one)
         for path, one in nnx.iter_graph(module)
         if isinstance(one, nnx.Module) and not is_in_scope(path)
     ]

@@ -11,6 +11,7 @@ from flax import linen, nnx
 
 from nnx_migrate.linen import sown
 from nnx_migrate.nn import is_moved_by_init, lazy_init, makes_state
+from nnx_migrate.nn.sharing import shared_paths
 from nnx_migrate.parity import bisect, lazy
 from nnx_migrate.parity.case import (
     Arguments,
@@ -35,7 +36,6 @@ from nnx_migrate.parity.measure import (
 )
 from nnx_migrate.parity.nnx_training import begin_nnx
 from nnx_migrate.parity.running import OPERATIONS, describe_error
-from nnx_migrate.parity.sharing import shared_paths
 from nnx_migrate.parity.sides import SideResult, SubmoduleOutput
 from nnx_migrate.parity.training import Trained, train
 from nnx_migrate.parity.values import random_value, shape_dtype

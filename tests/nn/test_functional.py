@@ -177,6 +177,57 @@ def test_missing_variables_are_an_error(pair: Any, collection: str) -> None:
         nnm.apply(model, left, X, train=False)
 
 
+class LinenPart(linen.Module):
+    embed: Any
+
+    @linen.compact
+    def __call__(self, x: Any) -> Any:
+        return linen.Dropout(0.5, deterministic=False)(linen.Dense(2)(self.embed(x)))
+
+
+class LinenTied(linen.Module):
+    def setup(self) -> None:
+        self.shared = linen.Embed(5, 4)
+        self.part = LinenPart(self.shared)
+
+    def __call__(self, x: Any) -> Any:
+        return self.part(x), self.shared.attend(jnp.ones((1, 4)))
+
+
+class Part(nnx.Module):
+    def __init__(self, embed: nnx.Embed, *, rngs: nnx.Rngs) -> None:
+        self.embed = embed
+        self.Dense_0 = nnx.Linear(4, 2, rngs=rngs)
+        self.Dropout_0 = nnx.Dropout(0.5, rngs=rngs)
+
+    def __call__(self, x: Any) -> Any:
+        return self.Dropout_0(self.Dense_0(self.embed(x)))
+
+
+class Tied(nnx.Module):
+    """Its submodule ``part`` sorts before ``shared``, which it holds too."""
+
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.shared = nnx.Embed(5, 4, embedding_init=linen.Embed.embedding_init, rngs=rngs)
+        self.part = Part(self.shared, rngs=rngs)
+
+    def __call__(self, x: Any) -> Any:
+        return self.part(x), self.shared.attend(jnp.ones((1, 4)))
+
+
+def test_a_shared_submodule_has_the_path_and_the_key_of_where_it_was_built() -> None:
+    x = jnp.array([1, 2, 3])
+    keys = {"params": jax.random.key(0), "dropout": jax.random.key(1)}
+    before = LinenTied()
+    values = before.init(keys, x)
+    model = nnm.build(Tied, rngs={"params": jax.random.key(0)})
+    same(nnm.variables_of(model, x), values)
+    moved = jax.tree.map(lambda one: one + 1, values)
+    streams = {"dropout": jax.random.key(2)}
+    for one in (model, nnm.abstract(Tied)):
+        same(nnm.apply(one, moved, x, rngs=streams), before.apply(moved, x, rngs=streams))
+
+
 class Encoder(nnx.Module):
     """A part of `Translator` that is applied alone."""
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from flax import nnx
 
+from nnx_migrate.nn.sharing import shared_paths
 from nnx_migrate.parity import ParityCase, check
-from nnx_migrate.parity.sharing import shared_paths
 
 TOKENS = np.arange(6, dtype=np.int32).reshape(2, 3)
 

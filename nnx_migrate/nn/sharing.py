@@ -8,7 +8,7 @@ shortest; that one is taken as Linen's.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flax import nnx
@@ -21,21 +21,40 @@ def shared_paths(module: nnx.Module) -> Mapping[str, str]:
 
     Only those whose two paths differ are listed.
     """
+    return {"/".join(built): "/".join(listed) for listed, built in _moved(module).items()}
+
+
+def linen_place(module: nnx.Module) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """The function from a path of ``nnx.state(module)`` to Linen's: where what it names was built."""
+    moved = _moved(module)
+
+    def place(path: tuple[Any, ...]) -> tuple[Any, ...]:
+        names = tuple(map(str, path))
+        for end in range(len(names), 0, -1) if moved else ():
+            if names[:end] in moved:  # each time the path gets shorter
+                return place((*moved[names[:end]], *path[end:]))
+        return path
+
+    return place
+
+
+def _moved(module: nnx.Module) -> dict[Path, Path]:
+    """nnx.state's path -> the path where it was built, where the two differ."""
     places: dict[int, list[Path]] = {}
     for path, node in _nodes(module, (), ()):
         places.setdefault(id(node), []).append(path)
-    found: dict[str, str] = {}
+    found: dict[Path, Path] = {}
     for paths in places.values():
         built = min(paths, key=len)
         if built != paths[0] and [len(one) for one in paths].count(len(built)) == 1:
-            found["/".join(built)] = "/".join(paths[0])
-    return {built: listed for built, listed in found.items() if not _follows(built, found)}
+            found[built] = paths[0]
+    return {listed: built for built, listed in found.items() if not _follows(built, found)}
 
 
-def _follows(built: str, found: Mapping[str, str]) -> bool:
+def _follows(built: Path, found: Mapping[Path, Path]) -> bool:
     """Whether what holds it is listed elsewhere already."""
-    parent, _, leaf = built.rpartition("/")
-    return parent in found and found[built] == f"{found[parent]}/{leaf}"
+    parent = built[:-1]
+    return parent in found and found[built] == (*found[parent], built[-1])
 
 
 def _nodes(node: Any, path: Path, above: tuple[int, ...]) -> Iterator[tuple[Path, Any]]:
