@@ -14,7 +14,7 @@ def run(session: Session) -> None:
     import vocabulary
     from configs import default
 
-    datasets.install(24)
+    datasets.install(12)
     os.chdir(session.workdir)
     words = [[word.encode() for word in datasets.WORDS]]
     vocabulary.Vocabulary(tokenized_sequences=words).save("vocab.txt")
