@@ -17,6 +17,7 @@ from nnx_migrate.model import (
     RewriteResult,
     Tally,
 )
+from nnx_migrate.rewrite.lazy.left import left
 from nnx_migrate.rewrite.lazy.run import LazyTexts
 from nnx_migrate.rewrite.loading import relative, relevant
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -36,7 +37,7 @@ def report(request: RewriteRequest, made: LazyTexts, texts: Mapping[str, str]) -
     return RewriteResult(
         files=_files(paths, made, texts),
         classes=_classes(before, after, made),
-        findings=tuple(_findings(references, made)),
+        findings=tuple(_findings(request, references, made, texts)),
         references=_tally(references, made),
         call_sites=_tally(calls, made),
     )
@@ -140,10 +141,23 @@ def _qualified(symbol: str, inner: str) -> str:
     return symbol.removesuffix(plain) + inner if symbol.endswith(plain) else symbol
 
 
-def _findings(references: Settled, made: LazyTexts) -> Iterable[Finding]:
+def _findings(
+    request: RewriteRequest, references: Settled, made: LazyTexts, texts: Mapping[str, str]
+) -> Iterable[Finding]:
+    said = set()
     for place, is_gone in references:
         if not is_gone and place.path not in made.failures and _is_refused(place, made):
             message = f"{place.symbol} stays Linen: how it is reached from here is not understood"
+            said.add((place.path, place.line))
             yield Finding(
                 "reference", place.path, place.line, place.column, Outcome.REFUSED, message
             )
+    if made.mixed or made.kept:
+        return
+    for source in request.files:
+        path = relative(source.path, request.base or request.root)
+        if path in made.failures:
+            continue
+        for line, column, outcome, message in left(source.text, texts.get(path, source.text)):
+            if (path, line) not in said:
+                yield Finding("reference", path, line, column, outcome, message)
