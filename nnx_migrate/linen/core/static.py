@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Mapping
 from typing import Any
 
@@ -34,12 +35,21 @@ class Static:
         return repr(self.value)
 
 
+def _fields(kind: Any) -> list[str]:
+    """The fields of a class of modules, Linen's own or ours, that its instances hold."""
+    if hasattr(kind, "_fields"):
+        return list(kind._fields)
+    names = [field.name for field in dataclasses.fields(kind) if field.init]
+    return [name for name in names if name not in ("parent", "name")]
+
+
 def _key(value: Any) -> Hashable:
     kind = type(value)
     if kind in (bool, int, float, str, type(None)):
         return kind, value
-    if is_module(value) and value.scope is None and not value._is_built:
-        return kind, value.name, tuple(_key(getattr(value, field)) for field in value._fields)
+    if is_module(value) and value.scope is None and not getattr(value, "_is_built", False):
+        held = [vars(value).get(field) for field in _fields(kind)]
+        return kind, value.name, tuple(map(_key, held))
     if isinstance(value, jax.Array):
         return kind, id(value)
     if isinstance(value, np.ndarray):

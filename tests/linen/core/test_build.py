@@ -4,6 +4,7 @@ import copy
 import pickle
 from typing import Any
 
+import flax.linen
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -408,3 +409,29 @@ def test_tabulate_of_nnx_shows_a_built_module():
     table = nnx.tabulate(model, X, console_kwargs={"width": 120, "no_color": True})
     assert "Noisy Summary" in table
     assert "[2,5]" in table
+
+
+class Holder(nn.Module):
+    inner: Any
+
+    @nn.compact
+    def __call__(self, x):
+        return self.inner(x) + Layer(4)(x)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    [
+        lambda: flax.linen.Dense(4),
+        lambda: flax.linen.Sequential([flax.linen.Dense(5), jnp.tanh, flax.linen.Dense(4)]),
+        lambda: dense(flax.linen)(4),
+    ],
+    ids=["a layer", "a list in a layer", "a class"],
+)
+def test_a_built_module_keeps_a_linen_module_in_a_field(inner):
+    model = nn.build(Holder(inner()), X, rngs=KEY)
+    again = nn.build(Holder(inner()), X, rngs=KEY)
+    graphdef, state = nnx.split(model)
+    np.testing.assert_array_equal(nnx.merge(graphdef, state)(X), again(X))
+    assert jax.tree.leaves(nnx.grad(lambda model: model(X).sum())(model))
+    assert_trees_equal(nn.variables(again)["params"], Holder(inner()).init(KEY, X)["params"])
