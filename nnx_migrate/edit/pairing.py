@@ -7,6 +7,7 @@ what lies on the way to the wanted places is walked.
 from __future__ import annotations
 
 import ast
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -379,6 +380,7 @@ _STATEMENTS: dict[type, _Walk] = {
     ast.Assign: _assign,
     ast.AugAssign: _fields(("target", "target"), ("value", "value")),
     ast.AnnAssign: _annotated,
+    **({ast.TypeAlias: _fields(("value", "value"))} if sys.version_info >= (3, 12) else {}),
     ast.Expr: _fields(("value", "value")),
     ast.Return: _fields(("value", "value")),
     ast.Raise: _raise,

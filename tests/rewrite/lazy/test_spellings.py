@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 
 import pytest
 
@@ -151,6 +152,13 @@ PAIRS = {
         "import flax\n\nmatch x:\n    case flax.linen.Dense(features=f): pass\n",
         "import nnx_migrate.linen\n\nmatch x:\n    case nnx_migrate.linen.Dense(features=f): pass\n",
     ),
+    "a class statement's keywords and decorators": (
+        "import flax\n\n\n@flax.linen.jit\nclass A(flax.linen.Module, kw_only=True): ...\n",
+        (
+            "import nnx_migrate.linen\n\n\n@nnx_migrate.linen.jit\n"
+            "class A(nnx_migrate.linen.Module, kw_only=True): ...\n"
+        ),
+    ),
     "an expression in an f-string": (
         "import flax\n\nprint(f'{flax.linen.Dense!r} of flax.linen', flax.core)\n",
         (
@@ -159,6 +167,11 @@ PAIRS = {
         ),
     ),
 }
+if sys.version_info >= (3, 12):
+    PAIRS["a type alias"] = (
+        "import flax\n\ntype Layer = flax.linen.Dense\n",
+        "import nnx_migrate.linen\n\ntype Layer = nnx_migrate.linen.Dense\n",
+    )
 UNCHANGED = {
     "a docstring": '"""flax.linen"""\n\n\ndef f():\n    "flax.linen.Dense"\n',
     "a comment": "import jax  # not flax.linen\n",
