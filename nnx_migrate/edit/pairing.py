@@ -380,7 +380,6 @@ _STATEMENTS: dict[type, _Walk] = {
     ast.Assign: _assign,
     ast.AugAssign: _fields(("target", "target"), ("value", "value")),
     ast.AnnAssign: _annotated,
-    **({ast.TypeAlias: _fields(("value", "value"))} if sys.version_info >= (3, 12) else {}),
     ast.Expr: _fields(("value", "value")),
     ast.Return: _fields(("value", "value")),
     ast.Raise: _raise,
@@ -389,6 +388,8 @@ _STATEMENTS: dict[type, _Walk] = {
     ast.Import: _import,
     ast.ImportFrom: _import,
 }
+if sys.version_info >= (3, 12):
+    _STATEMENTS[ast.TypeAlias] = _fields(("value", "value"))
 _EXPRESSIONS: dict[type, _Walk] = {
     ast.Attribute: _fields(("value", "value")),
     ast.Call: _call,

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from nnx_migrate.edit.data import ImportChange, NewImport
+from nnx_migrate.edit.data import EditError, ImportChange, NewImport
 from nnx_migrate.rewrite.lazy.scopes import Bound, Reading, Scope, is_linen, meanings, read
 from nnx_migrate.rewrite.lazy.strings import module_strings
 
@@ -91,7 +91,18 @@ class _Planner:
         self.add_imports(roots)
         strings = module_strings(self.tree, self.nodes)
         self.plan_.strings = [one for one in strings if not self.stays(one)]
+        if self.plan_.owners or self.plan_.packages:
+            self.check_our_name()
         return self.plan_
+
+    def check_our_name(self) -> None:
+        """Raise EditError where ``nnx_migrate``, which is written for ``flax``, means something else."""
+        for node in self.nodes:
+            if _binds_our_name(node):
+                line = getattr(node, "lineno", 1)
+                raise EditError(
+                    f"line {line} gives the name nnx_migrate to something else; rename it"
+                )
 
     def chains(self) -> list[Bound]:
         """``flax.linen`` where ``flax`` is imported: note the edits, return where it comes from."""
@@ -348,6 +359,19 @@ def _names_flax(node: ast.AST) -> bool:
     match node:
         case ast.Constant(value=str() as text):
             return text == "flax" or ("flax." in text and "\n" not in text and not is_linen(text))
+    return False
+
+
+def _binds_our_name(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id="nnx_migrate", ctx=ast.Store()) | ast.arg(arg="nnx_migrate"):
+            return True
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return name == "nnx_migrate"
+        case ast.alias(name=module, asname="nnx_migrate"):
+            return module != "nnx_migrate"
+        case ast.ImportFrom(names=names):
+            return any(one.name == "nnx_migrate" and one.asname is None for one in names)
     return False
 
 

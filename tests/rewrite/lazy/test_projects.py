@@ -226,3 +226,24 @@ def test_lazy_code_has_no_reference_left_to_count() -> None:
     result = lazily({"m.py": TWO.replace("flax.linen", "nnx_migrate.linen")})
     assert (result.references, result.findings) == (Tally(), ())
     assert Form.LAZY not in {one.form for one in result.classes}
+
+
+@pytest.mark.parametrize(
+    "binding",
+    [
+        "nnx_migrate = 3",
+        "def f(nnx_migrate): ...",
+        "class nnx_migrate: ...",
+        "from tools import nnx_migrate",
+        "import flax as nnx_migrate",
+    ],
+)
+def test_a_file_that_needs_our_name_for_something_else_fails_alone(binding: str) -> None:
+    whole = f"import flax\n\n{binding}\nx = flax.linen.Dense(3)\n"
+    result = lazily({"m.py": whole, "other.py": TWO, "alias.py": f"{LINEN}{binding}\n"})
+    statuses = {one.path: one.status for one in result.files}
+    assert statuses.pop("m.py") is FileStatus.FAILED
+    assert set(statuses.values()) == {FileStatus.REWRITTEN}
+    error = next(one.error for one in result.files if one.path == "m.py")
+    assert error is not None
+    assert "line 3 gives the name nnx_migrate to something else" in error
