@@ -46,6 +46,7 @@ def public(module: str) -> set[str]:
         if not name.startswith("_")
         and name not in INSIDES
         and not isinstance(value, TypeVar)
+        and not hasattr(value, "__path__")  # a package: an attribute once it is imported
         and (
             module == "flax.linen" or str(getattr(value, "__module__", "")).startswith("flax.linen")
         )
