@@ -6,6 +6,7 @@ Flax's older way, beside ``spmd``: the names of a variable ``x`` of ``params`` a
 
 import functools
 import re
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Optional, Tuple  # noqa: UP035 - a name that flax's module has
 
@@ -31,7 +32,6 @@ from flax.typing import (
 from flax.typing import In as ScanIn
 from flax.typing import Out as ScanOut
 
-from nnx_migrate import linen as nn
 from nnx_migrate.linen.named_axes.metadata import AxisMetadata, get_axis_names
 from nnx_migrate.linen.named_axes.metadata import map_metadata as _tree_map_axes
 from nnx_migrate.linen.named_axes.metadata import same_names as _param_with_axes_sow_reduce_fn
@@ -59,6 +59,9 @@ from nnx_migrate.linen.spmd import (
     logical_to_mesh_axes,
 )
 from nnx_migrate.linen.spmd import with_logical_constraint as with_sharding_constraint
+
+# flax's module has the whole package under this name; importing it here would be a circle.
+nn = sys.modules["nnx_migrate.linen"]
 
 __all__ = [
     "Any",
