@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Import, relative_target
-from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.project import Module, Project, Scope
 
 _COMMENT = re.compile(r"#\s*nnx-migrate:\s*keep\b")
 _BASE = "its base "
@@ -36,6 +36,7 @@ class Keeps:
     """What stays Linen: classes by (path, line), and what that means for each file."""
 
     classes: dict[tuple[str, int], Kept] = field(default_factory=dict)
+    lifted: list[tuple[str, ast.Call, str]] = field(default_factory=list)  # path, place, why
     mixed: dict[str, Mixed | None] = field(default_factory=dict)
 
 
@@ -75,6 +76,33 @@ def _read(request: RewriteRequest, found: Keeps) -> None:
             handed_on=handed_on[module.name],
             elsewhere=_elsewhere(loaded, module, handed_on),
         )
+        stays = found.mixed[path]
+        assert stays is not None
+        found.lifted += [
+            (path, call, why) for call, why in _lifted(project, module, staying, stays.stays)
+        ]
+
+
+_CLASS_LIFTS = frozenset(
+    {"checkpoint", "jit", "map_variables", "remat", "remat_scan", "scan", "vmap"}
+)
+
+
+def _lifted(
+    project: Project, module: Module, staying: dict[str, str], stays: Callable[[ast.AST], bool]
+) -> Iterator[tuple[ast.Call, str]]:
+    """Calls that let a lift of flax.linen, which stays, take a class that becomes lazy."""
+    for node in ast.walk(module.tree):
+        if not isinstance(node, ast.Call) or not node.args or not stays(node):
+            continue
+        lift, target = (project.resolve(one, Scope(module)) for one in (node.func, node.args[0]))
+        home, _, name = (lift or "").rpartition(".")
+        if not home.startswith("flax.linen") or name not in _CLASS_LIFTS:
+            continue
+        if target in project.linen and target not in staying:
+            cls = project.linen[target].qualified
+            why = f"flax.linen.{name} takes Linen classes only, and {cls} becomes lazy:"
+            yield node, f"{why} lift it with nnx_migrate.linen.{name}, or select this place too"
 
 
 def _staying(request: RewriteRequest, project: Project) -> dict[str, str]:

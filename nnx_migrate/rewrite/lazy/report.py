@@ -152,6 +152,9 @@ def _findings(
             yield Finding(
                 "reference", place.path, place.line, place.column, Outcome.REFUSED, message
             )
+    for path, call, why in made.lifted:
+        at = (call.lineno, call.col_offset + 1)
+        yield Finding("reference", path, *at, Outcome.REFUSED, why)
     if made.mixed or made.kept:
         return
     for source in request.files:

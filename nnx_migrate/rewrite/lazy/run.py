@@ -31,6 +31,7 @@ class LazyTexts:
     kept: dict[tuple[str, int], Kept] = field(default_factory=dict)
     names: dict[tuple[str, int], str] = field(default_factory=dict)  # as Python qualifies them
     mixed: bool = False  # the user keeps something Linen
+    lifted: list[tuple[str, ast.Call, str]] = field(default_factory=list)  # see `Keeps`
 
 
 def make_lazy(request: RewriteRequest) -> LazyTexts:
@@ -39,6 +40,7 @@ def make_lazy(request: RewriteRequest) -> LazyTexts:
     found = keeps(request)
     made.kept = dict(found.classes)
     made.mixed = bool(found.mixed)
+    made.lifted = found.lifted
     for source in request.files:
         path = relative(source.path, request.base or request.root)
         if not mentions_linen(source.raw) and path not in found.mixed:

@@ -247,3 +247,34 @@ def test_a_file_that_needs_our_name_for_something_else_fails_alone(binding: str)
     error = next(one.error for one in result.files if one.path == "m.py")
     assert error is not None
     assert "line 3 gives the name nnx_migrate to something else" in error
+
+
+LEAF = (
+    "import flax.linen as nn\n\n\n"
+    "class Leaf(nn.Module):\n"
+    "    @nn.compact\n"
+    "    def __call__(self, x):\n"
+    "        return nn.Dense(2)(x)\n"
+)
+LIFTING = (
+    "import flax.linen as nn\nfrom m import Leaf\n\n\n"
+    "class Top(nn.Module):\n"
+    "    @nn.compact\n"
+    "    def __call__(self, x):\n"
+    "        return {}(x)\n"
+)
+
+
+def test_a_lift_that_stays_linens_and_takes_a_selected_class_is_told():
+    files = {"m.py": LEAF, "n.py": LIFTING.format("nn.remat(Leaf)()")}
+    result = lazily(files, select=("m.Leaf",))
+    (finding,) = [one for one in result.findings if one.outcome is Outcome.REFUSED]
+    assert (finding.path, finding.line) == ("n.py", 8)
+    assert "takes Linen classes only" in finding.message
+    assert "m.Leaf becomes lazy" in finding.message
+
+
+def test_a_selected_class_that_is_built_by_what_stays_is_no_finding():
+    files = {"m.py": LEAF, "n.py": LIFTING.format("Leaf()")}
+    result = lazily(files, select=("m.Leaf",))
+    assert [one for one in result.findings if one.outcome is Outcome.REFUSED] == []
