@@ -20,13 +20,13 @@ def to_variable(collection: str, value: Any) -> nnx.Variable[Any]:
     kind = variablelib.variable_type_from_name(collection, allow_register=True)
     if not any(map(meta.is_axis_metadata, jax.tree.leaves(value, is_leaf=meta.is_axis_metadata))):
         return kind(value)
-    metadata: dict[str, Any] = {BOX: Static(_map(_empty, value))}
+    metadata: dict[str, Any] = {BOX: Static(_boxes_of(value))}
     if meta.is_axis_metadata(value) and getattr(value, "names", None) is not None:
         metadata[LOGICAL_AXES] = tuple(value.names)
         for key, attribute in ((LOGICAL_MESH, "mesh"), (LOGICAL_RULES, "rules")):
             if getattr(value, attribute, None) is not None:
                 metadata[key] = getattr(value, attribute)
-    return kind(_map(_content, value), **metadata)
+    return kind(unboxed(value), **metadata)
 
 
 def from_variable(variable: nnx.Variable[Any]) -> Any:
@@ -47,23 +47,22 @@ def from_variable(variable: nnx.Variable[Any]) -> Any:
 
 def unboxed(value: Any) -> Any:
     """The contents of the boxes in ``value``, without the constraints that `unbox` may set."""
-    return _map(_content, value)
+    return jax.tree.map(_content, value, is_leaf=meta.is_axis_metadata)
 
 
-def _map(fn: Any, value: Any) -> Any:
+def _content(one: Any) -> Any:
+    if not meta.is_axis_metadata(one):
+        return one
+    return one.value if hasattr(one, "value") else one.unbox()
+
+
+def _boxes_of(value: Any) -> Any:
+    """The boxes in ``value`` without contents; None where there is no box."""
     return jax.tree.map(
-        lambda one: fn(one) if meta.is_axis_metadata(one) else None if fn is _empty else one,
+        lambda one: one.replace_boxed(None) if meta.is_axis_metadata(one) else None,
         value,
         is_leaf=meta.is_axis_metadata,
     )
-
-
-def _empty(box: Any) -> Any:
-    return box.replace_boxed(None)
-
-
-def _content(box: Any) -> Any:
-    return box.value if hasattr(box, "value") else box.unbox()
 
 
 def _is_slot(value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import jax
@@ -71,7 +71,7 @@ def build(
         object.__setattr__(made[path], "_is_part", True)
         attach(parent, None, path[-1], made[path])
     for collection, part in variables.items():
-        for path, value in _leaves(part, paths, ()):
+        for path, value in _leaves(part, (), paths.__contains__):
             if (collection, *path) not in sown or collection in keep_sown:
                 attach(made[path[:-1]], collection, path[-1], to_variable(collection, value))
     _keep_streams(module, streams)
@@ -132,7 +132,7 @@ def update(module: Any, variables: Any) -> None:
     held: dict[tuple[str, ...], tuple[Any, Any]] = {}
     gather(module, held, from_variable)
     for collection, part in variables.items():
-        for path, value in _flat(part, (collection,), held):
+        for path, value in _leaves(part, (collection,), lambda path: path not in held):
             if path not in held:
                 raise KeyError(f"{'/'.join(path)}: no such variable in {type(module).__name__}")
             old, new = held[path][0].get_value(), unboxed(value)
@@ -140,15 +140,6 @@ def update(module: Any, variables: Any) -> None:
             if shapes[0] != shapes[1]:
                 raise ValueError(f"{'/'.join(path)}: expected {shapes[0]}, found {shapes[1]}")
             held[path][0].set_value(new)
-
-
-def _flat(part: Any, path: tuple[str, ...], held: Any) -> Any:
-    for name, value in part.items():
-        where = (*path, name)
-        if where not in held and hasattr(value, "items"):
-            yield from _flat(value, where, held)
-        else:
-            yield where, value
 
 
 def _streams(rngs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -191,10 +182,13 @@ def _definition(module: Any) -> Any:
     return definition
 
 
-def _leaves(part: Any, paths: set[tuple[str, ...]], path: tuple[str, ...]) -> Any:
+def _leaves(
+    part: Any, path: tuple[str, ...], is_inner: Callable[[tuple[str, ...]], bool]
+) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Paths and values of a tree; a dict is a value itself where its path is no inner one."""
     for name, value in part.items():
         where = (*path, name)
-        if where in paths and hasattr(value, "items"):
-            yield from _leaves(value, paths, where)
+        if is_inner(where) and hasattr(value, "items"):
+            yield from _leaves(value, where, is_inner)
         else:
             yield where, value

@@ -20,6 +20,7 @@ from nnx_migrate.linen.core.filters import DenyList, union_filters
 from nnx_migrate.linen.core.functional import is_valid_rngs
 from nnx_migrate.linen.core.graph import NnxName, collection_of
 from nnx_migrate.linen.core.scope import Scope
+from nnx_migrate.linen.core.tree import is_module
 
 # What Linen's layers may change when they are called: all but what an optimizer changes, and but
 # intermediates, which only who asks for them gets.
@@ -188,12 +189,6 @@ def _is_free(node: Any, attribute: str, is_child: bool) -> bool:
     if attribute in node._attributes or attribute == STREAMS:
         return False
     if attribute in node._fields:
-        return is_child and _holds_module(vars(node).get(attribute))
+        return is_child and is_module(vars(node).get(attribute))
     on_class = inspect.getattr_static(type(node), attribute, None)
     return on_class is None or isinstance(on_class, NnxName)
-
-
-def _holds_module(value: Any) -> bool:
-    from nnx_migrate.linen.core.tree import is_module
-
-    return is_module(value)
