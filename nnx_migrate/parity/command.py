@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from nnx_migrate.parity import words as read_words
 from nnx_migrate.parity.case_file import CaseError
 from nnx_migrate.parity.models.options import ModelOptions, model_options
+from nnx_migrate.parity.outcome import CommandOutcome
 from nnx_migrate.parity.recorded import (
     RecordedOptions,
     as_json,
@@ -37,14 +37,6 @@ KEYS = (
     "instances",
     "shim",
 )
-
-
-@dataclass(frozen=True)
-class CommandOutcome:
-    """What the command line prints and exits with: 0 equal, 1 different, 2 could not run."""
-
-    exit_code: int
-    lines: tuple[str, ...]
 
 
 def run(words: Sequence[str]) -> CommandOutcome:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nnx_migrate.parity.command import CommandOutcome
 from nnx_migrate.parity.models.options import model_options
+from nnx_migrate.parity.outcome import CommandOutcome
 from nnx_migrate.parity.words import BadWord, read, require_known
 
 # Words of ``parity`` that say how to run, which nothing is here.

@@ -17,21 +17,22 @@ from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import family_of
+from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
-from nnx_migrate.sizes.layers import is_layer
+from nnx_migrate.sizes.layer_fields import is_layer
 from nnx_migrate.sizes.lifted import call_lifted
 from nnx_migrate.sizes.lifted_classes import lifts_axes, named_class
+from nnx_migrate.sizes.machine import Machine
 from nnx_migrate.sizes.method_lifts import lifts_of
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
-from nnx_migrate.sizes.statements import run_function, set_up
+from nnx_migrate.sizes.statements.functions import run_function, set_up
 from nnx_migrate.sizes.study import Study, finish
 from nnx_migrate.sizes.values import (
     SPREAD,
     Argument,
     Factories,
-    Function,
     Instance,
     Library,
     Static,
@@ -141,7 +142,7 @@ class Analysis:
     ) -> tuple[Study, ClassSizes]:
         """One run; ``names_entries`` gives unknown sizes at a loop's start an argument each."""
         root = Instance(info, {}, None, None)
-        interpreter = Interpreter(
+        interpreter = Machine(
             self.project,
             root,
             factories=self.factories,

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.instance_attributes import instance_attribute
 from nnx_migrate.sizes.lists import READING, hold, list_method
+from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
 from nnx_migrate.sizes.outside_uses import check_outside
 from nnx_migrate.sizes.records import record_method
 from nnx_migrate.sizes.statics import static_of
@@ -20,7 +22,6 @@ from nnx_migrate.sizes.values import (
     Class,
     DataClass,
     Extended,
-    Function,
     Instance,
     Library,
     Partial,
@@ -139,55 +140,6 @@ class _Shape(Sequence, ShapeOf):
         object.__setattr__(self, "shape_of", shape_of)
 
 
-def instance_attribute(
-    interpreter: Interpreter, instance: Instance, name: str, frame: Frame
-) -> Value:
-    """Attribute of a Linen instance: set in setup, a field, a property, a class constant."""
-    from nnx_migrate.sizes.statements import call_function, set_up
-
-    if name in instance.attributes:
-        return instance.attributes[name]
-    if name in instance.fields:
-        return instance.fields[name]
-    if instance is not frame.instance or not frame.own:
-        set_up(interpreter, instance)
-    if name in instance.attributes:
-        return instance.attributes[name]
-    if name == "variables":
-        return Library("<variables>")
-    found = instance.info.find(name)
-    if found is not None:
-        cls, node = found
-        function = Function(node, cls.scope, {}, instance, cls)
-        decorators = interpreter.project.decorators(cls, node)
-        if any(one.endswith("property") for one in decorators):
-            value = call_function(interpreter, function, (), {})
-            return as_read(interpreter, instance, name, value)
-        return function
-    for cls in instance.info.mro:
-        for statement in cls.node.body:
-            if isinstance(statement, ast.Assign) and _names(statement) == [name]:
-                value = interpreter.evaluate(statement.value, Frame(cls.scope, {}))
-                return as_read(interpreter, instance, name, value)
-    return Unknown(f"{instance.info.name} has no attribute {name}")
-
-
-def as_read(
-    interpreter: Interpreter, instance: Instance, name: str, value: Value, *, called: bool = False
-) -> Value:
-    """What ``self.name`` is where other classes, which share ``__init__``, have it otherwise."""
-    if instance is not interpreter.root or name not in interpreter.varying:
-        return value
-    if not isinstance(value, Static):
-        return value
-    read: ast.expr = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
-    return Static(Expr(ast.Call(read, [], []) if called else read))
-
-
-def _names(statement: ast.Assign) -> list[str]:
-    return [one.id for one in statement.targets if isinstance(one, ast.Name)]
-
-
 def call_method(
     interpreter: Interpreter,
     base: Value,
@@ -198,8 +150,6 @@ def call_method(
     frame: Frame,
 ) -> Value:
     """``base.name(*args, **kwargs)``."""
-    from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
-
     check_outside(interpreter, base, name, frame)
     match base:
         case Instance():
@@ -244,8 +194,6 @@ def _super_method(
     kwargs: dict[str, Value],
     frame: Frame,
 ) -> Value:
-    from nnx_migrate.sizes.statements import call_function
-
     instance, here = frame.instance, frame.defined_in
     if instance is None or here is None:
         return Unknown("super() outside a method")
@@ -253,7 +201,7 @@ def _super_method(
     for cls in order[order.index(here) + 1 :] if here in order else ():
         if name in cls.methods:
             function = Function(cls.methods[name], cls.scope, {}, instance, cls)
-            return call_function(interpreter, function, args, kwargs)
+            return interpreter.call_function(function, args, kwargs)
     return Unknown(f"no inherited method {name}")
 
 
@@ -266,8 +214,6 @@ def _array_method(
     node: ast.Call,
     frame: Frame,
 ) -> Value:
-    from nnx_migrate.sizes.library import call_library
-
     if isinstance(base, Argument) and name in ("_replace", "get", "items", "pop", "replace"):
         return Record({**kwargs}) if name == "_replace" else Unknown("a call argument's method")
     if name == "astype":
@@ -279,7 +225,7 @@ def _array_method(
     if name == "transpose" and len(args) > 1:
         args = (Sequence(args),)
     symbol = f"jax.numpy.{name}"
-    return call_library(interpreter, symbol, (base, *args), kwargs, node, frame)
+    return interpreter.call_library(symbol, (base, *args), kwargs, node, frame)
 
 
 def _updated(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:

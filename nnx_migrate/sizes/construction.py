@@ -6,15 +6,14 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.layers import FIELDS
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.layer_fields import FIELDS
 from nnx_migrate.sizes.unattached import unattached
 from nnx_migrate.sizes.values import (
     Choice,
     Class,
     DataClass,
     Factories,
-    Function,
     Instance,
     LiftedLayer,
     Record,
@@ -143,15 +142,13 @@ def construct_through(
 
     The body of a method finds the fields of its module, and what it builds is nobody's there.
     """
-    from nnx_migrate.sizes.statements import call_function
-
     method_of = function.owner if isinstance(function.owner, Instance) else None
     silent = Instance(interpreter.root.info, {}, None, None)
     if method_of is not None:
         silent = replace(silent, info=method_of.info, fields=method_of.fields, is_set_up=True)
     owner = function.owner if method_of is None else silent
     inside = replace(function, owner=owner, env={**function.env, "__instance__": silent})
-    result = call_function(interpreter, inside, args, kwargs)
+    result = interpreter.call_function(inside, args, kwargs)
     options = result.options if isinstance(result, Choice) else (result,)
     modules = tuple(one for one in options if isinstance(one, Submodule | Instance))
     names = {class_name(one) for one in modules}

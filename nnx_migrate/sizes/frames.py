@@ -1,4 +1,4 @@
-"""What the interpreter keeps per running function and per loop."""
+"""Functions, and what the interpreter keeps while one or a loop runs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from nnx_migrate.sizes.values import (
     Value,
 )
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Scope
 
 
@@ -67,6 +68,18 @@ def _holds(value: Value, old: Value) -> bool:
         case Repeated(item=item):
             return _holds(item, old)
     return False
+
+
+@dataclass(frozen=True)
+class Function(Value):
+    """A function or lambda of the project; ``owner`` is set for bound methods."""
+
+    node: FunctionNode
+    scope: Scope
+    env: dict[str, Value] = field(default_factory=dict, compare=False)
+    owner: Value | None = None
+    defined_in: ClassInfo | None = None
+    home: Frame | None = field(default=None, compare=False)  # of the function it stands in
 
 
 @dataclass

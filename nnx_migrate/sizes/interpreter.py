@@ -1,25 +1,24 @@
-"""Run a Linen class abstractly: constructors, calls and control flow, over abstract values.
+"""What one study of a Linen class keeps, and what those who run parts of its code ask of each other.
 
-Nothing of the user's code is imported or executed. One ``Interpreter`` studies one class (the
-*root*): its methods run on unknown inputs, methods of its submodules are followed inline, so that
-every size comes out as an expression over the root's own fields and inputs.
+`Interpreter` has the state and its bookkeeping. Expressions, statements, constructors and library calls
+run each other through its abstract methods, so that none of their files imports the others;
+`machine` fills them in.
 """
 
 from __future__ import annotations
 
 import ast
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from nnx_migrate.sizes import construction
 from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.annotations import annotated_symbol
-from nnx_migrate.sizes.callables import changes_size
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import FactoryFunction
-from nnx_migrate.sizes.frames import Frame, Loop
-from nnx_migrate.sizes.layers import LayerCall, call_layer, is_layer
+from nnx_migrate.sizes.flow import Rest
+from nnx_migrate.sizes.frames import Frame, Function, Loop
+from nnx_migrate.sizes.lifted import layers_seen
 from nnx_migrate.sizes.loop_names import LoopNames
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
@@ -27,29 +26,17 @@ from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     Argument,
     Array,
-    Choice,
-    Class,
-    DataClass,
-    Factories,
-    Function,
     Instance,
-    Library,
     Lift,
-    LiftedLayer,
-    Native,
-    Partial,
     Stack,
-    Static,
     Submodule,
-    Unknown,
     Use,
     Value,
-    join,
+    as_array,
 )
 from nnx_migrate.source.project import Project, Scope
 
 OUT_VARIABLE = "out_features_"
-_DEPTH = 60
 _STEPS = 1_500_000
 
 
@@ -58,7 +45,7 @@ class TooDeep(Exception):
 
 
 @dataclass
-class Interpreter:
+class Interpreter(ABC):
     """State of one study; see the module docstring."""
 
     project: Project
@@ -142,8 +129,6 @@ class Interpreter:
 
     def array(self, value: Value | None) -> Array | None:
         """A value as an array, with what is known of its rank."""
-        from nnx_migrate.sizes.values import as_array
-
         found = as_array(value) if value is not None else None
         return self.ranks.settled(found) if found is not None else None
 
@@ -197,8 +182,6 @@ class Interpreter:
     @contextmanager
     def stacked(self, lifts: tuple[Lift, ...], args: tuple[Value, ...]) -> Iterator[None]:
         """Run a method whose decorators are ``lifts``: they may stack what it calls."""
-        from nnx_migrate.sizes.lifted import layers_seen
-
         found = [Stack(one, layers_seen(one, args)) for one in lifts if one.call is not None]
         if found and len(lifts) > 1:
             self.refuse(self.root.info.node, "a method under several lifts stacks variables")
@@ -212,8 +195,6 @@ class Interpreter:
     @contextmanager
     def unsized(self, module: Submodule | Instance, args: tuple[Value, ...]) -> Iterator[None]:
         """Call a lifted module: what it is given says how many layers it has."""
-        from nnx_migrate.sizes.lifted import layers_seen
-
         key = id(module.call)
         if any(not one.sized for one in module.lifts):
             only = module.lifts[0] if len(module.lifts) == 1 else None
@@ -223,29 +204,24 @@ class Interpreter:
         finally:
             self.layers.pop(key, None)
 
-    # ---- syntax
-
+    # ---- what runs code, in machine.py
+    @abstractmethod
     def evaluate(self, node: ast.expr, frame: Frame) -> Value:
         """Abstract value of an expression."""
-        from nnx_migrate.sizes.expressions import evaluate
 
-        return evaluate(self, node, frame)
+    @abstractmethod
+    def run_block(self, body: list[ast.stmt], frame: Frame) -> tuple[str | None, Rest]:
+        """Run a block; what ended it early, or None and the conditions under which its end is met."""
 
     def run(self, body: list[ast.stmt], frame: Frame) -> str | None:
         """Run a block; what ended it early, or None."""
-        from nnx_migrate.sizes.statements import run
+        return self.run_block(body, frame)[0]
 
-        return run(self, body, frame)
+    @abstractmethod
+    def attribute(self, base: Value, name: str, frame: Frame) -> Value:
+        """``base.name``."""
 
-    # ---- calls
-
-    def call_value(
-        self, target: Value, args: tuple[Value, ...], kwargs: dict[str, Value], node: ast.Call
-    ) -> Value:
-        """Call any value outside a frame (layers that call other layers)."""
-        frame = Frame(Scope(self.root.info.module), {}, None)
-        return self.call(target, args, kwargs, node, frame)
-
+    @abstractmethod
     def call(
         self,
         target: Value,
@@ -255,228 +231,46 @@ class Interpreter:
         frame: Frame,
     ) -> Value:
         """Result of calling an abstract value."""
-        self.step()
-        if self.depth > _DEPTH:
-            return Unknown("calls nest too deeply")
-        self.depth += 1
-        try:
-            return self._call(target, args, kwargs, node, frame)
-        finally:
-            self.depth -= 1
 
-    def _call(
+    @abstractmethod
+    def call_library(
         self,
-        target: Value,
+        symbol: str,
         args: tuple[Value, ...],
         kwargs: dict[str, Value],
         node: ast.Call,
         frame: Frame,
     ) -> Value:
-        from nnx_migrate.sizes.library import call_library
-        from nnx_migrate.sizes.statements import call_function
+        """Result of calling a function by its symbol."""
 
-        if isinstance(target, Function):
-            self.entered.add(id(node))
-        match target:
-            case Submodule():
-                return self.call_submodule(target, args, kwargs)
-            case Instance():
-                return self.call_instance(target, "__call__", args, kwargs)
-            case Partial():
-                merged = {**target.kwargs, **kwargs}
-                return self._call(target.target, (*target.args, *args), merged, node, frame)
-            case Class():
-                return construction.construct(self, target, args, kwargs, node, frame)
-            case Factories():
-                return construction.construct_any(self, target, args, kwargs, node, frame)
-            case DataClass():
-                return construction.construct_record(self, target, args, kwargs)
-            case Function(node=body) if id(body) in self.factories:
-                return construction.construct_through(self, target, args, kwargs, node, frame)
-            case Function(node=body) if id(body) in self.scope_functions:
-                function = self.scope_functions[id(body)]
-                return construction.call_in_scope(self, function, None, args, kwargs, node, frame)
-            case Function():
-                return call_function(self, target, args, kwargs)
-            case LiftedLayer():
-                return construction.construct_lifted(self, target, args, kwargs, node, frame)
-            case Library(symbol=symbol) if is_layer(symbol):
-                return construction.construct_layer(self, symbol, args, kwargs, node, frame)
-            case Library(symbol=symbol):
-                return call_library(self, symbol, args, kwargs, node, frame)
-            case Native(function=function):
-                return function(args, kwargs)
-            case Choice():
-                return self.call_choice(target, args, kwargs, node, frame)
-            case _:
-                return self.call_unknown(target, args, node, frame)
-
-    def call_choice(
-        self,
-        target: Choice,
-        args: tuple[Value, ...],
-        kwargs: dict[str, Value],
-        node: ast.Call,
-        frame: Frame,
+    @abstractmethod
+    def call_function(
+        self, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]
     ) -> Value:
-        """One of several callables: those that are understood speak for the others."""
-        from nnx_migrate.sizes.values import join_all
+        """Result of calling a function of the project."""
 
-        classes = Class | Partial | Factories
-        if all(isinstance(one, classes) or self._is_layer_value(one) for one in target.options):
-            return construction.construct_any(
-                self, Factories(target.options, ""), args, kwargs, node, frame
-            )
-        for one in target.options:
-            self._check_no_module(one, node, frame)
-        known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
-        results = [self._call(one, args, kwargs, node, frame) for one in known]
-        if not results:
-            return self.call_unknown(target.options[0], args, node, frame)
-        return join_all(target.test, results)
-
-    def call_unknown(
-        self, target: Value, args: tuple[Value, ...], node: ast.Call, frame: Frame
-    ) -> Value:
-        """A callable nobody knows: an activation, by far most often, keeps its input's shape."""
-        from nnx_migrate.sizes.values import as_array
-
-        self._check_no_module(target, node, frame)
-        if isinstance(target, Static) and self._is_module_field(target):
-            return Unknown("what a module of any class returns")
-        is_callable = isinstance(target, Static | Argument)
-        if is_callable and len(args) == 1 and (array := as_array(args[0])) is not None:
-            if not changes_size(self, target, array, node, frame):
-                return array
-            return Unknown(f"{ast.unparse(node.func)} changes the size of what it is given")
-        return Unknown("the called value is unknown", made_by=ast.unparse(node.func))
-
-    def _check_no_module(self, target: Value, node: ast.Call, frame: Frame) -> None:
-        """Calling what an unknown callable returned: it may be a submodule, built right here."""
-        maker = target.made_by if isinstance(target, Unknown) else ""
-        if isinstance(target, Array):  # an array is never called, so it was no activation
-            maker = ast.unparse(node.func)
-        is_ours = frame.instance is self.root or frame.instance is None
-        if maker and is_ours:
-            self.refuse(node, f"{maker} may build a submodule of a class that is not known")
-
-    def _is_module_field(self, target: Static) -> bool:
-        """Whether a value is a field that holds a module of any class."""
-        name = target.expr.text.removeprefix("self.")
-        found = next((one for one in self.root.info.fields if one.name == name), None)
-        if found is None:
-            return False
-        return annotated_symbol(self.project, found) == "flax.linen.Module"
-
-    def _is_layer_value(self, value: Value) -> bool:
-        is_plain = isinstance(value, Library) and is_layer(value.symbol)
-        return is_plain or isinstance(value, LiftedLayer)
-
-    # ---- submodule calls
-
+    @abstractmethod
     def call_submodule(
         self, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
     ) -> Value:
         """Call a built-in layer, or a submodule whose class is only known at run time."""
-        if layer.options:
-            return self._call_options(layer, args, kwargs)
-        if layer.lifts:
-            from nnx_migrate.sizes.lifted import call_lifted
 
-            given = self._to_lift(args)
-            with self.unsized(layer, given):
-                return call_lifted(
-                    layer.lifts, given, lambda one: self._call_layer(layer, one, kwargs)
-                )
-        return self._call_layer(layer, args, kwargs)
-
-    def _call_layer(
-        self, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
-    ) -> Value:
-        chosen = next((one for one in (*args, *kwargs.values()) if _is_by_presence(one)), None)
-        if chosen is not None:
-            return self._call_by_presence(chosen, layer, args, kwargs)
-        sizes, output = call_layer(LayerCall(self, layer, args, kwargs))
-        self.record(layer, sizes)
-        return output
-
-    def _call_by_presence(
-        self, chosen: Value, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
-    ) -> Value:
-        """``layer(c if c is not None else x)`` is one of two calls: ``layer(c)`` and ``layer(x)``."""
-        assert isinstance(chosen, Choice)
-        assert chosen.given is not None
-        outputs = []
-        for option, is_given in zip(chosen.options, (True, False), strict=True):
-            left = tuple(option if one is chosen else one for one in args)
-            named = {name: option if one is chosen else one for name, one in kwargs.items()}
-            fact = ex.call_fact(chosen.given, ex.GIVEN)
-            test = fact if is_given else ex.negation(fact)
-            with self.under(test), self.knowing({chosen.given: is_given}):
-                outputs.append(self._call_layer(layer, left, named))
-        return join(None, *outputs)
-
-    def _call_options(
-        self, layer: Submodule, args: tuple[Value, ...], kwargs: dict[str, Value]
-    ) -> Value:
-        from nnx_migrate.sizes.values import as_array
-
-        outputs = [self.call_value(one, args, kwargs, layer.call) for one in layer.options]
-        array = as_array(args[0]) if args else None
-        self.record(layer, {"in_features": array.axis(-1) if array else None})
-        result = outputs[0]
-        for other in outputs[1:]:
-            result = join(None, result, other)
-        joined = as_array(result)
-        if joined is not None and joined.axis(-1) is None:
-            own = layer.owner is self.root
-            variable = out_variable(layer.call)
-            return joined.with_last(ex.name(variable if own else f"{ex.FOREIGN}{variable}"))
-        return result
-
+    @abstractmethod
     def call_instance(
         self, instance: Instance, method: str, args: tuple[Value, ...], kwargs: dict[str, Value]
     ) -> Value:
         """Call a method of a Linen instance."""
-        from nnx_migrate.sizes.lifted import call_lifted
 
-        lifts = tuple(one for one in instance.lifts if one.method == method)
-        if lifts:
-            given = self._to_lift(args)
-            with self.unsized(instance, given):
-                return call_lifted(
-                    lifts,
-                    given,
-                    lambda one: self._run_method(instance, method, one, kwargs),
-                )
-        return self._run_method(instance, method, args, kwargs)
+    @abstractmethod
+    def set_up(self, instance: Instance) -> None:
+        """Run an instance's ``setup`` once."""
 
-    def _to_lift(self, args: tuple[Value, ...]) -> tuple[Value, ...]:
-        """Arguments of a lifted call, whose axes are counted from the front."""
-        given = tuple(map(self.settled, args))
-        arrays = [one for one in given if isinstance(one, Argument | Array)]
-        self.ranks.wanted |= any(getattr(one, "rank", None) is None for one in arrays)
-        return given
-
-    def _run_method(
-        self, instance: Instance, method: str, args: tuple[Value, ...], kwargs: dict[str, Value]
+    def call_value(
+        self, target: Value, args: tuple[Value, ...], kwargs: dict[str, Value], node: ast.Call
     ) -> Value:
-        from nnx_migrate.sizes.statements import call_function, set_up
-
-        found = instance.info.find(method)
-        if found is None:
-            return Unknown(f"{instance.info.name} has no method {method}")
-        set_up(self, instance)
-        cls, node = found
-        names = [one.arg for one in (*node.args.posonlyargs, *node.args.args)][1:]
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        self.record(instance, {}, method, given)
-        function = Function(node, cls.scope, {}, instance, cls)
-        return call_function(self, function, args, kwargs)
-
-
-def _is_by_presence(value: Value) -> bool:
-    return isinstance(value, Choice) and value.given is not None
+        """Call any value outside a frame (layers that call other layers)."""
+        frame = Frame(Scope(self.root.info.module), {}, None)
+        return self.call(target, args, kwargs, node, frame)
 
 
 def out_variable(call: ast.Call) -> str:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.construction import call_in_scope, construct_through
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.instance_attributes import as_read, instance_attribute
 from nnx_migrate.sizes.layers import carry_of
 from nnx_migrate.sizes.values import (
     NONE,
-    Function,
     Instance,
     Library,
     Record,
@@ -42,8 +42,6 @@ def call_instance_method(
     frame: Frame,
 ) -> Value:
     """A method of a Linen instance of the project."""
-    from nnx_migrate.sizes.attributes import as_read, instance_attribute
-
     if name in instance.attributes or name in instance.fields:
         target = instance_attribute(interpreter, instance, name, frame)
         return interpreter.call(target, args, kwargs, node, frame)

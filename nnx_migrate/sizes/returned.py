@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from nnx_migrate.sizes.layers import is_layer
+from nnx_migrate.sizes.layer_fields import is_layer
 from nnx_migrate.source.project import Project, Scope
 
 # What the function gains as keyword-only parameters.

@@ -12,10 +12,7 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 
 if TYPE_CHECKING:
-    from nnx_migrate.sizes.frames import Frame
     from nnx_migrate.source.classes import ClassInfo
-    from nnx_migrate.source.names import FunctionNode
-    from nnx_migrate.source.project import Scope
 
 
 class Value:
@@ -242,18 +239,6 @@ class Partial(Value):
     target: Value
     args: tuple[Value, ...]
     kwargs: dict[str, Value]
-
-
-@dataclass(frozen=True)
-class Function(Value):
-    """A function or lambda of the project; ``owner`` is set for bound methods."""
-
-    node: FunctionNode
-    scope: Scope
-    env: dict[str, Value] = field(default_factory=dict, compare=False)
-    owner: Value | None = None
-    defined_in: ClassInfo | None = None
-    home: Frame | None = field(default=None, compare=False)  # of the function it stands in
 
 
 @dataclass(frozen=True)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
+from nnx_migrate.source.modules import Module, Scope
 from nnx_migrate.source.names import Opaque, table_of
 from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.redefined import Redefined
-
-if TYPE_CHECKING:
-    from nnx_migrate.source.project import Module, Project, Scope
 
 
 @dataclass(frozen=True)
@@ -165,20 +162,24 @@ def _told_apart(statements: list[ClassStatement]) -> Redefined | None:
     return binding if binding.definitions == nodes else None
 
 
-def index_classes(project: Project) -> dict[str, ClassInfo]:
-    """Every class of the project by qualified name, base classes resolved."""
-    statements = project.class_statements
+Resolve = Callable[[ast.expr, Scope], str | None]
+
+
+def index_classes(
+    statements: Mapping[str, ClassStatement], resolve: Resolve
+) -> dict[str, ClassInfo]:
+    """Every class by qualified name, its bases what ``resolve`` says they are."""
     done: dict[str, ClassInfo] = {}
 
     def build(name: str, trail: tuple[str, ...]) -> ClassInfo | None:
         if name in done or name not in statements or name in trail:
             return done.get(name)
         one = statements[name]
-        bases = tuple(_base(project, base, one.scope) for base in one.node.bases)
+        bases = tuple(_base(resolve, base, one.scope) for base in one.node.bases)
         parents = [build(base, (*trail, name)) for base in bases if base]
         known = tuple(parent for parent in parents if parent)
         linen = any(is_linen_class(base) for base in bases) or any(p.linen for p in known)
-        repeated = one.repeated or not all(_is_plain(project, a, one.scope) for a in one.assumes)
+        repeated = one.repeated or not all(_is_plain(resolve, a, one.scope) for a in one.assumes)
         binding = one.scope.lookup(one.node.name)
         repeated = repeated or (isinstance(binding, Opaque))
         rebound = binding.values if isinstance(binding, Rebound) else ()
@@ -200,12 +201,12 @@ def index_classes(project: Project) -> dict[str, ClassInfo]:
     return done
 
 
-def _is_plain(project: Project, node: ast.ClassDef, scope: Scope) -> bool:
+def _is_plain(resolve: Resolve, node: ast.ClassDef, scope: Scope) -> bool:
     """Whether a class has ``flax.linen.Module`` as its only base and no decorators but ``compact``."""
     methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
     decorators = [decorator for one in methods for decorator in one.decorator_list]
-    return [project.resolve(base, scope) for base in node.bases] == ["flax.linen.Module"] and all(
-        project.resolve(one, scope) == "flax.linen.compact" for one in decorators
+    return [resolve(base, scope) for base in node.bases] == ["flax.linen.Module"] and all(
+        resolve(one, scope) == "flax.linen.compact" for one in decorators
     )
 
 
@@ -217,23 +218,19 @@ def is_linen_class(symbol: str | None) -> bool:
     return name[:1].isupper() and "." not in name
 
 
-def _base(project: Project, base: ast.expr, scope: Scope) -> str | None:
+def _base(resolve: Resolve, base: ast.expr, scope: Scope) -> str | None:
     if isinstance(base, ast.Subscript):  # Generic[T]
         base = base.value
-    return project.resolve(base, scope)
+    return resolve(base, scope)
 
 
 def _classes(module: Module) -> Iterator[tuple[str, ast.ClassDef, Scope]]:
-    from nnx_migrate.source.project import Scope
-
     yield from _classes_in(module.tree.body, module.name, Scope(module))
 
 
 def _classes_in(
     body: list[ast.stmt], prefix: str, scope: Scope
 ) -> Iterator[tuple[str, ast.ClassDef, Scope]]:
-    from nnx_migrate.source.project import Scope
-
     for statement in body:
         if isinstance(statement, ast.ClassDef):
             name = f"{prefix}.{statement.name}"

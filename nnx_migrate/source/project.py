@@ -18,94 +18,22 @@ from nnx_migrate.source.classes import (
     index_classes,
 )
 from nnx_migrate.source.declared import Signature
-from nnx_migrate.source.named_axes import with_named_calls
+from nnx_migrate.source.modules import Module, Scope, module_name, parse
 from nnx_migrate.source.names import (
     Assignment,
     Binding,
     Definition,
-    FunctionNode,
     Import,
-    Opaque,
-    Table,
     canonical,
     dotted,
     first_name,
-    function_table,
-    rebound,
-    table_of,
 )
 from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.redefined import Redefined
-from nnx_migrate.source.spans import Lines
+
+__all__ = ["Module", "Project", "Scope", "module_name", "parse"]
 
 _DEPTH = 20  # longest chain of aliases and re-exports that is followed
-
-
-@dataclass(frozen=True)
-class Module:
-    """One parsed file of the project."""
-
-    name: str  # dotted module name
-    path: str  # as the caller names it
-    text: str
-    tree: ast.Module
-    is_package: bool = False
-
-    @cached_property
-    def lines(self) -> Lines:
-        """Line index of the text."""
-        return Lines(self.text)
-
-    @property
-    def package(self) -> str:
-        """Package that relative imports start from."""
-        return self.name if self.is_package else self.name.rpartition(".")[0]
-
-    @cached_property
-    def _tables(self) -> tuple[Table, tuple[str, ...]]:
-        table, stars = table_of(self.tree.body, self.package)
-        unsure = table.keys() & rebound(self.tree)
-        return {**table, **{name: Opaque() for name in unsure}}, stars
-
-    @property
-    def table(self) -> Table:
-        """What the module's top-level names are bound to."""
-        return self._tables[0]
-
-    @property
-    def stars(self) -> tuple[str, ...]:
-        """Modules whose names are star-imported."""
-        return self._tables[1]
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Where a name is looked up: a module and the functions and classes around the place.
-
-    ``tables`` run from the innermost scope outwards; class scopes that Python would skip (a
-    method's own class) are left out by whoever builds the scope.
-    """
-
-    module: Module
-    tables: tuple[Table, ...] = ()
-
-    def enter(self, function: FunctionNode) -> Scope:
-        """The scope inside ``function``."""
-        return Scope(self.module, (function_table(function, self.module.package), *self.tables))
-
-    def binder(self, name: str) -> Scope:
-        """The scope, this one or one around it, that binds ``name``; the module's if none does."""
-        for position, table in enumerate(self.tables):
-            if name in table:
-                return Scope(self.module, self.tables[position:])
-        return Scope(self.module)
-
-    def lookup(self, name: str) -> Binding | None:
-        """What ``name`` is bound to here, or None when it is a builtin or unknown."""
-        for table in (*self.tables, self.module.table):
-            if name in table:
-                return table[name]
-        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +164,7 @@ class Project:
     @cached_property
     def classes(self) -> dict[str, ClassInfo]:
         """Every class of the project by qualified name."""
-        return index_classes(self)
+        return index_classes(self.class_statements, self.resolve)
 
     @cached_property
     def by_node(self) -> dict[int, ClassInfo]:
@@ -259,22 +187,3 @@ class Project:
     def is_compact(self, cls: ClassInfo, method: ast.FunctionDef) -> bool:
         """Whether ``method`` may build submodules inline (``@nn.compact``)."""
         return cls.function is not None or "flax.linen.compact" in self.decorators(cls, method)
-
-
-def module_name(path: PurePosixPath) -> tuple[str, bool]:
-    """Dotted module name of a path relative to the import root, and whether it is a package."""
-    parts = list(path.with_suffix("").parts)
-    if parts and parts[-1] == "__init__":
-        return ".".join(parts[:-1]), True
-    return ".".join(parts), False
-
-
-def parse(name: str, path: str, text: str, *, is_package: bool = False) -> Module:
-    """Parse one file.
-
-    Raises:
-        SyntaxError: the text is no Python of the running version.
-    """
-    module = Module(name, path, text, ast.parse(text, type_comments=False), is_package)
-    with_named_calls(module.tree, module.table, text)
-    return module

@@ -177,9 +177,9 @@ class EntryPoints:
         **kwargs: Any,
     ) -> str:
         """A table of the module's calls: path, class, inputs, outputs, variables and their sizes."""
-        from nnx_migrate.linen import summary
+        from nnx_migrate.linen.core.tables.tabulate import tabulate
 
-        table: str = summary.tabulate(
+        table: str = tabulate(
             self,
             rngs,
             depth=depth,
@@ -202,9 +202,9 @@ class EntryPoints:
         **kwargs: Any,
     ) -> dict[str, Any]:
         """Definitions of all submodules that `init` runs, by path ("a/b")."""
-        from nnx_migrate.linen import summary
+        from nnx_migrate.linen.core.tables.rows import module_table
 
-        rows = summary._get_module_table(
+        rows = module_table(
             module=self,
             depth=None,
             show_repeated=show_repeated,

@@ -269,9 +269,9 @@ class Lifecycle:
         return result
 
     def _note_call(self, infos: Any, index: int, name: str, args: Any, kwargs: Any, y: Any) -> None:
-        from nnx_migrate.linen.summary import _represent_tree
+        from nnx_migrate.linen.core.tables.values import represent_tree
 
-        args, kwargs, y = _represent_tree((args, kwargs, y))
+        args, kwargs, y = represent_tree((args, kwargs, y))
         scope = self.scope
         infos.calls.append(
             CallInfo(

@@ -21,7 +21,7 @@ from jax.experimental import multihost_utils
 from nnx_migrate.parity.words import BadWord
 
 if TYPE_CHECKING:
-    from nnx_migrate.parity.command import CommandOutcome
+    from nnx_migrate.parity.outcome import CommandOutcome
 
 
 def join() -> None:

@@ -29,7 +29,7 @@ def read_comprehension(
     frame: Frame,
 ) -> Value:
     """Items one by one when they are known, else one item for all."""
-    from nnx_migrate.sizes.statements.assignment import assign
+    from nnx_migrate.sizes.assignment import assign
 
     generator = node.generators[0]
     if len(node.generators) != 1:
@@ -64,7 +64,7 @@ def _item(
 ) -> tuple[bool | None, Value]:
     """Whether the bound item passes the filters (None: nobody knows), and its value if it does."""
     from nnx_migrate.sizes.expressions.conditions import truth
-    from nnx_migrate.sizes.statements.narrowing import assume
+    from nnx_migrate.sizes.narrowing import assume
 
     answers = {truth(interpreter, test, frame) for test in tests}
     for test in tests:

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.attributes import ShapeOf
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.initial_call import initial_fact
 from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.sizes.told import told_fact
 from nnx_migrate.sizes.values import (
     Array,
     Choice,
     Class,
-    Function,
     Instance,
     Sequence,
     Static,
@@ -59,7 +58,7 @@ def _truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Exp
             return _compare(interpreter, node, frame)
         case ast.Call(func=ast.Name(id="isinstance"), args=[tested, cls]):
             return _is_instance(interpreter, tested, cls, frame)
-        case ast.Name(id=name) if fact := told_fact(
+        case ast.Name(id=name) if fact := initial_fact(
             interpreter.told, frame.env.get(name), ex.TRUTH
         ):
             return fact
@@ -109,7 +108,7 @@ def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> bool 
                 known = is_none(one)
                 if known is not None:
                     return known is not negated
-                given = told_fact(interpreter.told, one, ex.GIVEN) or given_when(one)
+                given = initial_fact(interpreter.told, one, ex.GIVEN) or given_when(one)
                 if given is not None:
                     return given if negated else Expr(ast.UnaryOp(ast.Not(), given.node))
         shapes_differ = _compare_shapes(values)

@@ -14,11 +14,10 @@ from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.expressions.names import read_attribute, read_name
 from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
 from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.partials import partial_lambdas
-from nnx_migrate.sizes.statements.presence import presence
+from nnx_migrate.sizes.presence import presence
 from nnx_migrate.sizes.values import (
-    Function,
     Partial,
     Record,
     Sequence,
@@ -125,7 +124,7 @@ def _dict(
 
 
 def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
-    from nnx_migrate.sizes.statements.narrowing import narrowed
+    from nnx_migrate.sizes.narrowing import narrowed
 
     test = truth(interpreter, node.test, frame)
     if isinstance(test, bool):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.expressions.indexing import index_array
-from nnx_migrate.sizes.frames import Frame, Loop
+from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import (
     NONE,
@@ -19,7 +19,6 @@ from nnx_migrate.sizes.values import (
     Array,
     Choice,
     Extended,
-    Function,
     Instance,
     Library,
     Record,

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.iteration import Enumerated, Range, Zipped
-from nnx_migrate.sizes.library.call import LibraryCall, Summaries
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
+from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.values import (
     Array,
     Extended,
@@ -70,13 +70,11 @@ def _dict(call: LibraryCall) -> Value:
 
 
 def _getattr(call: LibraryCall) -> Value:
-    from nnx_migrate.sizes.attributes import attribute_of
-
     base, name = call.args[0], call.args[1] if len(call.args) > 1 else Unknown()
     if isinstance(name, Static) and name.expr.is_constant:
         if isinstance(base, Static) and len(call.args) > 2:
             return static_call(call)
-        return attribute_of(call.interpreter, base, str(name.expr.constant), call.frame)
+        return call.interpreter.attribute(base, str(name.expr.constant), call.frame)
     if (
         isinstance(base, Instance)
         and isinstance(name, Static)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.values import Array, Static, Unknown, Value
 
 

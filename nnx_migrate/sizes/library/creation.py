@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.library.axes import inserted
-from nnx_migrate.sizes.library.call import LibraryCall, Summaries
 from nnx_migrate.sizes.library.fallback import unmodelled
+from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.values import Array, Sequence, Static, Unknown, Value
 
 

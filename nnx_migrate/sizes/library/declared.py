@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.library.call import Dim, LibraryCall
+from nnx_migrate.sizes.library_call import Dim, LibraryCall
 from nnx_migrate.sizes.values import Array, Sequence, Static, Unknown, Value, as_array
 from nnx_migrate.source.declared import Axes, Parameter, Signature
 

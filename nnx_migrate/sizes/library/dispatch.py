@@ -19,9 +19,10 @@ from nnx_migrate.sizes.library import (
     transforms,
 )
 from nnx_migrate.sizes.library.builtins import BUILTINS
-from nnx_migrate.sizes.library.call import LibraryCall, Summaries
 from nnx_migrate.sizes.library.declared import call_declared
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
+from nnx_migrate.sizes.library_call import LibraryCall, Summaries
+from nnx_migrate.sizes.summaries import SUMMARIES
 from nnx_migrate.sizes.values import Value
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ def call_library(
     """Abstract result of a library call."""
     call = LibraryCall(interpreter, symbol, args, kwargs, node, frame)
     name = symbol.rpartition(".")[2]
-    from nnx_migrate.sizes.summaries import SUMMARIES
-
     declared = interpreter.project.declared.get(symbol)
     if declared is not None:
         return call_declared(declared, call)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.library.fallback import static_call
+from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value, as_array
 
 _ELEMENTWISE = frozenset(

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.library.call import LibraryCall
+from nnx_migrate.sizes.library_call import LibraryCall
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.sizes.values import Static, Unknown, Value
 

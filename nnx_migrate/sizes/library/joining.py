@@ -9,7 +9,7 @@ from itertools import pairwise
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.library.axes import inserted
-from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.values import Array, Repeated, Sequence, Static, Unknown, Value
 
 

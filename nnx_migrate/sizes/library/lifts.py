@@ -10,16 +10,16 @@ import ast
 from dataclasses import replace
 from functools import partial
 
-from nnx_migrate.sizes.layers import is_layer
-from nnx_migrate.sizes.library.call import LibraryCall, Summaries
+from nnx_migrate.sizes.frames import Function
+from nnx_migrate.sizes.layer_fields import is_layer
 from nnx_migrate.sizes.library.views import problem_of
+from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.lifted import call_lifted, layers_seen
 from nnx_migrate.sizes.method_lifts import shares_all
 from nnx_migrate.sizes.values import (
     Choice,
     Class,
     Factories,
-    Function,
     Instance,
     Library,
     Lift,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nnx_migrate.sizes.library.axes import inserted
-from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.shapes import agreed
 from nnx_migrate.sizes.values import (
     NONE,

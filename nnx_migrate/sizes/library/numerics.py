@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value, as_array, is_none
 
 
@@ -45,14 +45,12 @@ def _categorical(call: LibraryCall) -> Value:
 
 def _attribute(call: LibraryCall) -> Value:
     """``jnp.shape(x)`` and ``jnp.ndim(x)`` as the attributes of that name."""
-    from nnx_migrate.sizes.attributes import attribute_of
-
     array = call.array()
     name = call.symbol.rpartition(".")[2]
     known = array is not None and len(call.args) == 1 and not call.kwargs
     if array is None or not known:
         return Unknown(f"{name} of an unknown value")
-    return attribute_of(call.interpreter, array, name, call.frame)
+    return call.interpreter.attribute(array, name, call.frame)
 
 
 ARRAYS: Summaries = {

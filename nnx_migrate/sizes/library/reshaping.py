@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.library.call import Dim, LibraryCall, Summaries
+from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnx_migrate.sizes.library.call import LibraryCall, Summaries
+from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.values import Native, Partial, Unknown, Value, as_array
 
 

@@ -8,17 +8,9 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.sizes.library.call import LibraryCall
-from nnx_migrate.sizes.values import (
-    Choice,
-    Class,
-    Factories,
-    Function,
-    Library,
-    LiftedLayer,
-    Partial,
-    Value,
-)
+from nnx_migrate.sizes.frames import Function
+from nnx_migrate.sizes.library_call import LibraryCall
+from nnx_migrate.sizes.values import Choice, Class, Factories, Library, LiftedLayer, Partial, Value
 from nnx_migrate.source.names import parameter_names
 
 _TREE_MAPS = ("jax.tree.map", "jax.tree_util.tree_map", "jax.tree_map")

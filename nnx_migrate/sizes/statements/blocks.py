@@ -5,35 +5,21 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.decorators import decorated
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.flow import JUMP, RAISE, RETURN, Rest
+from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.lists import lose
-from nnx_migrate.sizes.statements.assignment import assign
+from nnx_migrate.sizes.narrowing import assume, note_test
 from nnx_migrate.sizes.statements.branches import run_branch
-from nnx_migrate.sizes.statements.flow import JUMP, RAISE, RETURN, Rest
 from nnx_migrate.sizes.statements.loops import run_loop, run_while
 from nnx_migrate.sizes.statements.matching import branches_of
-from nnx_migrate.sizes.statements.narrowing import assume, note_test
-from nnx_migrate.sizes.values import (
-    NONE,
-    Extended,
-    Function,
-    Record,
-    Repeated,
-    Sequence,
-    Unknown,
-    Value,
-)
+from nnx_migrate.sizes.values import NONE, Extended, Record, Repeated, Sequence, Unknown, Value
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.jumps import breaks
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
-
-
-def run(interpreter: Interpreter, body: list[ast.stmt], frame: Frame) -> str | None:
-    """Run a block; what ended it early, or None."""
-    return run_block(interpreter, body, frame)[0]
 
 
 def run_block(

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.expressions.conditions import truth
+from nnx_migrate.sizes.flow import RAISE, Rest
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.statements.flow import RAISE, Rest
-from nnx_migrate.sizes.statements.narrowing import assume, narrowed
-from nnx_migrate.sizes.statements.presence import presence
+from nnx_migrate.sizes.narrowing import assume, narrowed
+from nnx_migrate.sizes.presence import presence
 from nnx_migrate.sizes.values import Value, join, join_given
 
 if TYPE_CHECKING:
@@ -24,11 +24,9 @@ def run_branch(
     interpreter: Interpreter, statement: ast.If, frame: Frame
 ) -> tuple[str | None, Rest]:
     """Run an ``if``; conditions are returned when the rest only runs under them."""
-    from nnx_migrate.sizes.statements.blocks import run_block
-
     test = truth(interpreter, statement.test, frame)
     if isinstance(test, bool):
-        return run_block(interpreter, statement.body if test else statement.orelse, frame)
+        return interpreter.run_block(statement.body if test else statement.orelse, frame)
     start = dict(frame.env)
     attributes = dict(frame.instance.attributes) if frame.instance else {}
     negated = ex.negation(test) if test else None
@@ -38,7 +36,7 @@ def run_branch(
         interpreter.knowing(given),
         narrowed(interpreter.project, frame, statement.test, holds=True),
     ):
-        first, after_first = run_block(interpreter, statement.body, frame)
+        first, after_first = interpreter.run_block(statement.body, frame)
     yes, yes_attributes = frame.env, dict(frame.instance.attributes) if frame.instance else {}
     frame.env = dict(start)
     if frame.instance:
@@ -49,7 +47,7 @@ def run_branch(
         interpreter.knowing(left_out),
         narrowed(interpreter.project, frame, statement.test, holds=False),
     ):
-        second, after_second = run_block(interpreter, statement.orelse, frame)
+        second, after_second = interpreter.run_block(statement.orelse, frame)
     no_attributes = dict(frame.instance.attributes) if frame.instance else {}
     if first is not None and second is not None:
         return first, ()

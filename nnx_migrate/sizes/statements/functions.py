@@ -9,14 +9,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.lifted import call_lifted
 from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
 from nnx_migrate.sizes.values import (
     NONE,
     Class,
-    Function,
     Instance,
     Lift,
     Record,

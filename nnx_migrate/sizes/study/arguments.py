@@ -11,9 +11,9 @@ from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.method_lifts import Unplaced, callers_axis
 from nnx_migrate.sizes.result import Site
+from nnx_migrate.sizes.study.initial_call import METHOD, fact_argument
 from nnx_migrate.sizes.study.local_names import is_taken
 from nnx_migrate.sizes.study.study import INPUT, Study
-from nnx_migrate.sizes.told import METHOD, fact_argument
 
 
 def _opaque_argument(

@@ -16,13 +16,13 @@ from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, rena
 from nnx_migrate.sizes.study.checks import check_inherited, mapped_twice, misplaced, only_elsewhere
 from nnx_migrate.sizes.study.conditional import conditional_sites
 from nnx_migrate.sizes.study.entries import tell_entries
+from nnx_migrate.sizes.study.initial_call import METHOD
 from nnx_migrate.sizes.study.needed import needed_inputs
 from nnx_migrate.sizes.study.places import entered_at
 from nnx_migrate.sizes.study.shape_reads import shape_reads
 from nnx_migrate.sizes.study.sites import site_of
 from nnx_migrate.sizes.study.stacks import sized_lifts
 from nnx_migrate.sizes.study.study import INPUT, Study
-from nnx_migrate.sizes.told import METHOD
 from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
 
 

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nnx_migrate.sizes.layers import FIELDS
+from nnx_migrate.sizes.layer_fields import FIELDS
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nnx_migrate.sizes.layers import FIELDS
+from nnx_migrate.sizes.layer_fields import FIELDS
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Submodule, Use
 

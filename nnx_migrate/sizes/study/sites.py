@@ -15,6 +15,7 @@ from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
 from nnx_migrate.sizes.study.agreed import agreed_size
 from nnx_migrate.sizes.study.held import holds_state
 from nnx_migrate.sizes.study.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
+from nnx_migrate.sizes.study.initial_call import Unsure, passed_fact
 from nnx_migrate.sizes.study.options import (
     IN_FEATURES,
     field_among,
@@ -28,7 +29,6 @@ from nnx_migrate.sizes.study.recorded import with_evidence
 from nnx_migrate.sizes.study.stacks import with_layers
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.study.witnesses import is_passed, only_given, witness_of
-from nnx_migrate.sizes.told import Unsure, passed_fact
 from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
 
 
@@ -174,7 +174,7 @@ def _feature_axes(module: Submodule) -> tuple[int, ...] | None:
 
 def _unseen(study: Study, module: Submodule) -> dict[str, str]:
     """Sizes of a layer that no analysed call reaches; one that is only applied needs none."""
-    from nnx_migrate.sizes.layers import CELLS
+    from nnx_migrate.sizes.layer_fields import CELLS
 
     name = module.symbol.removeprefix("flax.linen.")
     needs = name in CELLS or name in _NEED_INPUT

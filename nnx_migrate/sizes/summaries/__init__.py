@@ -1,6 +1,6 @@
 """Shapes of third-party library calls, one file per library.
 
-Each file holds ``SUMMARIES``: symbol -> function of a :class:`~nnx_migrate.sizes.library.LibraryCall`
+Each file holds ``SUMMARIES``: symbol -> function of a :class:`~nnx_migrate.sizes.library_call.LibraryCall`
 that gives the abstract result. To add a library, add a file and list it here.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes.summaries import arrays, einops, jraph
 
 if TYPE_CHECKING:
-    from nnx_migrate.sizes.library import LibraryCall
+    from nnx_migrate.sizes.library_call import LibraryCall
     from nnx_migrate.sizes.values import Value
 
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {

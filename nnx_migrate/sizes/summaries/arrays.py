@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.library import LibraryCall
+from nnx_migrate.sizes.library_call import LibraryCall
 from nnx_migrate.sizes.values import Array, Sequence, Static, Unknown, Value
 
 

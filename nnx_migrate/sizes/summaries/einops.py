@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.library import LibraryCall
+from nnx_migrate.sizes.library_call import LibraryCall
 from nnx_migrate.sizes.values import Array, Static, Unknown, Value
 
 Dim = Expr | None

@@ -18,7 +18,7 @@ from nnx_migrate.sizes.values import (
 )
 
 if TYPE_CHECKING:
-    from nnx_migrate.sizes.library import LibraryCall
+    from nnx_migrate.sizes.library_call import LibraryCall
 
 _FIELDS = ("nodes", "edges", "receivers", "senders", "globals", "n_node", "n_edge")
 

@@ -1,4 +1,4 @@
-"""What the constructor is told about the initial call: which arguments it has, which flags are set.
+"""Constructor arguments for facts of the initial call: which arguments it has, which flags are set.
 
 In Linen the arguments of ``init`` decide what exists, in NNX the constructor does. Where a condition
 on an argument decides what is built, the class gets a constructor argument that says what held in
@@ -9,26 +9,16 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.given import defaults_of
+from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Argument, Static, Use, Value, given_when, is_none
-
-if TYPE_CHECKING:
-    from nnx_migrate.sizes.study.study import Study
 
 METHOD = "__call__"
 _PREFIXES = {ex.GIVEN: "with", ex.TRUTH: "init"}
-
-
-def told_fact(told: frozenset[str], value: Value | None, fact: str) -> Expr | None:
-    """The fact of a parameter that the constructor is told about; None for every other value."""
-    if not isinstance(value, Argument) or value.path not in told:
-        return None
-    return ex.call_fact(value.path, fact)
 
 
 def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> SizeArgument:

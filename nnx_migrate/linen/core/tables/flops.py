@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from nnx_migrate.linen.tables.values import abstract
+from nnx_migrate.linen.core.tables.values import abstract
 
 NOT_COUNTED = -1
 

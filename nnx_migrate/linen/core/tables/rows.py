@@ -10,7 +10,7 @@ import jax
 from flax.core import unfreeze
 
 from nnx_migrate.linen.core.context import tabulate_context
-from nnx_migrate.linen.tables.flops import call_flops
+from nnx_migrate.linen.core.tables.flops import call_flops
 
 Path = tuple[str, ...]
 Variables = dict[str, Any]

@@ -14,8 +14,8 @@ import rich.table
 import rich.text
 import yaml
 
-from nnx_migrate.linen.tables.rows import Row, Table
-from nnx_migrate.linen.tables.values import is_representation, represent_tree
+from nnx_migrate.linen.core.tables.rows import Row, Table
+from nnx_migrate.linen.core.tables.values import is_representation, represent_tree
 
 UNITS = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 UNNAMED = ("__call__", "<lambda>")  # methods that the module column leaves out
