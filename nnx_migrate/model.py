@@ -1,6 +1,6 @@
 """Plain data that every part of nnx-migrate agrees on: frozen types, no logic.
 
-The shapes here are the ones of the JSON reports (``"schema": 1``); see README.md, "Reports".
+The shapes here are the ones of the JSON reports (``"schema": 1``); see docs/rewrite.md, "Reports".
 """
 
 from __future__ import annotations

@@ -59,23 +59,23 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--fresh", action="store_true", help="do not reuse results of former runs")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="cases compared at once")
     parser.add_argument(
-        "--write-readme", action="store_true", help="put the tables of all sets run so far there"
+        "--write-results", action="store_true", help="put the tables of all sets run so far there"
     )
     return parser
 
 
 def _store(content: dict[str, Any], options: argparse.Namespace) -> None:
-    """Write the JSON, keep a whole set's result in the cache, and renew the README if asked."""
+    """Write the JSON, keep a whole set's result in the cache, and renew docs/results.md if asked."""
     text = json.dumps(content, indent=1) + "\n"
     if options.json is not None:
         options.json.write_text(text, encoding="utf-8")
     if options.only is None:
         (options.cache / f"{options.set}.json").write_text(text, encoding="utf-8")
-    if options.write_readme:
+    if options.write_results:
         files = [options.cache / f"{name}.json" for name in SETS]
         results = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
-        if not table.write_readme(CHECKOUT / "README.md", results):
-            sys.stderr.write("error: README.md has no <!-- corpus-table --> section\n")
+        if not table.write_results(CHECKOUT / "docs" / "results.md", results):
+            sys.stderr.write("error: docs/results.md has no <!-- corpus-table --> section\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The corpus results as Markdown tables, and their place in the README."""
+"""The corpus results as Markdown tables, and their place in docs/results.md."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ def _snippets(content: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def write_readme(readme: Path, results: list[Mapping[str, Any]]) -> bool:
-    """Replace the corpus section of the README; False when it has no place for one."""
+def write_results(readme: Path, results: list[Mapping[str, Any]]) -> bool:
+    """Replace the corpus section of docs/results.md; False when it has no place for one."""
     text = readme.read_text(encoding="utf-8")
     section = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
     if not section.search(text):

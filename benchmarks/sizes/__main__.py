@@ -64,24 +64,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results here")
     parser.add_argument("--timeout", type=float, default=600.0, help="seconds for one case")
     parser.add_argument(
-        "--write-readme", action="store_true", help="put the tables of all sets run so far there"
+        "--write-results", action="store_true", help="put the tables of all sets run so far there"
     )
     return parser
 
 
 def _store(content: dict[str, Any], given: argparse.Namespace) -> None:
-    """Write the JSON, keep a whole set's result in the cache, and renew the README if asked."""
+    """Write the JSON, keep a whole set's result in the cache, and renew docs/results.md if asked."""
     text = json.dumps(content, indent=1) + "\n"
     if given.json is not None:
         given.json.write_text(text, encoding="utf-8")
     folder = given.cache / "sizes"
     if given.only is None:
         (folder / f"{given.set}.json").write_text(text, encoding="utf-8")
-    if given.write_readme:
+    if given.write_results:
         files = [folder / f"{name}.json" for name in _SETS]
         results = [json.loads(file.read_text(encoding="utf-8")) for file in files if file.exists()]
-        if not table.write_readme(CHECKOUT / "README.md", results):
-            sys.stderr.write("error: README.md has no <!-- sizes-table --> section\n")
+        if not table.write_results(CHECKOUT / "docs" / "results.md", results):
+            sys.stderr.write("error: docs/results.md has no <!-- sizes-table --> section\n")
 
 
 if __name__ == "__main__":

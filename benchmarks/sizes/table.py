@@ -1,4 +1,4 @@
-"""The results as Markdown tables, and their place in the README."""
+"""The results as Markdown tables, and their place in docs/results.md."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def of_set(content: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def write_readme(readme: Path, results: list[Mapping[str, Any]]) -> bool:
-    """Replace what the README says of these sets, and keep the others; False without a place for it."""
+def write_results(readme: Path, results: list[Mapping[str, Any]]) -> bool:
+    """Replace what docs/results.md says of these sets, and keep the others; False without a place for it."""
     text = readme.read_text(encoding="utf-8")
     section = re.compile(f"{re.escape(_BEGIN)}.*?{re.escape(_END)}", re.DOTALL)
     old = section.search(text)

@@ -1,4 +1,4 @@
-"""The flax examples, end to end: fetched, rewritten and compared; the figures the README quotes."""
+"""The flax examples, end to end: fetched, rewritten and compared; the figures of docs/results.md."""
 
 import json
 import subprocess

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.sizes.table import COLUMNS, of_set, summary, write_readme
+from benchmarks.sizes.table import COLUMNS, of_set, summary, write_results
 
 NONE = dict.fromkeys(COLUMNS, 0)
 ONE = dict.fromkeys(
@@ -38,11 +38,11 @@ def test_of_nothing_there_is_no_share() -> None:
     assert summary([content(TWO)]).splitlines()[-1].endswith("| - | - | - |")
 
 
-def test_the_section_of_the_readme_is_replaced(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- sizes-table -->\nformer\n<!-- /sizes-table -->\nafter\n")
-    assert write_readme(readme, [content(ONE)])
-    text = readme.read_text()
+def test_the_section_of_the_page_is_replaced(tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    page.write_text("before\n<!-- sizes-table -->\nformer\n<!-- /sizes-table -->\nafter\n")
+    assert write_results(page, [content(ONE)])
+    text = page.read_text()
     assert "former" not in text
     assert text.startswith("before\n<!-- sizes-table -->\n| code |")
     assert text.endswith("\n<!-- /sizes-table -->\nafter\n")
@@ -50,20 +50,20 @@ def test_the_section_of_the_readme_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "<!-- sizes-table -->\n"])
-def test_a_readme_without_the_section_is_left_alone(tmp_path: Path, text: str) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text(text)
-    assert not write_readme(readme, [content(ONE)])
-    assert readme.read_text() == text
+def test_a_page_without_the_section_is_left_alone(tmp_path: Path, text: str) -> None:
+    page = tmp_path / "results.md"
+    page.write_text(text)
+    assert not write_results(page, [content(ONE)])
+    assert page.read_text() == text
 
 
 def test_the_other_sets_of_the_section_stay(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text("<!-- sizes-table -->\n<!-- /sizes-table -->\n")
-    write_readme(readme, [content(ONE)])
-    write_readme(readme, [{**content(TWO), "set": "transformers"}])
-    write_readme(readme, [content(ONE, TWO)])
-    text = readme.read_text()
+    page = tmp_path / "results.md"
+    page.write_text("<!-- sizes-table -->\n<!-- /sizes-table -->\n")
+    write_results(page, [content(ONE)])
+    write_results(page, [{**content(TWO), "set": "transformers"}])
+    write_results(page, [content(ONE, TWO)])
+    text = page.read_text()
     rest, other = text.index("| 17 more packages | 2 |"), text.index("| transformers 4.57.6 | 1 |")
     assert other < rest
     assert text.count(": sizes, case by case") == 2

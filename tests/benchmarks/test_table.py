@@ -47,21 +47,21 @@ def test_a_failed_case_says_why_in_its_row() -> None:
     )
 
 
-def test_the_readme_section_is_replaced_and_nothing_else(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- corpus-table -->\nold\n<!-- /corpus-table -->\nafter\n")
-    assert table.write_readme(readme, [result(row("identical"))])
-    text = readme.read_text()
+def test_the_page_section_is_replaced_and_nothing_else(tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    page.write_text("before\n<!-- corpus-table -->\nold\n<!-- /corpus-table -->\nafter\n")
+    assert table.write_results(page, [result(row("identical"))])
+    text = page.read_text()
     assert text.startswith("before\n<!-- corpus-table -->\n| code |")
     assert text.endswith("<!-- /corpus-table -->\nafter\n")
     assert "old" not in text
 
 
-def test_a_readme_without_a_section_is_left_alone(tmp_path: Path) -> None:
-    readme = tmp_path / "README.md"
-    readme.write_text("text\n")
-    assert not table.write_readme(readme, [result(row("identical"))])
-    assert readme.read_text() == "text\n"
+def test_a_page_without_a_section_is_left_alone(tmp_path: Path) -> None:
+    page = tmp_path / "results.md"
+    page.write_text("text\n")
+    assert not table.write_results(page, [result(row("identical"))])
+    assert page.read_text() == "text\n"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The rows of the README's table: Linen, stock NNX and the shim on the same names and rules."""
+"""The rows of the table in docs/sharding.md: Linen, stock NNX and the shim on the same names and rules."""
 
 from __future__ import annotations
 
@@ -92,12 +92,9 @@ def test_an_axis_the_mesh_lacks() -> None:
     assert NamedSharding(MESH, resolve_spec(names, rules, MESH)).spec == P("data")
 
 
-def test_every_row_of_the_readmes_table_names_a_test_and_every_test_here_has_a_row() -> None:
-    readme = Path(__file__).parents[2] / "README.md"
-    section = (
-        readme.read_text("utf-8").partition("## `nnx_migrate.sharding`")[2].partition("\n## ")[0]
-    )
-    rows = [line for line in section.splitlines() if line.startswith("| ")][1:]
+def test_every_row_of_the_table_names_a_test_and_every_test_here_has_a_row() -> None:
+    page = Path(__file__).parents[2] / "docs" / "sharding.md"
+    rows = [line for line in page.read_text("utf-8").splitlines() if line.startswith("| ")][1:]
     named = [found[-1] for row in rows if (found := re.findall(r"`(test_\w+)` \|$", row))]
     assert len(named) == len(rows) > 0
     files = Path(__file__).parent.glob("test_*.py")
@@ -107,5 +104,5 @@ def test_every_row_of_the_readmes_table_names_a_test_and_every_test_here_has_a_r
         for name in re.findall(r"^def (test_\w+)", path.read_text("utf-8"), re.MULTILINE)
     }
     assert [name for name in named if name not in tests] == []
-    here = {name for name in globals() if name.startswith("test_") and "readme" not in name}
+    here = {name for name in globals() if name.startswith("test_") and "every_row" not in name}
     assert here - {*named} == set()

@@ -1,4 +1,4 @@
-"""The README's examples of the shim run as they stand, one after the other."""
+"""The examples of docs/sharding.md run as they stand, one after the other."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ import pytest
 from jax.sharding import PartitionSpec
 
 P = PartitionSpec
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs" / "sharding.md"
 
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What the examples have defined when all of them have run."""
-    section = README.read_text("utf-8").partition("## `nnx_migrate.sharding`")[2]
-    examples = re.findall(r"```python\n(.*?)```", section.partition("\n## ")[0], re.DOTALL)
+    examples = re.findall(r"```python\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
     assert len(examples) == 2
     script = tmp_path_factory.mktemp("readme") / "examples.py"
     script.write_text("".join(examples), "utf-8")
