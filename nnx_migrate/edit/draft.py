@@ -1,9 +1,14 @@
-"""A file that changes: parsed once, edited in one visit from the leaves up, written once."""
+"""A file that changes: parsed once, edited in one visit from the leaves up, written once.
+
+LibCST reads and writes whole statements of the module, those alone that hold an edit: the rest of
+the text is not looked at.
+"""
 
 from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +21,7 @@ from nnx_migrate.edit.pairing import Unpaired, pair
 Edit = Callable[[Any], Any]  # the node, edits inside it already made -> its replacement
 
 _LONE_RETURN = re.compile(r"\r(?!\n)")
+_CONTINUED = re.compile(r"[^#]*\\\r?\n")
 
 
 @dataclass(frozen=True)
@@ -63,22 +69,72 @@ class Draft:
             return self._text
         if _LONE_RETURN.search(self._text):
             raise EditError("it has line ends of a carriage return alone; use \\n or \\r\\n")
+        parts = _parts(self._text, self._tree)
+        firsts = [one.first for one in parts]
+        places: list[list[ast.AST]] = [[] for _ in parts]
+        for place in (*self._edits, *self._lines):
+            places[bisect_right(firsts, getattr(place, "lineno", 0)) - 1].append(place)
+        return "".join(map(self._written, parts, places))
+
+    def _written(self, part: _Part, places: list[ast.AST]) -> str:
+        """The text of one part with its edits made."""
+        if not places:
+            return part.text + part.rest
         try:
-            module = cst.parse_module(self._text)
+            module = cst.parse_module(part.text)
         except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError) as error:
-            raise EditError(f"LibCST cannot read it: {_one_line(error)}") from error
-        places = [*self._edits, *self._lines]
+            raise EditError(f"LibCST cannot read it: {_one_line(error, part.first)}") from error
+        if module.code != part.text:
+            raise EditError(f"LibCST changes white space in what begins on line {part.first}")
         try:
-            pairs = pair(self._tree, module, places)
+            pairs = pair(ast.Module(part.statements, []), module, places)
         except Unpaired as error:
             raise EditError(f"its two syntax trees differ ({error}); please report this") from error
         missing = [one for one in places if one not in pairs]
         if missing:
             line = getattr(missing[0], "lineno", 0)
             raise EditError(f"line {line}: {type(missing[0]).__name__} not found in LibCST's tree")
-        edits = {pairs[place]: edit for place, edit in self._edits.items()}
-        lines = {pairs[place]: edit for place, edit in self._lines.items()}
-        return module.visit(_Apply(edits, lines, pairs.values())).code
+        edits = {pairs[one]: self._edits[one] for one in places if one in self._edits}
+        lines = {pairs[one]: self._lines[one] for one in places if one in self._lines}
+        newline = "\r\n" if "\r\n" in self._text else "\n"
+        module = module.with_changes(default_newline=newline)
+        return module.visit(_Apply(edits, lines, pairs.values())).code + part.rest
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Statements of the module that share lines, and what stands between them and the next ones."""
+
+    first: int  # its line; 0 is what stands above the first statement
+    text: str
+    rest: str
+    statements: list[ast.stmt]
+
+
+def _parts(text: str, tree: ast.Module) -> list[_Part]:
+    """The parts of a file, in order; together their texts are the file."""
+    lines = [0, *(match.end() for match in re.finditer("\n", text)), len(text)]  # where they begin
+    firsts: list[int] = []
+    groups: list[list[ast.stmt]] = []
+    for one in tree.body:
+        first = one.lineno
+        if decorators := getattr(one, "decorator_list", None):
+            first = decorators[0].lineno
+            while first > 1 and text[lines[first - 1]] != "@":  # it may stand in parentheses
+                first -= 1
+        if groups and (one.col_offset or first == groups[-1][-1].end_lineno):
+            groups[-1].append(one)  # behind a semicolon
+        else:
+            firsts.append(first)
+            groups.append([one])
+    found = [_Part(0, "", text[: lines[firsts[0] - 1] if firsts else None], [])]
+    for first, after, group in zip(firsts, [*firsts[1:], len(lines)], groups, strict=True):
+        start, end = lines[first - 1], lines[after - 1]
+        last = group[-1].end_lineno or first
+        while last < after - 1 and _CONTINUED.fullmatch(text, lines[last - 1], lines[last]):
+            last += 1
+        found.append(_Part(first, text[start : lines[last]], text[lines[last] : end], group))
+    return found
 
 
 class _Apply(cst.CSTTransformer):
@@ -164,7 +220,7 @@ def _beside(line: Any, comment: str) -> Any:
     return line.with_changes(trailing_whitespace=changed)
 
 
-def _one_line(error: BaseException) -> str:
+def _one_line(error: BaseException, first: int) -> str:
     if isinstance(error, cst.ParserSyntaxError):
-        return f"{error.message} (line {error.raw_line})"
+        return f"{error.message} (line {max(first, 1) + error.raw_line - 1})"
     return " ".join(str(error).split())

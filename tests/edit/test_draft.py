@@ -25,6 +25,8 @@ ODD = (
     "x = 1\r\nif x:\r\n    y = 2 \\\r\n      + x\r\n",
     "# -*- coding: utf-8 -*-\nx = 'é'  # ü\n\n\n",
     "x = 1;\n\n\ndef f( a ) :  return  a;  \n",
+    "y = 2; x = 1; \\\n z = x\nx\n@(  # @\n  #\n  x\n)\nclass C: x\n\n# x\nx \\\n\n",
+    "\n# only then\nif x:\n  if x: x; x\n  # end\n# very end\nx",
 )
 
 
@@ -44,6 +46,24 @@ def test_all_but_the_edited_name_stays_byte_for_byte(text: str) -> None:
     assert draft.write().count("xx") == sum(
         isinstance(n, ast.Name) and n.id == "x" for n in ast.walk(tree)
     )
+
+
+def test_white_space_that_libcst_would_lose_costs_the_edit_and_not_the_white_space() -> None:
+    draft, tree = drafted("y\n\x0cx\n")
+    node = first(tree, ast.Name)
+    assert isinstance(node, ast.Name)
+    rename(draft, node, "z")
+    with pytest.raises(EditError, match="LibCST changes white space in what begins on line 1"):
+        draft.write()
+
+
+def test_what_does_not_change_need_not_be_readable_to_libcst() -> None:
+    text = "x = 1\n\x0c\ny\n  \n\n \n"
+    draft, tree = drafted(text)
+    node = first(tree, ast.Name)
+    assert isinstance(node, ast.Name)
+    rename(draft, node, "z")
+    assert draft.write() == text.replace("x", "z", 1)
 
 
 def test_edits_inside_edits_compose() -> None:
