@@ -11,6 +11,7 @@ from nnx_migrate.ledger.project import Project
 from nnx_migrate.ledger.reach import taints
 from nnx_migrate.ledger.resolve import Resolver, Symbol, is_linen
 from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS, Scope, Unit
+from nnx_migrate.ledger.suspects import suspects
 from nnx_migrate.ledger.verdicts import Judge, Verdict
 
 
@@ -62,11 +63,14 @@ class _Counter:
     def references(self) -> list[Place]:
         """Names and longest dotted expressions that resolve to ``flax.linen`` or below."""
         found = []
+        names = suspects(self.unit, self.resolver.taints, self.resolver.project)
         for node, scope, owner in self.unit.loads:
+            if names is not None and _root(node) not in names:
+                continue
             targets = self.resolver.resolve(node, scope)
-            names = sorted(one.name for one in targets if isinstance(one, Symbol) and is_linen(one))
-            if names:
-                found.append(self.place(node, names[0], owner, all(map(is_linen, targets))))
+            linen = sorted(one.name for one in targets if isinstance(one, Symbol) and is_linen(one))
+            if linen:
+                found.append(self.place(node, linen[0], owner, all(map(is_linen, targets))))
         return found
 
     def classes(self) -> list[Place]:
@@ -115,6 +119,12 @@ class _Counter:
         if text.isascii():
             return offset + 1
         return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _sorted(places: Iterable[Place]) -> tuple[Place, ...]:

@@ -19,11 +19,14 @@ from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.project import Project
 from nnx_migrate.ledger.resolve import Taints, exported
 from nnx_migrate.ledger.scopes import Binding, Unit
+from nnx_migrate.ledger.trees import children, walk
 
 _IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
-# A lookahead, so that the word "from" in a comment or string cannot swallow a real import.
-_FROM = re.compile(r"\bfrom\b(?=[ \t]*([.\w \t]*?)[ \t]*\bimport\b\s*(\([^)]*\)|[^\n;#]*))")
-_IMPORT = re.compile(r"\bimport[ \t]+([^\n;#(]*)")
+# Begins with a letter, so that the search for it is one for a plain word.
+_IMPORT = re.compile(r"import\b")
+_FROM = re.compile(r".*\bfrom\b([.\w \t]*)\Z", re.DOTALL)  # of a line, what stands before "import"
+_LISTED = re.compile(r"\s*(\([^)]*\)|[^\n;#]*)")
+_MODULES = re.compile(r"[ \t]+([^\n;#(]*)")
 _COMMENT = re.compile(r"#[^\n]*")
 _WORD = re.compile(r"\w+")
 
@@ -43,11 +46,11 @@ def taints(project: Project) -> Taints:
         for target, name in items:
             importers.setdefault(target, set()).add(module)
             importers.setdefault(f"{target}.{name}", set()).add(module)
-    pending = deque(module for module, one in project.by_module.items() if _imports_flax(one.text))
+    flax = {module for module, one in project.by_module.items() if _imports_flax(one.text)}
+    pending = deque(module for module in project.by_module if module in flax)
     while pending:
         module = pending.popleft()
-        source = project.by_module[module]
-        reached = _imports_flax(source.text) or any(_hit(one, found) for one in named[module])
+        reached = module in flax or any(_hit(one, found) for one in named[module])
         if reached and module not in parsed:
             unit = project.module(module)
             parsed[module] = [] if unit is None else _statements(unit)
@@ -74,18 +77,25 @@ def _named(source: Source, project: Project) -> set[_Named]:
     """Everything a text may import from the project."""
     text = _joined(source.text)
     found: set[_Named] = set()
-    for base, listed in _FROM.findall(text):
-        module = project.locate(_absolute("".join(base.split()), source), source.module)
-        if project.has(module):
-            names = _WORD.findall(_COMMENT.sub("", listed))
-            found.update((module, name) for name in (names if "*" not in listed else ["*"]))
-    for listed in _IMPORT.findall(text):
-        for part in listed.split(","):
+    for match in _IMPORT.finditer(text):
+        head = _FROM.match(text, text.rfind("\n", 0, match.start()) + 1, match.start())
+        if head is not None:
+            listed = _matched(_LISTED, text, match.end())
+            module = project.locate(_absolute("".join(head[1].split()), source), source.module)
+            if project.has(module):
+                names = _WORD.findall(_COMMENT.sub("", listed))
+                found.update((module, name) for name in (names if "*" not in listed else ["*"]))
+        for part in _matched(_MODULES, text, match.end()).split(","):
             pieces = part.split(" as ")[0].strip().split(".")
             heads = (".".join(pieces[: size + 1]) for size in range(len(pieces)))
             located = (project.locate(head, source.module) for head in heads)
             found.update((module, "") for module in located if project.has(module))
     return found
+
+
+def _matched(pattern: re.Pattern[str], text: str, at: int) -> str:
+    match = pattern.match(text, at)
+    return match[1] if match is not None else ""
 
 
 @dataclass(frozen=True)
@@ -126,17 +136,10 @@ def _statement(node: ast.stmt, bodies: bool, by_node: dict[int, list[Binding]]) 
         if kind in _ANNOTATED:
             annotation = getattr(one, "annotation", None) or getattr(one, "returns", None)
             mentioned.update(_quoted(annotation))
-        skips = kind is ast.ClassDef and not bodies
-        for name in one._fields:
-            value = getattr(one, name, None)
-            if isinstance(value, list):
-                pending.extend(
-                    child
-                    for child in value
-                    if isinstance(child, ast.AST) and not (skips and isinstance(child, _FUNCTIONS))
-                )
-            elif isinstance(value, ast.AST):
-                pending.append(value)
+        below = children(one)
+        if kind is ast.ClassDef and not bodies:
+            below = [child for child in below if not isinstance(child, _FUNCTIONS)]
+        pending += below
     return _Statement(frozenset(_defined(node, declared)), frozenset(mentioned), tuple(imports))
 
 
@@ -145,8 +148,8 @@ def _tainted(statements: list[_Statement], found: Taints, project: Project) -> f
     names: set[str] = set()
     for one in statements:
         for binding in one.imports:
-            if _import_hit(binding, found, project):
-                names.update(one.defined or _bound(binding, found, project))
+            if brings_flax(binding, found, project):
+                names.update(one.defined or bound_by(binding, found, project))
     while True:
         more = {
             name
@@ -159,7 +162,8 @@ def _tainted(statements: list[_Statement], found: Taints, project: Project) -> f
         names |= more
 
 
-def _import_hit(binding: Binding, found: Taints, project: Project) -> bool:
+def brings_flax(binding: Binding, found: Taints, project: Project) -> bool:
+    """Whether an import brings flax or something tainted along."""
     if binding.target.partition(".")[0] == "flax":
         return True
     module = project.locate(binding.target, binding.scope.unit.module)
@@ -169,8 +173,8 @@ def _import_hit(binding: Binding, found: Taints, project: Project) -> bool:
     return _hit((module, "*" if binding.kind == "star" else binding.name), found)
 
 
-def _bound(binding: Binding, found: Taints, project: Project) -> set[str]:
-    """The names a tainted import binds."""
+def bound_by(binding: Binding, found: Taints, project: Project) -> set[str]:
+    """The names an import binds."""
     node = binding.node
     if binding.kind == "star":
         module = project.locate(binding.target, binding.scope.unit.module)
@@ -188,7 +192,7 @@ def _bound(binding: Binding, found: Taints, project: Project) -> set[str]:
 
 def _flat(tree: ast.AST) -> Iterator[ast.stmt]:
     """The statements of a module, those inside its conditionals, loops and ``try`` one by one."""
-    for node in ast.iter_child_nodes(tree):
+    for node in children(tree):
         if isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While | ast.ExceptHandler):
             yield from _flat(node)
         elif isinstance(node, ast.stmt):
@@ -218,7 +222,7 @@ def _defined(node: ast.stmt, inner: set[str]) -> set[str]:
 
 def _quoted(annotation: ast.expr | None) -> set[str]:
     """The words of the strings in an annotation."""
-    strings = ast.walk(annotation) if annotation is not None else ()
+    strings = walk(annotation) if annotation is not None else ()
     texts = (one.value for one in strings if isinstance(one, ast.Constant))
     return {word for text in texts if isinstance(text, str) for word in _WORD.findall(text)}
 

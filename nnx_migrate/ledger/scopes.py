@@ -8,7 +8,11 @@ two things apart that differ for decorators, bases, defaults and annotations: th
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
+
+from nnx_migrate.ledger.trees import children
 
 # Methods that run or open a Linen module from outside (flax.linen.Module, flax 0.12.8).
 METHODS = frozenset(
@@ -64,6 +68,7 @@ class Unit:
     handles: list[tuple[ast.Attribute, Scope, str]] = field(default_factory=list)
     classes: list[Scope] = field(default_factory=list)
     imports: list[Binding] = field(default_factory=list)
+    bindings: list[tuple[str, Binding]] = field(default_factory=list)  # but parameters
 
 
 Work = tuple[ast.AST, Scope, str]
@@ -110,11 +115,10 @@ class _Walker:
 
     def step(self, node: ast.AST, scope: Scope, place: str) -> list[Work]:
         """Record one node and return what to visit next, in order."""
-        handler = getattr(self, "at_" + type(node).__name__, None)
+        handler = _HANDLERS[node.__class__]
         if handler is None:
-            return [(child, scope, place) for child in ast.iter_child_nodes(node)]
-        work: list[Work] = handler(node, scope, place)
-        return work
+            return [(child, scope, place) for child in children(node)]
+        return handler(self, node, scope, place)
 
     def bind(self, scope: Scope, name: str, binding: Binding) -> None:
         """Add a binding where ``global`` and ``nonlocal`` send it."""
@@ -127,6 +131,7 @@ class _Walker:
             while target is not None and (target.kind == "class" or name not in target.bindings):
                 target = target.parent
         (target or scope).bindings.setdefault(name, []).append(binding)
+        self.unit.bindings.append((name, binding))
 
     def at_Name(self, node: ast.Name, scope: Scope, place: str) -> list[Work]:
         if isinstance(node.ctx, ast.Load):
@@ -243,11 +248,11 @@ class _Walker:
 
     def at_ExceptHandler(self, node: ast.ExceptHandler, scope: Scope, place: str) -> list[Work]:
         self.capture(node.name, node, scope)
-        return [(child, scope, place) for child in ast.iter_child_nodes(node)]
+        return [(child, scope, place) for child in children(node)]
 
     def at_MatchAs(self, node: ast.MatchAs, scope: Scope, place: str) -> list[Work]:
         self.capture(node.name, node, scope)
-        return [(child, scope, place) for child in ast.iter_child_nodes(node)]
+        return [(child, scope, place) for child in children(node)]
 
     def at_MatchStar(self, node: ast.MatchStar, scope: Scope, place: str) -> list[Work]:
         self.capture(node.name, node, scope)
@@ -255,7 +260,7 @@ class _Walker:
 
     def at_MatchMapping(self, node: ast.MatchMapping, scope: Scope, place: str) -> list[Work]:
         self.capture(node.rest, node, scope)
-        return [(child, scope, place) for child in ast.iter_child_nodes(node)]
+        return [(child, scope, place) for child in children(node)]
 
     def capture(self, name: str | None, node: ast.AST, scope: Scope) -> None:
         """Bind a name that is not a ``Name`` node."""
@@ -351,6 +356,15 @@ class _Walker:
         return [*work, *((result, inner, place) for result in results)]
 
     at_SetComp = at_GeneratorExp = at_DictComp = at_ListComp
+
+
+class _Handlers(dict[type, Callable[[_Walker, Any, Scope, str], list[Work]] | None]):
+    def __missing__(self, kind: type) -> Callable[[_Walker, Any, Scope, str], list[Work]] | None:
+        self[kind] = getattr(_Walker, "at_" + kind.__name__, None)
+        return self[kind]
+
+
+_HANDLERS = _Handlers()
 
 
 def enclosing_method(scope: Scope) -> Scope | None:

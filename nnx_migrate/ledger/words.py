@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from nnx_migrate.ledger.trees import walk
+
 _OURS = re.compile(r"\bnnx_migrate\.linen\b|\bfrom nnx_migrate import linen\b")
 _WORD = re.compile(r"\blinen\b")
 
@@ -20,7 +22,7 @@ def names_linen(text: str) -> bool:
         tree = ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return True
-    return any(map(_names, ast.walk(tree)))
+    return any(map(_names, walk(tree)))
 
 
 def _names(node: ast.AST) -> bool:

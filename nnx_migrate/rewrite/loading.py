@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.model import FileResult, FileStatus
 from nnx_migrate.source.project import Module, Project, parse
-from nnx_migrate.source.roots import import_names
+from nnx_migrate.source.roots import import_names, imports
 from nnx_migrate.source.settings import SettingsError
 
 if TYPE_CHECKING:
@@ -119,8 +119,8 @@ def relative(path: Path, base: Path) -> str:
 _MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)
 _FLAX_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:flax|nnx_migrate)\b", re.MULTILINE)
 _DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
-_FUNCTION = re.compile(r"^def (\w+)", re.MULTILINE)
-_IMPORT = re.compile(r"^[ \t]*(?:from|import)\b[^\n(]*(?:\([^)]*\))?", re.MULTILINE)
+_FUNCTION = re.compile(r"\ndef (\w+)")
+_WORD = re.compile(r"\w+")
 
 
 def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
@@ -130,8 +130,10 @@ def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
     """
     if len(sources) <= _ALL:
         return sources
-    chosen = [source for source in sources if _names_flax(source.text)]
-    rest = [source for source in sources if not _names_flax(source.text)]
+    chosen: list[SourceText] = []
+    rest: list[SourceText] = []
+    for source in sources:
+        (chosen if _names_flax(source.text) else rest).append(source)
     linen = [source for source in chosen if _FLAX_IMPORT.search(source.text)]
     words = {name for source in linen for name in _MODULE_CLASS.findall(source.text)}
     words |= {source.path.stem for source in linen if _MODULE_CLASS.search(source.text)}
@@ -146,8 +148,10 @@ def _names_flax(text: str) -> bool:
 def _is_needed(source: SourceText, words: set[str], decorators: set[str]) -> bool:
     imported = _imported(source.text)
     hands_on = source.path.name == "__init__.py" and decorators & imported
-    return bool(words & imported or hands_on or decorators & set(_FUNCTION.findall(source.text)))
+    return bool(
+        words & imported or hands_on or decorators & set(_FUNCTION.findall(f"\n{source.text}"))
+    )
 
 
 def _imported(text: str) -> set[str]:
-    return set(re.findall(r"\w+", " ".join(_IMPORT.findall(text))))
+    return set(_WORD.findall(" ".join(f"{module} {names}" for module, names in imports(text))))

@@ -8,17 +8,30 @@ its files decides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path, PurePosixPath
 
 from nnx_migrate.source.files import SourceText
 from nnx_migrate.source.project import module_name
 
-_FROM = re.compile(
-    r"^[ \t]*from[ \t]+([A-Za-z_][\w.]*)[ \t]+import[ \t]+(\([^)]*\)|[^\n#]*)", re.MULTILINE
-)
-_IMPORT = re.compile(r"^[ \t]*import[ \t]+([A-Za-z_][^\n#]*)", re.MULTILINE)
+_BEFORE = re.compile(r"[ \t]*(?:from[ \t]+([\w.]+)[ \t]+)?")  # the word "import", on its line
+_BEHIND = re.compile(r"[ \t]*(\([^)]*\)|[^\n#]*)")
 _WORD = re.compile(r"[A-Za-z_]\w*(?:[ \t]+as[ \t]+\w+)?")
+
+
+def imports(text: str) -> Iterator[tuple[str, str]]:
+    """Import statements that begin a line: the module of ``from``, or nothing, and what is imported.
+
+    By the letters alone, so that a large project need not be parsed; strings may look like imports.
+    """
+    at = text.find("import")
+    while at >= 0:
+        end = at + len("import")
+        before = _BEFORE.fullmatch(text, text.rfind("\n", 0, at) + 1, at)
+        if before is not None:
+            behind = _BEHIND.match(text, end)
+            yield before[1] or "", behind[1] if behind is not None else ""
+        at = text.find("import", end)
 
 
 def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[str, bool]]:
@@ -81,9 +94,10 @@ def _imported(texts: Iterable[str]) -> frozenset[str]:
     """Dotted names that the absolute imports may mean: of modules, and of what is in them."""
     found: set[str] = set()
     for text in texts:
-        for module, names in _FROM.findall(text):
-            found.add(module)
-            found |= {f"{module}.{name.split()[0]}" for name in _WORD.findall(names)}
-        for names in _IMPORT.findall(text):
-            found |= {name.split()[0] for name in names.split(",") if name.strip()}
+        for module, names in imports(text):
+            if not module:
+                found |= {name.split()[0] for name in names.split(",") if name.strip()}
+            elif module[0] != ".":
+                found.add(module)
+                found |= {f"{module}.{name.split()[0]}" for name in _WORD.findall(names)}
     return frozenset(found)

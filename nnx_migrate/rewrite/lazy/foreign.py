@@ -10,17 +10,19 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.names import relative_target
+from nnx_migrate.source.roots import imports
+from nnx_migrate.source.walking import walk
 
 _DEPTH = 8
+_PACKAGE = re.compile(r"\w+")
 _FILES = 2000  # of a package, read as bytes
-_PACKAGE = re.compile(r"^[ \t]*(?:from|import)[ \t]+(\w+)", re.MULTILINE)
 # Packages without Linen modules; a large one costs time to look through.
 _NEVER = frozenset(
     "flax nnx_migrate jax jaxlib numpy scipy optax orbax chex torch tensorflow absl pytest pandas"  # noqa: SIM905
@@ -47,8 +49,9 @@ def foreign_bases(request: RewriteRequest) -> Iterator[tuple[str, int, str, str]
 
 def _may_inherit(text: str, own: set[str], places: tuple[Path, ...]) -> bool:
     """Whether a file imports a package that is on disk, has Flax in it, and is not the project's."""
-    packages = {one for one in _PACKAGE.findall(text) if not _is_known(one, own)}
-    return any(_has_linen(one, places) for one in packages)
+    named = (module or names for module, names in imports(text))
+    packages = {match.group() for one in named if (match := _PACKAGE.match(one))}
+    return any(_has_linen(one, places) for one in packages if not _is_known(one, own))
 
 
 def _is_known(package: str, own: set[str]) -> bool:
@@ -86,8 +89,9 @@ def _imported_bases(text: str) -> Iterator[tuple[ast.ClassDef, str]]:
     tree = _parse(text)
     if tree is None:
         return
-    names = dict(_imports(tree, ""))
-    for node in ast.walk(tree):
+    nodes = walk(tree)
+    names = dict(_imports(nodes, ""))
+    for node in nodes:
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
                 target = _target(base, names)
@@ -95,9 +99,9 @@ def _imported_bases(text: str) -> Iterator[tuple[ast.ClassDef, str]]:
                     yield node, target
 
 
-def _imports(tree: ast.Module, package: str) -> Iterator[tuple[str, str]]:
+def _imports(nodes: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]]:
     """Names that imports bind, and what they name; relative ones only inside a package."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 bound = alias.asname or alias.name.partition(".")[0]
@@ -147,7 +151,7 @@ def _class_is_linen(
         return False
     is_package = file.name == "__init__.py"
     own = ".".join(module if is_package else module[:-1])
-    names = dict(_imports(tree, own))
+    names = dict(_imports(walk(tree), own))
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == name:
             local = {one.name for one in tree.body if isinstance(one, ast.ClassDef)}

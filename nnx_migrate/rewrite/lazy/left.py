@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from nnx_migrate.model import Outcome
+from nnx_migrate.source.walking import walk
 
 _IN_STRING = re.compile(r"\bflax\.linen\b|\bfrom\s+flax\s+import\b[^\n]*\blinen\b")
 _LINEN = re.compile(r"\blinen\b")
@@ -23,16 +24,21 @@ _STRING = (
 )
 _LOOKUP = "this may reach flax.linen, in a way that is not followed: change it to nnx_migrate.linen"
 
+_SPEAKING = (ast.Constant, ast.Attribute, ast.Subscript, ast.Call)
 Remark = tuple[int, int, Outcome, str]  # line, column; what nobody has to see is kept
 
 
 def left(before: str, after: str) -> list[Remark]:
     """Places of ``before`` that name ``flax.linen`` and are still in ``after``, a later text of it."""
+    if "linen" not in after or "flax" not in after:
+        return []
     rest = after.replace("nnx_migrate.linen", "")
     if not _LINEN.search(rest) or not _FLAX.search(rest):
         return []
     remaining = Counter(key for key, _, _ in _places(after))
     found: list[Remark] = []
+    if not remaining:
+        return found
     for key, node, message in _places(before):
         if remaining[key] > 0:
             remaining[key] -= 1
@@ -48,18 +54,21 @@ def _places(text: str) -> Iterator[tuple[str, ast.expr, str]]:
             tree = ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return  # another finding tells of it
-    nodes = list(ast.walk(tree))
+    nodes = walk(tree)
     words = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}  # docstrings
     for node in nodes:
+        if not isinstance(node, _SPEAKING):
+            continue
         message = _message(node, id(node) in words)
         if message is not None:
-            assert isinstance(node, ast.expr)
             yield ast.dump(node), node, message
 
 
 def _message(node: ast.AST, is_statement: bool) -> str | None:
     match node:
         case ast.Constant(value=str() as text):
+            if "linen" not in text:
+                return None
             lines = text.splitlines()
             if is_statement:  # of a docstring, the examples that doctest runs
                 lines = [one for one in lines if one.lstrip().startswith((">>>", "..."))]
@@ -72,6 +81,7 @@ def _message(node: ast.AST, is_statement: bool) -> str | None:
             named = any(
                 isinstance(one, ast.Constant)
                 and isinstance(one.value, str)
+                and "linen" in one.value
                 and _BY_NAME.fullmatch(one.value)
                 for one in args
             )

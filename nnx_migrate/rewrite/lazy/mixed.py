@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Import, relative_target
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 _COMMENT = re.compile(r"#\s*nnx-migrate:\s*keep\b")
 _BASE = "its base "
@@ -92,7 +93,7 @@ def _lifted(
     project: Project, module: Module, staying: dict[str, str], stays: Callable[[ast.AST], bool]
 ) -> Iterator[tuple[ast.Call, str]]:
     """Calls that let a lift of flax.linen, which stays, take a class that becomes lazy."""
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if not isinstance(node, ast.Call) or not node.args or not stays(node):
             continue
         lift, target = (project.resolve(one, Scope(module)) for one in (node.func, node.args[0]))
@@ -179,7 +180,7 @@ def _handed_on(
 
 
 def _imports(module: Module) -> Iterator[ast.ImportFrom]:
-    return (one for one in ast.walk(module.tree) if isinstance(one, ast.ImportFrom))
+    return (one for one in walk(module.tree) if isinstance(one, ast.ImportFrom))
 
 
 def _elsewhere(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from nnx_migrate.edit.data import EditError, ImportChange, NewImport
 from nnx_migrate.rewrite.lazy.scopes import Bound, Reading, Scope, is_linen, meanings, read
 from nnx_migrate.rewrite.lazy.strings import module_strings
+from nnx_migrate.source.walking import walk
 
 LINEN = "flax.linen"
 LAZY = "nnx_migrate.linen"
@@ -64,7 +65,7 @@ class _Planner:
         self.is_package = is_package
         self.mixed = mixed
         self.plan_ = Plan()
-        self.nodes = list(ast.walk(tree))
+        self.nodes = walk(tree)
         self.statements = [
             one for one in self.nodes if isinstance(one, ast.Import | ast.ImportFrom)
         ]
@@ -89,7 +90,7 @@ class _Planner:
             else:
                 self.import_from(statement)
         self.add_imports(roots)
-        strings = module_strings(self.tree, self.nodes)
+        strings = module_strings(self.nodes)
         self.plan_.strings = [one for one in strings if not self.stays(one)]
         if self.plan_.owners or self.plan_.packages:
             self.check_our_name()

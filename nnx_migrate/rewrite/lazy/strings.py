@@ -8,35 +8,47 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
+from nnx_migrate.source.walking import walk
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_ANNOTATED = (*_FUNCTIONS, ast.AnnAssign, ast.arg)
 _NAME = re.compile(r"flax\.linen(?:\.\w+)*\.?")
 _INSIDE = re.compile(r"\bflax\.linen\b")
 _WORDS = re.compile(r"(?<![\w.])flax\.linen\b")
 
 
-def module_strings(tree: ast.Module, nodes: Sequence[ast.AST]) -> list[ast.expr]:
+def module_strings(nodes: Sequence[ast.AST]) -> list[ast.expr]:
     """String constants and f-strings whose ``flax.linen`` has to change."""
-    quoted = {id(one) for one in _annotated(nodes)}
-    skipped = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}
-    parts = {id(part) for one in nodes if isinstance(one, ast.JoinedStr) for part in one.values}
+    quoted: set[int] = set()
+    skipped: set[int] = set()  # statements of their own, and parts of f-strings
     found: list[ast.expr] = []
-    for node in nodes:
-        if id(node) in skipped or id(node) in parts:
-            continue
-        text = _start(node)
-        if text is None:
-            continue
-        named = _NAME.fullmatch(text) is not None
-        if named or (id(node) in quoted and _INSIDE.search(text)):
-            assert isinstance(node, ast.expr)
-            found.append(node)
+    for node in nodes:  # what holds a node comes before it
+        if isinstance(node, ast.Constant | ast.JoinedStr):
+            if id(node) not in skipped and _is_name(node, id(node) in quoted):
+                found.append(node)
+            if isinstance(node, ast.JoinedStr):
+                skipped.update(map(id, node.values))
+        elif isinstance(node, ast.Expr):
+            skipped.add(id(node.value))
+        elif isinstance(node, _ANNOTATED):
+            annotation = node.returns if isinstance(node, _FUNCTIONS) else node.annotation
+            if annotation is not None:
+                quoted.update(map(id, walk(annotation)))
     return found
 
 
 def renamed(words: str) -> str:
     """The words of such a string (quotes included) with the new name."""
     return _WORDS.sub("nnx_migrate.linen", words, count=0)
+
+
+def _is_name(node: ast.Constant | ast.JoinedStr, is_quoted: bool) -> bool:
+    text = _start(node)
+    if text is None or "flax.linen" not in text:
+        return False
+    return _NAME.fullmatch(text) is not None or (is_quoted and _INSIDE.search(text) is not None)
 
 
 def _start(node: ast.AST) -> str | None:
@@ -47,12 +59,3 @@ def _start(node: ast.AST) -> str | None:
         case ast.JoinedStr(values=[ast.Constant(value=str() as text), *_]):
             return text if text.endswith(".") else None
     return None
-
-
-def _annotated(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """Strings inside annotations."""
-    for node in nodes:
-        for name in ("annotation", "returns"):
-            annotation = getattr(node, name, None)
-            if isinstance(annotation, ast.expr):
-                yield from ast.walk(annotation)

@@ -1,0 +1,40 @@
+"""Walking syntax trees: the fields that can hold nodes, looked up once per kind of node.
+
+The rewriter has such a walk too. This one is the ledger's own, as all that it counts by is.
+"""
+
+from __future__ import annotations
+
+import ast
+
+_PLAIN = frozenset({"arg", "asname", "attr", "ctx", "id", "level", "module", "type_comment"})
+
+
+class _Fields(dict[type, tuple[str, ...]]):
+    def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
+        names = () if kind is ast.Constant else kind._fields
+        self[kind] = tuple(name for name in names if name not in _PLAIN)
+        return self[kind]
+
+
+_FIELDS = _Fields()
+
+
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below one, in the order of the text; no ``Load``, ``Store`` or ``Del``."""
+    found: list[ast.AST] = []
+    for name in _FIELDS[node.__class__]:
+        value = getattr(node, name, None)
+        if isinstance(value, list):
+            found += [one for one in value if isinstance(one, ast.AST)]
+        elif isinstance(value, ast.AST):
+            found.append(value)
+    return found
+
+
+def walk(tree: ast.AST) -> list[ast.AST]:
+    """A node and all that is below it."""
+    found = [tree]
+    for node in found:
+        found += children(node)
+    return found
