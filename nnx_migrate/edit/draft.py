@@ -154,7 +154,7 @@ class _Apply(cst.CSTTransformer):
     def on_visit(self, node: cst.CSTNode) -> bool:
         if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
             return any(one in self._way for one in node.body)
-        if isinstance(node, _KNOWN):
+        if isinstance(node, _KNOWN) and not isinstance(node, _CHAINS):
             return node in self._way
         return not isinstance(node, _BLANK)
 
@@ -197,6 +197,8 @@ class _Apply(cst.CSTTransformer):
 
 # Nodes that pairing knows: whether an edit lies inside is known of them.
 _KNOWN = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseCompoundStatement)
+# One ast node stands for several of these.
+_CHAINS = (cst.BooleanOperation, cst.BaseString)
 _BLANK = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline)
 
 

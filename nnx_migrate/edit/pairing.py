@@ -93,7 +93,7 @@ class _Pairing:
         if not self.wanted(a):
             return
         self.pairs[a] = c
-        walk = _EXPRESSIONS.get(type(a))
+        walk = _EXPRESSIONS.get(type(a)) or (_call if isinstance(a, ast.Call) else None)
         if walk is not None:
             walk(self, a, c)
 
@@ -252,11 +252,20 @@ def _import(walk: _Pairing, a: Any, c: Any) -> None:
 
 
 def _call(walk: _Pairing, a: ast.Call, c: Any) -> None:
-    walk.expression(a.func, c.func)
+    """A call; what its class has beside ``ast.Call``'s fields was taken out of its keywords."""
+    apart = {name: getattr(a, name) for name in a._fields[3:] if getattr(a, name) is not None}
+    if apart:
+        walk.pairs[a.func] = c.func
+    else:
+        walk.expression(a.func, c.func)
     plain = [one for one in c.args if one.keyword is None and one.star != "**"]
     for one, node in zip(a.args, plain, strict=True):
         _item(walk, one, node)
-    walk.keywords(a.keywords, [one for one in c.args if one.keyword or one.star == "**"])
+    named = [one for one in c.args if one.keyword or one.star == "**"]
+    for one in [one for one in named if one.keyword and one.keyword.value in apart]:
+        walk.expression(apart[one.keyword.value], one.value)
+        named.remove(one)
+    walk.keywords(a.keywords, named)
 
 
 def _boolean(walk: _Pairing, a: ast.BoolOp, c: Any) -> None:

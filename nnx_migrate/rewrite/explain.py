@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nnx_migrate.rewrite import rules
+from nnx_migrate import constructs
 
 CONCERNS: Mapping[str, str] = {
     "bridge": (
@@ -175,14 +175,14 @@ def explain(name: str) -> str:
         KeyError: there is no such rule.
     """
     if name not in CONCERNS:
-        return rules.explain(name)
-    is_rule = any(name == rule.name for rule in rules.all_rules())
-    return f"{CONCERNS[name]}\n\n{rules.explain(name)}" if is_rule else CONCERNS[name]
+        return constructs.explain(name)
+    is_rule = any(name == rule.name for rule in constructs.all_rules())
+    return f"{CONCERNS[name]}\n\n{constructs.explain(name)}" if is_rule else CONCERNS[name]
 
 
 def names() -> list[str]:
     """Everything that can be explained."""
     found = set(CONCERNS)
-    for rule in rules.all_rules():
+    for rule in constructs.all_rules():
         found |= {rule.name, *(symbol.removeprefix("flax.linen.") for symbol in rule.symbols)}
     return sorted(found)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from nnx_migrate.constructs import is_linen, name_rule
+from nnx_migrate.constructs.base import Refusal
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.keep import kept_lines
-from nnx_migrate.rewrite.rules import is_linen, name_rule
-from nnx_migrate.rewrite.rules.base import Refusal
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.mentions import imports_of

@@ -9,10 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping
 
+from nnx_migrate.constructs import is_linen, name_rule
+from nnx_migrate.constructs.base import Code
+from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.render import Renderer, Replacement
-from nnx_migrate.rewrite.rules import is_linen, name_rule
-from nnx_migrate.rewrite.rules.base import Code, same_call
+from nnx_migrate.rewrite.texts import same_call
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.returned import IN_FEATURES, RNGS
 
@@ -32,7 +34,7 @@ def factory_edits(
         if is_linen(symbol):
             name = name_rule(symbol)
             assert isinstance(name, Code), "users of other layers stay Linen"
-            edits[id(call.func)] = name.text
+            edits[id(call.func)] = code_of(name.node)
             imports |= name.imports
             extra.insert(0, f"{IN_FEATURES}={IN_FEATURES}")
         elif new_arguments[symbol]:

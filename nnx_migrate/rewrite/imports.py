@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from nnx_migrate.rewrite.rules.base import IMPORT_LINES
+from nnx_migrate.constructs.base import IMPORT_LINES
 from nnx_migrate.source.names import canonical, relative_target
 from nnx_migrate.source.project import Module
 from nnx_migrate.source.spans import Lines

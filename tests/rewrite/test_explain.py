@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nnx_migrate.cli import main
+from nnx_migrate.constructs import all_rules
 from nnx_migrate.rewrite.explain import CONCERNS, explain, names
-from nnx_migrate.rewrite.rules import all_rules
 
 PACKAGE = Path(__file__).parents[2] / "nnx_migrate"
 

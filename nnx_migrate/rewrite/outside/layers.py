@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
+from nnx_migrate.constructs import name_rule
+from nnx_migrate.constructs.base import PLACEMENT, Code
+from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.models import NamedModel
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.rules import name_rule
-from nnx_migrate.rewrite.rules.base import PLACEMENT, Code
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, parse
 
@@ -68,7 +69,8 @@ def _convert(
     if not isinstance(function, Code):
         return
     trial = Draft(edits=dict(draft.edits), refused=set(draft.refused))
-    trial.edits[id(call.func)] = function.text
+    assert function.node is not None
+    trial.edits[id(call.func)] = code_of(function.node)
     trial.imports |= function.imports
     NamedModel(project, places, context, trial, statement, name, call, cls).convert()
     if id(call) in trial.refused:

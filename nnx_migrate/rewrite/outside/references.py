@@ -10,11 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
-from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.outside.survey import Survey, survey_of
-from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules import (
+from nnx_migrate.constructs import (
     convert_call,
     convert_decorator,
     is_layer,
@@ -22,7 +18,13 @@ from nnx_migrate.rewrite.rules import (
     name_rule,
     rule_for,
 )
-from nnx_migrate.rewrite.rules.base import Code, Context, LayerCall, NameRule, Refusal, last
+from nnx_migrate.constructs.base import Code, Context, LayerCall, NameRule, Refusal, last
+from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.rewrite.bridge import Nodes
+from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
+from nnx_migrate.rewrite.outside.places import Place, Places
+from nnx_migrate.rewrite.outside.survey import Survey, survey_of
+from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Project, Scope
 
@@ -128,8 +130,8 @@ class _Reference:
         return None
 
     def _decorator(self) -> None:
-        code = convert_decorator(self.node, self._render, self._resolve)
-        if isinstance(code, Code) and not code.text:
+        code = convert_decorator(self.node, Nodes(self._render), self._resolve)
+        if isinstance(code, Code) and code.node is None:
             code = Refusal(
                 f"@nn.{last(self.symbol)} outside of a Linen class", "remove the decorator by hand"
             )
@@ -145,7 +147,9 @@ class _Reference:
         elif isinstance(rule_for(self.symbol), NameRule):
             self._take(self.node, name_rule(self.symbol, Context.CALL))
         else:
-            found = convert_call(LayerCall(self.symbol, call, self._render, resolve=self._resolve))
+            found = convert_call(
+                LayerCall(self.symbol, call, Nodes(self._render), resolve=self._resolve)
+            )
             if isinstance(found, Refusal):
                 self._refuse(found.message)
                 return
@@ -155,10 +159,10 @@ class _Reference:
     def _converted(self, call: ast.Call) -> Callable[[Renderer], str]:
         def text(renderer: Renderer) -> str:
             found = convert_call(
-                LayerCall(self.symbol, call, renderer.render, resolve=self._resolve)
+                LayerCall(self.symbol, call, Nodes(renderer.render), resolve=self._resolve)
             )
             assert isinstance(found, Code)
-            return found.text
+            return code_of(found.node)
 
         return text
 
@@ -167,7 +171,7 @@ class _Reference:
             self._refuse(found.message)
             return
         self._note(found)
-        self.draft.edits[id(node)] = found.text
+        self.draft.edits[id(node)] = code_of(found.node)
 
     def _note(self, code: Code) -> None:
         self.draft.imports |= code.imports

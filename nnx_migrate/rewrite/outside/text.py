@@ -7,8 +7,9 @@ import copy
 import re
 from collections.abc import Callable
 
+from nnx_migrate.constructs.base import PLACEMENT
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules.base import PLACEMENT, same_call
+from nnx_migrate.rewrite.texts import same_call
 from nnx_migrate.source.spans import Lines
 
 Text = Callable[[Renderer], str]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 import builtins
 
+from nnx_migrate.constructs import is_linen
+from nnx_migrate.constructs.base import IMPORT_LINES
 from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.rewrite.classes.writing.text import without_gone
-from nnx_migrate.rewrite.rules import is_linen
-from nnx_migrate.rewrite.rules.base import IMPORT_LINES
 from nnx_migrate.sizes.result import SCOPE_NAME
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.classes import ClassInfo

@@ -11,7 +11,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.late import late_arguments
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules.base import argument_texts
+from nnx_migrate.rewrite.texts import argument_texts
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.project import Project, Scope
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
+from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.fields.removed import DATACLASS
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from nnx_migrate.constructs import is_linen
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.fields.types import (
@@ -17,7 +18,6 @@ from nnx_migrate.rewrite.classes.fields.types import (
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project

@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
+from nnx_migrate.constructs import is_linen, name_rule
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules import is_linen, name_rule
 from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+from nnx_migrate.constructs.base import PLACEMENT
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.adopted import check_adopted
@@ -21,7 +22,6 @@ from nnx_migrate.rewrite.classes.scopes.order import made_before
 from nnx_migrate.rewrite.classes.scopes.uses import check_uses
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.text import GONE
-from nnx_migrate.rewrite.rules.base import PLACEMENT
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 

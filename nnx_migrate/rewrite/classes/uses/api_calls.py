@@ -10,7 +10,7 @@ from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.rewrite.render import Renderer, Replacement
-from nnx_migrate.rewrite.rules.base import argument_texts
+from nnx_migrate.rewrite.texts import argument_texts
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "module-api"

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from nnx_migrate.constructs.module_api import CARRIED, OWN_ONLY, RECIPES
 from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
@@ -20,8 +21,7 @@ from nnx_migrate.rewrite.classes.uses.layer_fields import field_text
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.held import makes_array, reading, replacing
 from nnx_migrate.rewrite.render import Renderer, Replacement
-from nnx_migrate.rewrite.rules.base import argument_texts
-from nnx_migrate.rewrite.rules.module_api import CARRIED, OWN_ONLY, RECIPES
+from nnx_migrate.rewrite.texts import argument_texts
 
 RULE = "module-api"
 # What flax's layers call their variables; another name may be that of a submodule.

@@ -6,10 +6,7 @@ import ast
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
-from nnx_migrate.model import Confidence
-from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules import (
+from nnx_migrate.constructs import (
     convert_call,
     convert_carry,
     convert_decorator,
@@ -18,7 +15,12 @@ from nnx_migrate.rewrite.rules import (
     name_rule,
     rule_for,
 )
-from nnx_migrate.rewrite.rules.base import Code, Context, LayerCall, NameRule, Refusal
+from nnx_migrate.constructs.base import Code, Context, LayerCall, NameRule, Refusal, Source
+from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.model import Confidence
+from nnx_migrate.rewrite.bridge import Nodes
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, table_of
 from nnx_migrate.source.project import Project, Scope
@@ -29,7 +31,7 @@ Edits = dict[int, str | Callable[[Renderer], str]]
 _ONE_CLASS = {"flax.linen.Dropout": "nnm.Dropout"}
 _TYPE_QUESTIONS = (("isinstance",), ("issubclass",))
 _Resolve = Callable[[ast.expr], str | None]
-_Convert = Callable[[ast.Call, Callable[[ast.AST], str], _Resolve], Code | Refusal | None]
+_Convert = Callable[[ast.Call, Source, _Resolve], Code | Refusal | None]
 
 
 @dataclass
@@ -60,7 +62,7 @@ class Remarks:
         self.notes += [(node, note) for note in code.findings]
         if code.confidence is Confidence.REVIEW:
             self.review += [(node, note) for note in code.findings or ("look at this",)]
-        return code.text
+        return "" if code.node is None else code_of(code.node)
 
 
 @dataclass(frozen=True)
@@ -242,11 +244,11 @@ def _whole(
     def resolve(one: ast.expr) -> str | None:
         return project.resolve(one, scope)
 
-    if convert(node, ast.unparse, resolve) is None:
+    if convert(node, Nodes(ast.unparse), resolve) is None:
         return
 
     def text(renderer: Renderer) -> str:
-        found = convert(node, renderer.render, resolve)
+        found = convert(node, Nodes(renderer.render), resolve)
         assert found is not None
         return remarks.take(found, node)
 
@@ -259,7 +261,7 @@ def _call_edit(
     call: ast.Call, symbol: str, remarks: Remarks, is_sized: bool
 ) -> Callable[[Renderer], str]:
     def text(renderer: Renderer) -> str:
-        found = convert_call(LayerCall(symbol, call, renderer.render, is_sized=is_sized))
+        found = convert_call(LayerCall(symbol, call, Nodes(renderer.render), is_sized=is_sized))
         return remarks.take(found, call)
 
     return text

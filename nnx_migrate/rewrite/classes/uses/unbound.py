@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import own_nodes, receiver_of
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import Renderer, Replacement
-from nnx_migrate.rewrite.rules.base import argument_texts
+from nnx_migrate.rewrite.texts import argument_texts
 from nnx_migrate.source.classes import ClassInfo
 
 RULE = "module-api"

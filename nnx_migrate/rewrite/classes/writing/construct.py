@@ -8,15 +8,17 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
+from nnx_migrate.constructs import convert_call, convert_factory, is_linen
+from nnx_migrate.constructs.base import PLACEMENT, LayerCall
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.bridge import Nodes
 from nnx_migrate.rewrite.classes.compact.in_scope import building_call
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.setup.stacked import stacked
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules import convert_call, convert_factory, is_linen
-from nnx_migrate.rewrite.rules.base import PLACEMENT, LayerCall, argument_texts, same_call
+from nnx_migrate.rewrite.texts import argument_texts, same_call
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
@@ -115,7 +117,7 @@ class Builder:
                 LayerCall(
                     site.symbol,
                     call,
-                    renderer.render,
+                    Nodes(renderer.render),
                     site.sizes,
                     self.rngs,
                     lambda node: self.project.resolve(node, self.scope),
@@ -130,7 +132,7 @@ class Builder:
             return building_call(site, self.context, renderer, self.receiver, self.rngs)
         if site.kind is SiteKind.FACTORY:
             found = convert_factory(
-                call, renderer.render, site.sizes, self.rngs, takes_some=site.takes_some
+                call, Nodes(renderer.render), site.sizes, self.rngs, takes_some=site.takes_some
             )
             return self.remarks.take(found, site.call)
         return self._project_class(site, call, renderer)

@@ -1,0 +1,272 @@
+"""What a rule is: frozen types and the reading of a Linen call by Linen's own signature.
+
+A rule claims symbols (``flax.linen.Dense``) and is a pure function from a use of one to a new node
+(:class:`Code`) or to a reason with a manual recipe (:class:`Refusal`). Rules never import
+``jax`` or ``flax``: facts about them (which NNX name is the same object) stand in tables that tests
+compare with the installed packages.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from nnx_migrate.edit.calls import Argument, Comments, named
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.expressions import Expression, Written, expression
+from nnx_migrate.model import Confidence
+
+# Import lines that a file gets for the names in ``Code.imports``.
+IMPORT_LINES: Mapping[str, str] = {
+    "nnx": "from flax import nnx",
+    "nnm": "from nnx_migrate import nn as nnm",
+    "nnms": "from nnx_migrate import sharding as nnms",
+    "jax": "import jax",
+    "jnp": "import jax.numpy as jnp",
+    "functools": "import functools",
+    "flax.core": "import flax.core",
+    "flax.typing": "import flax.typing",
+}
+
+# Fields of every Linen module that say where it hangs, not what it is: the class converter's job.
+PLACEMENT = ("parent", "name")
+
+
+class Context(StrEnum):
+    """Where a reference to a Linen name stands."""
+
+    VALUE = "value"  # an argument, a default, an assigned value
+    CALL = "call"  # the function of a call
+    ANNOTATION = "annotation"
+    BASE = "base"  # base class of a class statement
+    DECORATOR = "decorator"
+
+
+@dataclass(frozen=True)
+class Code:
+    """A new node; ``imports`` are keys of ``IMPORT_LINES``, ``findings`` remarks for people.
+
+    Without a ``node``: a decorator that goes.
+    """
+
+    node: Expression | None
+    imports: frozenset[str] = frozenset()
+    findings: tuple[str, ...] = ()
+    confidence: Confidence = Confidence.EXACT
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a use is left untouched, and what to write by hand; ``node`` is the place if narrower."""
+
+    reason: str
+    recipe: str
+    node: ast.AST | None = None
+
+    @property
+    def message(self) -> str:
+        """Reason and recipe in one line."""
+        return f"{self.reason}; {self.recipe}"
+
+
+class Source(Protocol):
+    """Gives the nodes of a file with every edit inside them applied."""
+
+    @property
+    def unit(self) -> str:
+        """One level of indentation."""
+
+    def render(self, node: ast.AST) -> Any:
+        """The node."""
+
+    def argument(self, value: ast.expr, keyword: str | None = None) -> Argument:
+        """A value as an argument, with its comments."""
+
+    def keyword(self, one: ast.keyword) -> Argument:
+        """A keyword argument, with its comments."""
+
+    def comments(self, value: ast.expr) -> Comments:
+        """The comments of the argument that a value is."""
+
+
+@dataclass(frozen=True)
+class LayerCall:
+    """A call of a claimed name.
+
+    ``source`` gives the nodes of its arguments. ``sizes`` are the inferred sizes as expression
+    texts (``in_features``, ``in_shape``, ``batch_shape``, ...). ``rngs`` is the name of the
+    ``nnx.Rngs`` to build from. ``is_sized`` says of a lift that whoever constructs the lifted class
+    says how many layers it stacks.
+    """
+
+    symbol: str | None
+    call: ast.Call
+    source: Source
+    sizes: Mapping[str, str] = field(default_factory=dict)
+    rngs: str = "rngs"
+    resolve: Callable[[ast.expr], str | None] = lambda _: None
+    is_sized: bool = False
+
+    def size(self, name: str) -> Expression:
+        """An inferred size."""
+        return expression(self.sizes[name])
+
+    @property
+    def streams(self) -> Argument:
+        """``rngs=rngs``."""
+        return named("rngs", self.rngs)
+
+    def left(self, kept: Collection[ast.expr]) -> list[str]:
+        """Comments of the arguments that are not ``kept``."""
+        return left_comments(self.source, self.call, kept)
+
+
+@dataclass(frozen=True)
+class Example:
+    """A use of a construct before and after."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class LayerRule:
+    """Built-in Linen layers: their constructor calls, and their names used as values."""
+
+    name: str
+    symbols: frozenset[str]
+    example: Example
+    convert: Callable[[LayerCall], Code | Refusal]
+    reference: Callable[[str, Context], Code | Refusal]
+
+
+@dataclass(frozen=True)
+class NameRule:
+    """Names that become another name wherever they are loaded; call arguments stay as they are."""
+
+    name: str
+    symbols: frozenset[str]
+    example: Example
+    reference: Callable[[str, Context], Code | Refusal]
+
+
+@dataclass(frozen=True)
+class CallRule:
+    """Functions whose calls change more than the function's name."""
+
+    name: str
+    symbols: frozenset[str]
+    example: Example
+    convert: Callable[[LayerCall], Code | Refusal]
+    reference: Callable[[str, Context], Code | Refusal]
+
+
+@dataclass(frozen=True)
+class RefusalRule:
+    """Names that are not carried over, each with its manual recipe (symbol -> reason, recipe)."""
+
+    name: str
+    refusals: Mapping[str, Refusal]
+    example: Example
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The names refused."""
+        return frozenset(self.refusals)
+
+    def reference(self, symbol: str, context: Context) -> Code | Refusal:
+        """The refusal of ``symbol``."""
+        return self.refusals[symbol]
+
+
+Rule = LayerRule | NameRule | CallRule | RefusalRule
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """The arguments of a call by Linen field name; placement fields are dropped.
+
+    ``open`` says that ``*args`` or ``**kwargs`` pass more than the text shows.
+    """
+
+    given: Mapping[str, ast.expr]
+    open: bool = False
+
+
+def linen(*names: str) -> frozenset[str]:
+    """Symbols of names of ``flax.linen``."""
+    return frozenset(f"flax.linen.{name}" for name in names)
+
+
+def last(symbol: str) -> str:
+    """``Dense`` of ``flax.linen.Dense``."""
+    return symbol.rpartition(".")[2]
+
+
+def bind(call: ast.Call, fields: tuple[str, ...]) -> Arguments | Refusal:
+    """Read a call by a Linen dataclass' field order (``parent`` and ``name`` come last in it)."""
+    if any(isinstance(one, ast.Starred) for one in call.args) or any(
+        keyword.arg is None for keyword in call.keywords
+    ):
+        return Arguments({}, open=True)
+    order = (*fields, *PLACEMENT)
+    if len(call.args) > len(order):
+        return Refusal(
+            f"{len(call.args)} positional arguments, Linen takes {len(order)}",
+            "remove the extra ones",
+            call,
+        )
+    given = dict(zip(order, call.args, strict=False))
+    for keyword in call.keywords:
+        assert keyword.arg is not None
+        if keyword.arg not in order:
+            return Refusal(
+                f"unknown argument {keyword.arg!r}",
+                f"Linen's arguments here are {', '.join(fields)}",
+                keyword,
+            )
+        if keyword.arg in given:
+            return Refusal(
+                f"argument {keyword.arg!r} is given twice", "remove one of the two", keyword
+            )
+        given[keyword.arg] = keyword.value
+    return Arguments({k: v for k, v in given.items() if k not in PLACEMENT})
+
+
+def is_literal(node: ast.expr | None, *values: object) -> bool:
+    """Whether ``node`` is a literal constant that is one of ``values`` (by identity of type)."""
+    return isinstance(node, ast.Constant) and any(
+        node.value is value or (type(node.value) is type(value) and node.value == value)
+        for value in values
+    )
+
+
+def same_call(
+    function: Written,
+    call: ast.Call,
+    source: Source,
+    extra: Sequence[Argument] = (),
+    *,
+    first: Sequence[Argument] = (),
+    keep_placement: bool = False,
+    limit: int | None = None,
+) -> Expression:
+    """The call with its own arguments between ``first`` and ``extra``; comments stay with them.
+
+    ``name`` and ``parent`` are dropped unless ``keep_placement``, also as positional arguments
+    beyond the ``limit`` fields a Linen layer has of its own.
+    """
+    keywords = [one for one in call.keywords if keep_placement or one.arg not in PLACEMENT]
+    kept = [*map(source.argument, call.args[:limit]), *map(source.keyword, keywords)]
+    left = left_comments(source, call, [*call.args[:limit], *(one.value for one in keywords)])
+    return made_call(function, *first, *kept, *extra, left=left, unit=source.unit)
+
+
+def left_comments(source: Source, call: ast.Call, kept: Collection[ast.expr]) -> list[str]:
+    """The comments of the arguments of a call that are not ``kept``."""
+    values = [*call.args, *(one.value for one in call.keywords)]
+    gone = [one for one in values if one not in kept]
+    return [comment for one in gone for comment in source.comments(one).all]

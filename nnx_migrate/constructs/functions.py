@@ -1,0 +1,67 @@
+"""Functions: activations, pooling, dtype helpers, and small constants.
+
+``flax.nnx`` exports the very objects that ``flax.linen`` does (activations come from ``jax.nn``), so
+``nn.relu`` becomes ``nnx.relu`` and computes the same program. ``nn.normalize`` is ``jax.nn``'s
+``standardize`` under an old name. Types that modules of ``flax.linen`` import (``Dtype``, ...) are
+``flax.typing``'s. ``merge_param``, ``promote_dtype`` and ``canonicalize_dtype``
+exist only in Linen: ``nnx_migrate.nn`` has functions of the same name and behaviour.
+
+flax 0.12.8 and 0.12.12: linen/activation.py, linen/pooling.py, linen/dtypes.py, linen/module.py.
+"""
+
+from __future__ import annotations
+
+from nnx_migrate.constructs.base import Example, NameRule, linen
+from nnx_migrate.constructs.references import renamed, table
+
+# Names under which flax.nnx exports the same object (a test compares them).
+SAME_IN_NNX = (
+    *("avg_pool", "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish"),
+    *("hard_tanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "max_pool"),
+    *("min_pool", "one_hot", "pool", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign"),
+    *("softmax", "softplus", "standardize", "swish", "tanh"),
+)
+# Others: the same object under another name.
+SAME_ELSEWHERE = {
+    "flax.linen.normalize": "nnx.standardize",
+    "flax.linen.FrozenDict": "flax.core.FrozenDict",
+    "flax.linen.DenyList": "flax.core.DenyList",
+}
+# Types that modules of flax.linen import from flax.typing.
+TYPES = (
+    *("Array", "Axes", "ConvGeneralDilatedT", "DotGeneralT", "Dtype", "Initializer"),
+    *("LaxPadding", "LogicalNames", "LogicalRules", "PaddingLike", "PRNGKey", "PrecisionLike"),
+    *("RNGSequences", "Shape", "VariableDict", "FrozenVariableDict", "MutableVariableDict"),
+)
+
+RULES = (
+    NameRule(
+        name="functions",
+        symbols=linen(*SAME_IN_NNX),
+        example=Example("nn.relu(x)", "nnx.relu(x)"),
+        reference=renamed("nnx"),
+    ),
+    NameRule(
+        name="moved_names",
+        symbols=frozenset(SAME_ELSEWHERE),
+        example=Example("nn.normalize(x)", "nnx.standardize(x)"),
+        reference=table(SAME_ELSEWHERE),
+    ),
+    NameRule(
+        name="types",
+        symbols=linen(*TYPES),
+        example=Example("nn.linear.PrecisionLike", "flax.typing.PrecisionLike"),
+        reference=renamed("flax.typing"),
+    ),
+    NameRule(
+        name="linen_helpers",
+        symbols=linen(
+            *("merge_param", "promote_dtype", "canonicalize_dtype", "flip_sequences"),
+        ),
+        example=Example(
+            "nn.merge_param('train', self.train, train)",
+            "nnm.merge_param('train', self.train, train)",
+        ),
+        reference=renamed("nnm"),
+    ),
+)

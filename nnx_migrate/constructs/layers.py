@@ -1,0 +1,233 @@
+"""Shared by the layer rules: a table row per layer, and the three ways to build one.
+
+*native*: ``nnx.Linear(in_features, features, ..., rngs=rngs)``; *own*: a layer of
+``nnx_migrate.nn`` with Linen's signature plus keyword-only sizes; *factory*:
+``nnm.factory.Dense`` with Linen's signature, for calls whose arguments the text does not show
+(``*args``, ``**kwargs``, a function-valued field that may be None).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from nnx_migrate.constructs.base import (
+    Arguments,
+    Code,
+    Context,
+    Example,
+    LayerCall,
+    LayerRule,
+    Refusal,
+    bind,
+    is_literal,
+    last,
+    linen,
+    same_call,
+)
+from nnx_migrate.edit.calls import Argument, named
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.expressions import Expression, Written, dotted
+from nnx_migrate.model import Confidence
+
+_NNX = frozenset({"nnx"})
+_NNM = frozenset({"nnm"})
+# Size keys of the analysis -> keyword of factories and own layers.
+SIZE_KEYWORDS: Mapping[str, str] = {"in_shape": "input_shape", "batch_shape": "batch_sizes"}
+
+
+@dataclass(frozen=True)
+class Layer:
+    """How one Linen layer reads in NNX.
+
+    ``fields`` is Linen's order; ``required`` those without a default. ``sizes`` are the keys the
+    layer needs, ``optional_sizes`` those passed on when known. ``positional`` are the fields that
+    the native layer takes by position after its size.
+    """
+
+    name: str
+    target: str
+    fields: tuple[str, ...]
+    required: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ("in_features",)
+    optional_sizes: tuple[str, ...] = ()
+    positional: tuple[str, ...] = ()
+    keywords: Mapping[str, str] = field(default_factory=dict)  # Linen field -> NNX keyword
+    functions: tuple[str, ...] = ()  # fields whose functions need an adapter unless None
+    unsupported: Mapping[str, str] = field(default_factory=dict)  # field -> recipe, unless default
+    takes_rngs: bool = True
+
+    @property
+    def imports(self) -> frozenset[str]:
+        """The import the target needs."""
+        return _NNX if self.target.startswith("nnx.") else _NNM
+
+
+def read(layer: Layer, call: LayerCall) -> Arguments | Refusal:
+    """The call's arguments, or why it is no call this layer can take."""
+    arguments = bind(call.call, layer.fields)
+    if isinstance(arguments, Refusal) or arguments.open:
+        return arguments
+    for name in layer.required:
+        if name not in arguments.given:
+            return Refusal(f"{layer.name} without {name!r}", f"pass {name}=", call.call)
+    for name, recipe in layer.unsupported.items():
+        value = arguments.given.get(name)
+        if value is not None and not is_literal(value, None):
+            return Refusal(f"{name!r} of {layer.name} has no NNX counterpart", recipe, value)
+    return arguments
+
+
+def missing_size(layer: Layer, call: LayerCall) -> Refusal | None:
+    """Refusal when a size that the layer needs is not known."""
+    for name in layer.sizes:
+        if name not in call.sizes:
+            return Refusal(
+                f"size unknown: {name} of {layer.name}",
+                f"build it by hand as `{layer.target}` with {name}, or run `nnx-migrate record`",
+                call.call,
+            )
+    return None
+
+
+def has_function(layer: Layer, arguments: Arguments) -> bool:
+    """Whether a function-valued field that needs an adapter is given."""
+    return any(
+        name in arguments.given and not is_literal(arguments.given[name], None)
+        for name in layer.functions
+    )
+
+
+def native(layer: Layer, call: LayerCall) -> Code | Refusal:
+    """``target(size, *positional, keyword=..., rngs=rngs)``."""
+    arguments = read(layer, call)
+    if isinstance(arguments, Refusal):
+        return arguments
+    if arguments.open or has_function(layer, arguments):
+        return factory(layer, call)
+    missing = missing_size(layer, call)
+    if missing:
+        return missing
+    return native_call(layer, call, arguments)
+
+
+def native_call(
+    layer: Layer,
+    call: LayerCall,
+    arguments: Arguments,
+    extra: Mapping[str, Written] = MappingProxyType({}),
+    first: Sequence[ast.expr] = (),
+) -> Code:
+    """The native call once its arguments and sizes are known to be good.
+
+    Args:
+      extra: further keyword arguments.
+      first: arguments of the call that come first by position.
+    """
+    made = [Argument(call.size(name)) for name in layer.sizes]
+    kept: list[ast.expr] = [*first]
+    placed: set[str] = set()
+    for name in layer.positional:
+        if name not in arguments.given or not _leads(layer, name, call.call):
+            break
+        made.append(call.source.argument(arguments.given[name]))
+        kept.append(arguments.given[name])
+        placed.add(name)
+    for name, value in arguments.given.items():
+        if name not in placed and not _is_dropped(layer, name):
+            made.append(call.source.argument(value, layer.keywords.get(name, name)))
+            kept.append(value)
+    made += [named(name, value) for name, value in extra.items()]
+    made += [call.streams] if layer.takes_rngs else []
+    leading = map(call.source.argument, first)
+    node = made_call(layer.target, *leading, *made, left=call.left(kept), unit=call.source.unit)
+    return Code(node, layer.imports)
+
+
+def own(
+    layer: Layer, call: LayerCall, sizes: Mapping[str, Expression] | None = None
+) -> Code | Refusal:
+    """``nnm.Layer(<Linen's arguments>, in_features=..., rngs=rngs)``."""
+    arguments = read(layer, call)
+    if isinstance(arguments, Refusal):
+        return arguments
+    if arguments.open:
+        return factory(layer, call)
+    if sizes is None:
+        missing = missing_size(layer, call)
+        if missing:
+            return missing
+        sizes = _known_sizes(layer, call)
+    return Code(_linen_signature(layer, f"nnm.{layer.name}", call, sizes), _NNM)
+
+
+def factory(layer: Layer, call: LayerCall) -> Code | Refusal:
+    """``nnm.factory.Layer(<Linen's arguments>, in_features=..., rngs=rngs)``."""
+    missing = missing_size(layer, call)
+    if missing:
+        return missing
+    node = _linen_signature(layer, f"nnm.factory.{layer.name}", call, _known_sizes(layer, call))
+    if not any(keyword.arg is None for keyword in call.call.keywords):
+        return Code(node, _NNM)
+    finding = f"{layer.name}(**...): `name` and `parent` must not be among the unpacked arguments"
+    return Code(node, _NNM, (finding,), Confidence.REVIEW)
+
+
+def _known_sizes(layer: Layer, call: LayerCall) -> dict[str, Expression]:
+    wanted = (*layer.sizes, *layer.optional_sizes)
+    return {name: call.size(name) for name in wanted if name in call.sizes}
+
+
+def _linen_signature(
+    layer: Layer, target: str, call: LayerCall, sizes: Mapping[str, Expression]
+) -> Expression:
+    extra = [named(SIZE_KEYWORDS.get(name, name), size) for name, size in sizes.items()]
+    extra += [call.streams] if layer.takes_rngs else []
+    return same_call(target, call.call, call.source, extra, limit=len(layer.fields))
+
+
+def _leads(layer: Layer, name: str, call: ast.Call) -> bool:
+    """Whether a field goes by position: required first ones do, others if the source's did."""
+    return name in layer.keywords or layer.fields.index(name) < len(call.args)
+
+
+def _is_dropped(layer: Layer, name: str) -> bool:
+    """Fields without a counterpart (given as their default) and adapters that are None."""
+    return name in layer.unsupported or name in layer.functions
+
+
+def reference(symbol: str, context: Context, annotation: str) -> Code | Refusal:
+    """A layer class used as a value: its factory; in an annotation: the class it becomes."""
+    name = last(symbol)
+    if context is Context.BASE:
+        return Refusal(
+            f"a class that inherits from the built-in layer {name}",
+            f"derive from `{annotation}` by hand: its constructor takes sizes and rngs",
+        )
+    if context is Context.ANNOTATION:
+        return Code(dotted(annotation), _NNX if annotation.startswith("nnx.") else _NNM)
+    return Code(dotted(f"nnm.factory.{name}"), _NNM)
+
+
+def native_rule(layer: Layer, before: str, after: str) -> LayerRule:
+    """Rule of a layer that always becomes its native counterpart."""
+    return LayerRule(
+        name=layer.name,
+        symbols=linen(layer.name),
+        example=Example(before, after),
+        convert=lambda call: native(layer, call),
+        reference=lambda symbol, context: reference(symbol, context, layer.target),
+    )
+
+
+def own_rule(layer: Layer, before: str, after: str) -> LayerRule:
+    """Rule of a layer that always becomes the layer of ``nnx_migrate.nn`` of the same name."""
+    return LayerRule(
+        name=layer.name,
+        symbols=linen(layer.name),
+        example=Example(before, after),
+        convert=lambda call: own(layer, call),
+        reference=lambda symbol, context: reference(symbol, context, f"nnm.{layer.name}"),
+    )

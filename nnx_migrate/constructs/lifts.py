@@ -1,0 +1,170 @@
+"""What the rules of lifted module classes share: ``nn.scan(Class, ...)``, ``nn.vmap(Class, ...)``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+
+from nnx_migrate.constructs.base import Code, Context, LayerCall, Refusal, bind, is_literal
+from nnx_migrate.edit.calls import Argument
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.source.lifted_methods import lifted_methods
+
+Given = Mapping[str, ast.expr]
+
+
+def convert_lift(
+    name: str,
+    call: LayerCall,
+    fields: tuple[str, ...],
+    kept: tuple[str, ...],
+    unsupported: Callable[[Given], Refusal | None],
+    extra: Callable[[Given], Sequence[Argument]] = lambda _: (),
+) -> Code | Refusal:
+    """``nnm.<name>(Class, option=..., ...)`` with Linen's options as keywords.
+
+    Args:
+      fields: all parameters of Linen's function, in order.
+      kept: those that ``nnm.<name>`` takes besides the class.
+      unsupported: why the given arguments cannot be carried over.
+      extra: more arguments.
+    """
+    arguments = bind(call.call, fields)
+    if isinstance(arguments, Refusal):
+        return arguments
+    given = {
+        one: value
+        for one, value in arguments.given.items()
+        if one != "methods" or not is_literal(value, None)
+    }
+    if arguments.open or "target" not in given:
+        reason = f"{name} whose arguments the call does not show"
+        return Refusal(reason, "pass the class and options", call.call)
+    refusal = unsupported(given)
+    if refusal is not None:
+        return refusal
+    return lifted(f"nnm.{name}", call, given, kept, extra(given))
+
+
+def lifted(
+    function: str,
+    call: LayerCall,
+    given: Given,
+    kept: tuple[str, ...],
+    extra: Sequence[Argument] = (),
+) -> Code:
+    """``function(Class, option=..., ...)`` with the options that are ``kept``."""
+    source = call.source
+    options = {one: given[one] for one in kept if one in given}
+    arguments = [source.argument(value, one) for one, value in options.items()]
+    target = source.argument(given["target"])
+    left = call.left([given["target"], *options.values()])
+    node = made_call(function, target, *arguments, *extra, left=left, unit=source.unit)
+    return Code(node, frozenset({"nnm"}))
+
+
+def no_named_class(name: str, given: Given, recipe: str) -> Refusal | None:
+    """The refusal of functions and lambdas in place of the class."""
+    target = given["target"]
+    if isinstance(target, ast.Name | ast.Attribute | ast.Call):
+        return None
+    return Refusal(f"{name} of something else than a named module class", recipe, target)
+
+
+def not_all_lifted(name: str, given: Given, recipe: str) -> Refusal | None:
+    """The refusal of filters that lift less than all variables and streams, Linen's default."""
+    for option in ("variables", "rngs"):
+        if option in given and not is_literal(given[option], True):
+            return Refusal(f"{name} with {option}=", recipe, given[option])
+    return None
+
+
+def renamed_call(
+    function: str, call: LayerCall, without: frozenset[str] = frozenset()
+) -> Code | Refusal:
+    """The call of ``function`` with the same arguments, but for filters and those in ``without``."""
+    dropped = {"variables", "rngs", *without}
+    keywords = [one for one in call.call.keywords if one.arg not in dropped]
+    source, args = call.source, call.call.args
+    arguments = [*map(source.argument, args), *map(source.keyword, keywords)]
+    left = call.left([*args, *(one.value for one in keywords)])
+    node = made_call(function, *arguments, left=left, unit=source.unit)
+    return Code(node, frozenset({"nnm"}))
+
+
+def is_shared(axes: ast.expr | None) -> bool:
+    """Whether ``variable_axes`` surely stack nothing: they are left out, empty, or None for all."""
+    if not isinstance(axes, ast.Dict):
+        return axes is None
+    values = zip(axes.keys, axes.values, strict=True)
+    return all(key is not None and is_literal(axis, None) for key, axis in values)
+
+
+def no_size(name: str, option: str, what: str, given: Given) -> Refusal | None:
+    """The refusal of stacked variables whose number the call does not say."""
+    size = given.get(option)
+    if size is not None and not is_literal(size, None):
+        return None
+    return Refusal(
+        f"{name} that stacks variables without {option}=",
+        f"pass the number of {what} as {option}=: NNX builds them before it sees the inputs",
+        given["variable_axes"],
+    )
+
+
+def unlike_methods(
+    name: str,
+    given: Given,
+    fields: tuple[str, ...],
+    check: Callable[[Given], Refusal | None],
+) -> Refusal | None:
+    """The refusal of ``methods=`` whose options differ in how variables are stacked, or are hidden.
+
+    Args:
+      fields: all options of a method; ``check`` refuses what is not carried over of one's options.
+    """
+    methods, outer = given["methods"], {k: v for k, v in given.items() if k != "methods"}
+    found = lifted_methods(methods)
+    if found is None:
+        return Refusal(f"{name} with methods= that the text does not show", _METHODS, methods)
+    if None not in found.values() and outer.keys() != {"target"}:
+        reason = f"{name} with options beside those of the methods, which Linen leaves out"
+        return Refusal(reason, "give every option to the methods", methods)
+    target = {"target": given["target"]}
+    options = [outer if one is None else {**target, **one} for one in found.values()]
+    for one in options:
+        unknown = sorted(one.keys() - {"target", *fields})
+        if unknown:
+            return Refusal(f"{name} of a method with {unknown[0]}=", _METHODS, methods)
+    kinds = {_stacking_text(one) for one in options}
+    if len(kinds) > 1:
+        reason = f"{name} with methods= that lift the variables differently"
+        return Refusal(reason, _METHODS, methods)
+    return next((refusal for one in options if (refusal := check(one))), None)
+
+
+_METHODS = "write out the methods, with equal options for variables and rngs and the size"
+# What has to be the same for all methods of a class: it decides what the constructor makes.
+_CONSTRUCTION = (
+    *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "length", "axis_size"),
+    *("metadata_params", "check_constancy_invariants"),
+)
+
+
+def _stacking_text(given: Given) -> tuple[str | None, ...]:
+    return tuple(ast.dump(given[one]) if one in given else None for one in _CONSTRUCTION)
+
+
+def other_metadata(name: str, given: Given) -> Refusal | None:
+    """The refusal of ``metadata_params`` that only boxes of the user's own classes read."""
+    params = given.get("metadata_params")
+    keys = params.keys if isinstance(params, ast.Dict) else []
+    if all(key is not None and not isinstance(key, ast.Constant) for key in keys):
+        return None
+    recipe = "name the axis by nn.PARTITION_NAME alone"
+    return Refusal(f"{name} with metadata_params of other keys", recipe, params)
+
+
+def reference(symbol: str, context: Context) -> Code | Refusal:
+    """A bare ``nn.scan`` is refused: what it will be called with is not known."""
+    return Refusal(f"{symbol} used as a {context.value}", "call it with a module class")

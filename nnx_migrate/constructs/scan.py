@@ -1,0 +1,130 @@
+"""scan: layers stacked along an axis of their parameters, or one module run over time.
+
+``nn.scan(Block, variable_axes={"params": 0}, split_rngs={"params": True}, length=n)(fields...)``
+becomes ``nnm.scan(Block, ...)(fields..., in_features=..., rngs=rngs)``: a class ``ScanBlock`` whose
+instances hold one array per parameter for all layers, under Linen's paths and with Linen's shapes,
+and whose call is one ``jax.lax.scan``. The options are Linen's and mean the same; arguments become
+keywords, ``nn.broadcast`` becomes ``nnm.broadcast``. Variables that the body changes come back,
+parameters do not. ``metadata_params={nn.PARTITION_NAME: "layers"}`` names the axis in the metadata.
+``nn.scan(step, variable_broadcast="params")(self.cell, carry, xs)`` of a function that gets its module
+stays what it is; a submodule whose variables it stacks is built as ``nnm.stacked(lambda rngs: Block(...),
+variable_axes={"params": 0}, ...)``.
+
+Without ``length=`` the constructor call says how many layers there are (``stacked_size=``), by the inputs of
+the calls.
+
+``methods={"encode": dict(...), "decode": dict(...)}`` lifts these in place of ``__call__``.
+
+Refused: functions that build layers, ``methods=`` that lift variables differently, ``data_transform=``, stacked variables whose number
+neither ``length=`` nor a call shows (NNX builds them before it sees the inputs), ``nn.broadcast`` in
+``out_axes``, ``metadata_params`` other than the axis's name, options the text does not show.
+
+flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py, core/axes_scan.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+from nnx_migrate.constructs.base import (
+    CallRule,
+    Code,
+    Context,
+    Example,
+    LayerCall,
+    NameRule,
+    Refusal,
+    is_literal,
+    linen,
+)
+from nnx_migrate.constructs.lifts import (
+    Given,
+    convert_lift,
+    no_named_class,
+    no_size,
+    other_metadata,
+    reference,
+    unlike_methods,
+)
+from nnx_migrate.constructs.references import name
+
+_KEPT = (
+    *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes"),
+    *("length", "reverse", "unroll", "metadata_params", "check_constancy_invariants"),
+    *("_split_transpose", "methods"),
+)
+_FIELDS = (
+    *("target", "variable_axes", "variable_broadcast", "variable_carry", "split_rngs"),
+    *("in_axes", "out_axes", "length", "reverse", "unroll", "data_transform", "metadata_params"),
+    *("methods", "_split_transpose", "check_constancy_invariants"),
+)
+_BY_HAND = "build the stack with nnx.vmap over split rngs, then nnx.scan a function (module, carry)"
+_BROADCAST = "flax.linen.broadcast"
+
+
+def convert(call: LayerCall) -> Code | Refusal:
+    """``nnm.scan(Class, variable_axes=..., ...)``."""
+    refusal = functools.partial(unsupported, is_sized=call.is_sized)
+    return convert_lift("scan", call, _FIELDS, _KEPT, refusal)
+
+
+def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
+    """Why the given options cannot be carried over.
+
+    Args:
+      is_sized: whoever constructs the class says how many layers it stacks.
+    """
+    if "methods" in given:
+        return unlike_methods("scan", given, _FIELDS, unsupported)
+    if "data_transform" in given and not is_literal(given["data_transform"], None):
+        return Refusal("scan with data_transform=", _BY_HAND, given["data_transform"])
+    is_lambda = isinstance(given["target"], ast.Lambda)
+    refusal = None if is_lambda else no_named_class("scan", given, _BY_HAND)
+    if refusal is None and not is_sized and _stacks(given.get("variable_axes")):
+        refusal = no_size("scan", "length", "layers", given)
+    refusal = refusal or other_metadata("scan", given)
+    out_axes = given.get("out_axes")
+    if refusal is not None or out_axes is None:
+        return refusal
+    if any(_named_broadcast(one) for one in ast.walk(out_axes)):
+        return Refusal(
+            "scan with nn.broadcast in out_axes",
+            "return the value in the carry, which is the last step's",
+            out_axes,
+        )
+    return None
+
+
+def _stacks(axes: ast.expr | None) -> bool:
+    return axes is not None and not (isinstance(axes, ast.Dict) and not axes.keys)
+
+
+def _named_broadcast(node: ast.AST) -> bool:
+    name = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+    return name == "broadcast"
+
+
+def broadcast(symbol: str, context: Context) -> Code | Refusal:
+    """``nnm.broadcast``."""
+    return name("nnm.broadcast")
+
+
+RULES = (
+    CallRule(
+        name="scan",
+        symbols=linen("scan"),
+        example=Example(
+            "nn.scan(Layer, variable_axes={'params': 0}, length=4)(8)",
+            "nnm.scan(Layer, variable_axes={'params': 0}, length=4)(8, in_features=..., rngs=rngs)",
+        ),
+        convert=convert,
+        reference=reference,
+    ),
+    NameRule(
+        name="broadcast",
+        symbols=frozenset({_BROADCAST}),
+        example=Example("in_axes=(0, nn.broadcast)", "in_axes=(0, nnm.broadcast)"),
+        reference=broadcast,
+    ),
+)

@@ -1,0 +1,159 @@
+"""Logical axes and partitioning metadata.
+
+The names that ``flax.linen`` re-exports from ``flax.core`` and ``flax.nnx`` are the same objects
+there. ``nn.with_logical_partitioning(init, names)`` and ``nn.with_partitioning`` become those of
+``nnm``: the variable remembers its names (metadata ``logical_axes``), initial values and programs
+without a mesh stay the same, and nothing is constrained by the names, which a person should know.
+
+Constraints on activations and the resolution of names become those of ``nnms``
+(``nnx_migrate.sharding``), with Linen's arguments and Linen's algorithm. NNX resolves the same
+rules differently (its last matching rule wins, Linen takes rules in order and skips used mesh
+axes), so a plain renaming would change specs silently. Mesh axes of size 1 or that the mesh lacks
+are not in the specs of ``nnms``, and it serves Explicit axes too.
+
+Boxes (``LogicallyPartitioned``, ``Partitioned``) and functions of trees of them (``unbox``,
+``get_partition_spec``, all of ``nn.meta``) become those of ``nnms``, which read Linen's boxes too.
+``nnm.variables_of`` returns such boxes where ``model.init`` did, and ``nnm.apply`` opens them; a box
+that an initialiser returns becomes the metadata of its variable.
+
+``param_with_axes`` of a compact method becomes a parameter that knows its axes, constrained where it
+is read, and ``variable_with_axes`` a variable that is constrained where it is assigned, too. Linen's
+collections ``params_axes`` and ``<collection>_axes`` are gone:
+:func:`nnx_migrate.sharding.get_partition_spec` of the state has the names. Refused: a variable that
+something else than its ``.value`` is read of, names for trees of arrays, ``module=``.
+
+flax 0.12.8 and 0.12.12: core/spmd.py, core/meta.py, linen/spmd.py, linen/partitioning.py,
+nnx/spmd.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nnx_migrate.constructs.base import (
+    Code,
+    Context,
+    Example,
+    NameRule,
+    Refusal,
+    RefusalRule,
+    last,
+    linen,
+)
+from nnx_migrate.constructs.references import table
+from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.model import Confidence
+
+# The same objects under public names outside flax.linen (a test compares them).
+SAME_ELSEWHERE = {
+    "flax.linen.PARTITION_NAME": "nnx.PARTITION_NAME",
+    "flax.linen.logical_axis_rules": "nnx.logical_axis_rules",
+    "flax.linen.get_logical_axis_rules": "flax.core.spmd.get_logical_axis_rules",
+    "flax.linen.set_logical_axis_rules": "flax.core.spmd.set_logical_axis_rules",
+    "flax.linen.partitioning.axis_rules": "nnx.logical_axis_rules",
+    "flax.linen.partitioning.get_axis_rules": "flax.core.spmd.get_logical_axis_rules",
+    "flax.linen.partitioning.set_axis_rules": "flax.core.spmd.set_logical_axis_rules",
+    "flax.linen.meta.PARTITION_NAME": "nnx.PARTITION_NAME",
+    "flax.linen.partitioning.ScanIn": "flax.typing.In",
+}
+
+# Boxes and functions of trees of boxes: flax.linen.x, flax.linen.meta.x (which is flax.core.meta).
+BOXES = ("Partitioned", "unbox", "get_partition_spec", "get_sharding")
+_META = (*BOXES, "AxisMetadata", "is_axis_metadata", "map_axis_meta", "replace_boxed")
+
+# What ``nnx_migrate.sharding`` has under the same name, with the same arguments.
+SAME_IN_SHIM = {
+    "flax.linen.with_logical_constraint": "nnms.with_logical_constraint",
+    "flax.linen.LogicallyPartitioned": "nnms.LogicallyPartitioned",
+    **{f"flax.linen.{name}": f"nnms.{name}" for name in BOXES},
+    **{f"flax.linen.meta.{name}": f"nnms.{name}" for name in _META},
+    "flax.linen.logical_to_mesh": "nnms.logical_to_mesh",
+    "flax.linen.logical_to_mesh_axes": "nnms.logical_to_mesh_axes",
+    "flax.linen.logical_to_mesh_sharding": "nnms.logical_to_mesh_sharding",
+    "flax.linen.partitioning.with_sharding_constraint": "nnms.with_logical_constraint",
+    "flax.linen.partitioning.logical_to_mesh": "nnms.logical_to_mesh",
+    "flax.linen.partitioning.logical_to_mesh_axes": "nnms.logical_to_mesh_axes",
+    **{
+        f"flax.linen.{home}RulesFallback{member}": f"nnms.RulesFallback{member}"
+        for home in ("", "partitioning.")
+        for member in ("", ".AXIS_IS_UNSHARDED", ".RAISE_ERROR", ".NO_CONSTRAINT")
+    },
+}
+
+_STATE = "nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)"
+
+_RECIPES: Mapping[str, tuple[str, str]] = {
+    "spmd": ("the module flax.linen.spmd", "name the function you need"),
+    "meta": ("the module flax.core.meta through flax.linen", "import flax.core.meta"),
+    "partitioning": ("the module flax.linen.partitioning", "name the function you need"),
+    "partitioning.get_axis_names": ("axis names of variables", _STATE),
+    "partitioning.param_with_axes": (
+        "a parameter with axis names outside a compact method",
+        "self.param in the compact method, with nn.with_logical_partitioning(init, axes)",
+    ),
+    "partitioning.variable_with_axes": (
+        "a variable with axis names that is not made in a method's own statements, with axes=",
+        "name = variable_with_axes(..., axes=names) in the compact method, read as name.value",
+    ),
+    "partitioning.ScanOut": (
+        "a marker of collections that a scan only makes",
+        "let the body return the values",
+    ),
+    "partitioning.core_remat_static": ("an internal of flax's remat", "use jax.checkpoint"),
+    "partitioning.AxisMetadata": ("a box of axis names in a collection", _STATE),
+    "partitioning.PartitionedVariable": ("a variable with axis names", _STATE),
+}
+
+_UNCONSTRAINED = (
+    "logical axis names stay on the parameter as metadata `logical_axes`; under a mesh Linen also "
+    "constrains the parameter by them: shard the state with "
+    "nnx_migrate.sharding.construct_named_sharding"
+)
+
+
+def _partitioning(symbol: str, _: Context) -> Code:
+    return Code(
+        dotted(f"nnm.{last(symbol)}"),
+        frozenset({"nnm"}),
+        (_UNCONSTRAINED,),
+        Confidence.REVIEW,
+    )
+
+
+RULES = (
+    NameRule(
+        name="with_logical_partitioning",
+        symbols=linen("with_logical_partitioning", "with_partitioning", "meta.with_partitioning"),
+        example=Example(
+            "nn.with_logical_partitioning(init, ('embed', 'mlp'))",
+            "nnm.with_logical_partitioning(init, ('embed', 'mlp'))",
+        ),
+        reference=_partitioning,
+    ),
+    NameRule(
+        name="with_logical_constraint",
+        symbols=frozenset(SAME_IN_SHIM),
+        example=Example(
+            "nn.with_logical_constraint(x, ('batch', 'embed'))",
+            "nnms.with_logical_constraint(x, ('batch', 'embed'))",
+        ),
+        reference=table(SAME_IN_SHIM),
+    ),
+    NameRule(
+        name="logical_axis_rules",
+        symbols=frozenset(SAME_ELSEWHERE),
+        example=Example("nn.logical_axis_rules(rules)", "nnx.logical_axis_rules(rules)"),
+        reference=table(SAME_ELSEWHERE),
+    ),
+    RefusalRule(
+        name="sharding",
+        refusals={
+            f"flax.linen.{name}": Refusal(f"nn.{name}, {reason}, is not rewritten", recipe)
+            for name, (reason, recipe) in _RECIPES.items()
+        },
+        example=Example(
+            "partitioning.get_axis_names(axes)",
+            "refused: nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)",
+        ),
+    ),
+)

@@ -1,0 +1,45 @@
+"""Lifted transformations and scope tools that are not carried over yet: refused with a recipe.
+
+Linen lifts ``jax`` transformations over a module's variables and rngs by collection and stream name;
+NNX has ``nnx.scan``, ``nnx.vmap``, ... over modules, with the stacking said per state filter. Which
+filters a Linen call means depends on the variables of the class it is applied to.
+
+``nn.share_scope(self, inner)`` of a submodule that the class has just built is not refused: the class holds
+it in an ``nnm.InScope``, which adds no level to the path. So does a class that is given the submodule in a
+field, where every constructor call builds it. Elsewhere which scope wins is not certain.
+
+flax 0.12.8 and 0.12.12: linen/transforms.py, nnx/transforms/.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nnx_migrate.constructs.base import Example, Refusal, RefusalRule
+
+_RECIPES: Mapping[str, tuple[str, str]] = {
+    "add_metadata_axis": (
+        "add_metadata_axis of something else than a method, by functools.partial,",
+        "pass transform_metadata={nnx.PARTITION_NAME: name} to nnx.vmap or nnx.scan",
+    ),
+    "fold_rngs": ("fold_rngs", "fold the key of each stream by hand with jax.random.fold_in"),
+    "share_scope": (
+        "share_scope",
+        "share the scope of a submodule that setup, the compact method or every constructor call builds",
+    ),
+    "transforms": ("the module flax.linen.transforms", "name the function you need from flax.nnx"),
+}
+
+RULES = (
+    RefusalRule(
+        name="transforms",
+        refusals={
+            f"flax.linen.{name}": Refusal(f"{reason} is not rewritten", recipe)
+            for name, (reason, recipe) in _RECIPES.items()
+        },
+        example=Example(
+            "nn.fold_rngs(Layer)",
+            "refused: fold the key of each stream by hand with jax.random.fold_in",
+        ),
+    ),
+)

@@ -1,0 +1,89 @@
+"""vmap of a module class: ensembles, and modules mapped over a batch axis.
+
+``nn.vmap(Critic, variable_axes={"params": 0}, split_rngs={"params": True}, in_axes=None,
+axis_size=n)(fields...)`` becomes ``nnm.vmap(Critic, ...)(fields..., in_features=..., rngs=rngs)``: a
+class ``VmapCritic`` whose instances hold one array per parameter for all members, under Linen's paths
+and with Linen's shapes, and whose call is one ``jax.vmap``. The options are Linen's and mean the
+same; with ``variable_axes={"params": None}`` all lanes share the parameters.
+
+``nn.vmap(f, ...)(self.layer, x)`` of a function that gets its module stays what it is.
+
+A submodule whose variables it stacks is built as ``nnm.stacked(lambda rngs: Block(...), ...)``.
+
+Without ``axis_size=`` the constructor call says how many lanes there are (``stacked_size=``), by the inputs
+of the calls.
+
+``methods=["encode", "decode"]`` lifts these in place of ``__call__``.
+
+Refused: functions that build layers, ``methods=`` that lift variables differently, stacked variables whose number neither ``axis_size=``
+nor a call shows (NNX builds them before it sees the inputs), ``metadata_params`` other than the axis's
+name, options the text does not show.
+
+flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+
+from nnx_migrate.constructs.base import (
+    CallRule,
+    Code,
+    Example,
+    LayerCall,
+    Refusal,
+    linen,
+)
+from nnx_migrate.constructs.lifts import (
+    Given,
+    convert_lift,
+    is_shared,
+    no_named_class,
+    no_size,
+    other_metadata,
+    reference,
+    unlike_methods,
+)
+
+_KEPT = (
+    *("variable_axes", "split_rngs", "in_axes", "out_axes", "axis_size", "axis_name"),
+    *("spmd_axis_name", "metadata_params", "methods"),
+)
+_BY_HAND = "nnx.vmap the constructor over split rngs, then a function of the module (nnx.StateAxes)"
+
+
+def convert(call: LayerCall) -> Code | Refusal:
+    """``nnm.vmap(Class, variable_axes=..., ...)``."""
+    refusal = functools.partial(unsupported, is_sized=call.is_sized)
+    return convert_lift("vmap", call, ("target", *_KEPT), _KEPT, refusal)
+
+
+def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
+    """Why the given options cannot be carried over.
+
+    Args:
+      is_sized: whoever constructs the class says how many layers it stacks.
+    """
+    if "methods" in given:
+        return unlike_methods("vmap", given, _KEPT, unsupported)
+    is_function = isinstance(given["target"], ast.Lambda)
+    refusal = None if is_function else no_named_class("vmap", given, _BY_HAND)
+    if refusal is None and not is_sized and not is_shared(given.get("variable_axes")):
+        refusal = no_size("vmap", "axis_size", "lanes", given)
+    return refusal or other_metadata("vmap", given)
+
+
+RULES = (
+    CallRule(
+        name="vmap",
+        symbols=linen("vmap"),
+        example=Example(
+            "nn.vmap(Critic, variable_axes={'params': 0}, in_axes=None, axis_size=2)(8)",
+            "nnm.vmap(Critic, variable_axes={'params': 0}, in_axes=None, axis_size=2)"
+            "(8, in_features=..., rngs=rngs)",
+        ),
+        convert=convert,
+        reference=reference,
+    ),
+)

@@ -1,0 +1,192 @@
+"""Applies edits to a node in one visit; what holds none of them is not visited."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import libcst as cst
+
+from nnx_migrate.edit.calls import comments_in
+from nnx_migrate.edit.fitting import Place, Unrenderable, fitted
+from nnx_migrate.edit.statements import (
+    GONE,
+    after,
+    comment_lines,
+    commented,
+    rewritten_block,
+    skip,
+)
+
+# Nodes that pairing knows: whether an edit lies inside is known of them.
+_KNOWN = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseCompoundStatement)
+# One ast node stands for several of these.
+_CHAINS = (cst.BooleanOperation, cst.BaseString)
+_BLANK = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline)
+
+
+def apply(
+    node: Any,
+    places: Sequence[Place],
+    way: set[int],
+    pairs: Mapping[int, cst.CSTNode],
+    make: Callable[[Place], Any],
+) -> Any:
+    """``node`` with the edits at ``places`` made.
+
+    Args:
+        way: ids of the LibCST nodes that lead to the places.
+        pairs: LibCST nodes by the id of their ``ast`` node.
+        make: the replacement at a place.
+    """
+    lost = [one.node for one in places if id(one.node) not in pairs]
+    if lost:
+        reason = f"a {type(lost[0]).__name__} has no position of its own"
+        raise Unrenderable(lost[0], reason)
+    edits = {id(pairs[id(one.node)]): one for one in places}
+    return node.visit(_Apply(edits, way, node, make))
+
+
+class _Apply(cst.CSTTransformer):
+    def __init__(
+        self,
+        edits: dict[int, Place],
+        way: set[int],
+        root: cst.CSTNode,
+        make: Callable[[Place], Any],
+    ) -> None:
+        super().__init__()
+        self._edits, self._way, self._root, self._make = edits, way, root, make
+        self._done: dict[int, Any] = {}  # replacements, each made once
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if node is self._root:
+            return True
+        if id(node) in self._edits:
+            return False
+        if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
+            return any(id(one) in self._way for one in node.body)
+        if isinstance(node, _KNOWN) and not isinstance(node, _CHAINS):
+            return id(node) in self._way
+        return not isinstance(node, _BLANK)
+
+    def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
+        if isinstance(original, cst.IndentedBlock | cst.Module):
+            return self._block(original, updated)
+        if isinstance(original, cst.SimpleStatementSuite):
+            return self._suite(original, updated)
+        if isinstance(original, cst.FunctionDef | cst.ClassDef):
+            return self._decorated(original, updated)
+        if isinstance(original, cst.FormattedStringExpression):
+            return self._field(original, updated)
+        place = self._edits.get(id(original))
+        if place is None or original is self._root or _is_statement(original):
+            return updated
+        made = self._made(place)
+        return updated if made is GONE else fitted(made, original, place)
+
+    def _made(self, place: Place) -> Any:
+        key = id(place.node)
+        if key not in self._done:
+            self._done[key] = self._make(place)
+        return self._done[key]
+
+    def _field(self, original: Any, updated: Any) -> Any:
+        """``{x=}`` of an f-string shows the text of the expression."""
+        if original.equal is not None and updated.expression is not original.expression:
+            place = next(one for one in self._edits.values() if one.string is not None)
+            raise Unrenderable(place.node, "the text of this expression is part of the string")
+        return updated
+
+    # ---- statements
+
+    def _block(self, original: Any, updated: Any) -> Any:
+        made = [self._statement(old) for old in original.body]
+        if all(one is None for one in made):
+            return updated
+        body, left = rewritten_block(zip(updated.body, made, strict=True))
+        footer = [*left, *updated.footer] if left else updated.footer
+        is_empty = not body and isinstance(original, cst.IndentedBlock)
+        return updated.with_changes(body=body if not is_empty else [skip()], footer=footer)
+
+    def _statement(self, old: Any) -> Sequence[Any] | None:
+        """What a statement of a block becomes; None: itself."""
+        place = self._edits.get(id(old))
+        if place is not None:
+            found: Sequence[Any] = self._made(place)
+            return found
+        if not isinstance(old, cst.SimpleStatementLine):
+            return None
+        if not any(id(one) in self._edits for one in old.body):
+            return None
+        if len(old.body) == 1:
+            return placed(old, self._made(self._edits[id(old.body[0])]))
+        return self._shared(old)
+
+    def _shared(self, old: cst.SimpleStatementLine) -> Sequence[Any]:
+        """Statements of one line: each gets its own."""
+        found: list[Any] = []
+        for small in old.body:
+            place = self._edits.get(id(small))
+            if place is None:
+                changed: Any = small.visit(self)
+                changed = changed.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+                found.append(cst.SimpleStatementLine([changed]))
+            else:
+                found += self._made(place)
+        return placed(old, found)
+
+    def _suite(self, original: cst.SimpleStatementSuite, updated: Any) -> Any:
+        """``def f(): pass`` becomes a block when a statement in it is replaced."""
+        if not any(id(one) in self._edits for one in original.body):
+            return updated
+        found: list[Any] = []
+        for small, new in zip(original.body, updated.body, strict=True):
+            place = self._edits.get(id(small))
+            new = new.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+            found += [cst.SimpleStatementLine([new])] if place is None else self._made(place)
+        return cst.IndentedBlock(found or [skip()], header=original.trailing_whitespace)
+
+    def _decorated(self, original: Any, updated: Any) -> Any:
+        """A definition without the decorators that go; their comments stay above it."""
+        gone = [
+            place is not None and self._made(place) is GONE
+            for place in (self._edits.get(id(one.decorator)) for one in original.decorators)
+        ]
+        if not any(gone):
+            return updated
+        kept: list[Any] = []
+        above: list[cst.EmptyLine] = []
+        for one, is_gone in zip(updated.decorators, gone, strict=True):
+            if is_gone:
+                above += comment_lines(comments_in(one))
+            else:
+                kept.append(after(above, one) if above else one)
+                above = []
+        lines = [*above, *updated.lines_after_decorators]
+        if kept:
+            return updated.with_changes(decorators=kept, lines_after_decorators=lines)
+        return updated.with_changes(
+            decorators=[],
+            leading_lines=[*updated.leading_lines, *lines],
+            lines_after_decorators=[],
+        )
+
+
+def _is_statement(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.BaseSmallStatement | cst.BaseCompoundStatement)
+
+
+def placed(line: Any, made: Sequence[Any]) -> Sequence[Any]:
+    """Statements in the place of a line, with its comments; no statements as they are."""
+    if not made:
+        return made
+    if not isinstance(line, cst.SimpleStatementLine):
+        return made
+    first, *more = made
+    trailing = line.trailing_whitespace
+    if isinstance(first, cst.SimpleStatementLine) and first.trailing_whitespace.comment is None:
+        first = first.with_changes(trailing_whitespace=trailing)
+    elif trailing.comment is not None:
+        first = commented(first, [trailing.comment.value])
+    return [after(line.leading_lines, first), *more]

@@ -1,0 +1,202 @@
+"""Expressions as LibCST nodes, so that whoever writes one never thinks of commas or parentheses.
+
+A parameter of type `Written` takes a node, or a dotted name as a string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from nnx_migrate.edit.syntax import cst
+
+Expression: TypeAlias = "cst.BaseExpression"
+Written: TypeAlias = "cst.BaseExpression | str"
+
+
+def code_of(node: Any) -> str:
+    """The text of a node that stands alone."""
+    return cst.Module([]).code_for_node(node)
+
+
+@lru_cache(maxsize=4096)
+def expression(text: str) -> Expression:
+    """The node of an expression that size inference found: its results are texts."""
+    return cst.parse_expression(text)
+
+
+@lru_cache(maxsize=4096)
+def dotted(name: str) -> Any:
+    """``a.b.c`` as a node."""
+    head, *rest = name.split(".")
+    node: cst.Name | cst.Attribute = cst.Name(head)
+    for one in rest:
+        node = cst.Attribute(node, cst.Name(one))
+    return node
+
+
+def written(value: Written) -> Expression:
+    """A node as it is, a dotted name as a node."""
+    found: Expression = dotted(value) if isinstance(value, str) else value
+    return found
+
+
+def string(value: str, quote: str | None = None) -> Expression:
+    """A string literal, with Python's choice of quotes where none are asked for."""
+    return cst.SimpleString(repr(value) if quote is None else f"{quote}{value}{quote}")
+
+
+def integer(value: int) -> Expression:
+    """An integer literal."""
+    number = cst.Integer(str(abs(value)))
+    return number if value >= 0 else cst.UnaryOperation(cst.Minus(), number)
+
+
+# ---- parentheses
+
+
+def parenthesized(node: Expression) -> Expression:
+    """The expression in one more pair of parentheses."""
+    return node.with_changes(
+        lpar=[cst.LeftParen(), *node.lpar], rpar=[*node.rpar, cst.RightParen()]
+    )
+
+
+def is_operand(node: Expression) -> bool:
+    """Whether it stands as one operand anywhere: a name, a call, something in brackets."""
+    if node.lpar:
+        return True
+    closed = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.List, cst.Dict, cst.Set)
+    quoted = (cst.BaseString, cst.ListComp, cst.SetComp, cst.DictComp, cst.Ellipsis)
+    return isinstance(node, (*closed, *quoted))
+
+
+def operand(node: Expression) -> Expression:
+    """The expression, in parentheses unless it is one operand."""
+    return node if is_operand(node) else parenthesized(node)
+
+
+def is_element(node: Expression) -> bool:
+    """Whether it stands between commas as it is."""
+    bare = (cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp)
+    return bool(node.lpar) or not isinstance(node, bare)
+
+
+def element(node: Written) -> Expression:
+    """The expression, in parentheses where it could not stand between commas."""
+    node = written(node)
+    return node if is_element(node) else parenthesized(node)
+
+
+# ---- operators
+
+
+def attribute(value: Written, name: str) -> Expression:
+    """``value.name``."""
+    return cst.Attribute(operand(written(value)), cst.Name(name))
+
+
+def item(value: Written, index: Expression) -> Expression:
+    """``value[index]``."""
+    return cst.Subscript(operand(written(value)), [cst.SubscriptElement(cst.Index(index))])
+
+
+def contents(value: Written) -> Expression:
+    """``value[...]``: what a Variable holds."""
+    return item(value, cst.Ellipsis())
+
+
+def display(elements: Iterable[Expression]) -> Expression:
+    """``(a, b)``, ``(a,)`` of one."""
+    found = [cst.Element(element(one), comma=_COMMA()) for one in elements]
+    if len(found) != 1:
+        found[-1:] = [one.with_changes(comma=cst.MaybeSentinel.DEFAULT) for one in found[-1:]]
+    else:
+        found = [found[0].with_changes(comma=cst.Comma())]
+    return cst.Tuple(found)
+
+
+def mapping(pairs: Iterable[tuple[Expression, Expression]]) -> Expression:
+    """``{key: value}``."""
+    found = [cst.DictElement(element(key), element(value)) for key, value in pairs]
+    return cst.Dict([*(one.with_changes(comma=_COMMA()) for one in found[:-1]), *found[-1:]])
+
+
+def _COMMA() -> cst.Comma:
+    return cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+def elements_of(node: Expression) -> list[Expression] | None:
+    """The elements of a tuple or list that is written out."""
+    if not isinstance(node, cst.Tuple | cst.List):
+        return None
+    return [one.value for one in node.elements]
+
+
+def operation(left: Expression, operator: type, right: Expression) -> Expression:
+    """``left operator right`` of a binary operator."""
+    return cst.BinaryOperation(operand(left), operator(), operand(right))
+
+
+def negation(test: Expression) -> Expression:
+    """``not test``."""
+    return cst.UnaryOperation(cst.Not(), operand(test))
+
+
+def conjunction(tests: Sequence[Expression]) -> Expression:
+    """``a and b``; looser tests stand in parentheses."""
+    first, *rest = [_tight(one) if len(tests) > 1 else one for one in tests]
+    for one in rest:
+        first = cst.BooleanOperation(first, cst.And(), one)
+    return first
+
+
+def _tight(test: Expression) -> Expression:
+    """The test, in parentheses where ``and`` would take it apart."""
+    loose = isinstance(test, cst.IfExp | cst.Lambda | cst.NamedExpr)
+    is_or = isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.Or)
+    return parenthesized(test) if (loose or is_or) and not test.lpar else test
+
+
+def is_not_none(value: Expression) -> Expression:
+    """``value is not None``."""
+    target = cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))
+    return cst.Comparison(operand(value), [target])
+
+
+def either(test: Expression, body: Expression, orelse: Expression) -> Expression:
+    """``body if test else orelse``."""
+    loose = (cst.IfExp, cst.Lambda, cst.NamedExpr)
+    parts = [
+        parenthesized(one) if isinstance(one, loose) and not one.lpar else one
+        for one in (body, test)
+    ]
+    return cst.IfExp(body=parts[0], test=parts[1], orelse=orelse)
+
+
+def function(parameters: Sequence[str], body: Expression) -> Expression:
+    """``lambda a, b: body``."""
+    params = cst.Parameters([cst.Param(cst.Name(one)) for one in parameters])
+    whitespace = cst.SimpleWhitespace(" ") if parameters else cst.SimpleWhitespace("")
+    return cst.Lambda(params, element(body), whitespace_after_lambda=whitespace)
+
+
+# ---- what a node reads
+
+
+def names_in(node: Any) -> set[str]:
+    """The names that stand in an expression, those of attributes and keywords left out."""
+    found: set[str] = set()
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, cst.Name):
+            found.add(one.value)
+        elif isinstance(one, cst.Attribute | cst.Arg):
+            todo.append(one.value)
+        elif isinstance(one, cst.Param):
+            todo += [part for part in (one.default, one.annotation) if part is not None]
+        elif not isinstance(one, cst.BaseParenthesizableWhitespace):
+            todo += one.children
+    return found
