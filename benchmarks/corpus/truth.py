@@ -46,7 +46,7 @@ def _run(path: Path, source: Path) -> dict[str, Any]:
     import jax
     import numpy as np
 
-    from nnx_migrate.parity.case_file import call_arguments, load_case
+    from nnx_migrate.parity.files.case_file import call_arguments, load_case
 
     case = load_case(path)
     with _constructed(source) as classes:

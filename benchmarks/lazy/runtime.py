@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 import nnx_migrate.linen
-from nnx_migrate.parity.programs import canonical
+from nnx_migrate.parity.programs.canonical import canonical
 
 SIDES: dict[str, ModuleType] = {"linen": flax.linen, "lazy": nnx_migrate.linen}
 

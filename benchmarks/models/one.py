@@ -12,11 +12,11 @@ import jax
 from flax import linen, nnx
 
 from nnx_migrate.parity.case import surroundings
-from nnx_migrate.parity.linen_training import unboxed
 from nnx_migrate.parity.models.devices import set_up
 from nnx_migrate.parity.models.full import abstract_pair, run_full
 from nnx_migrate.parity.models.options import ModelOptions, model_options
 from nnx_migrate.parity.report import peak_rss_bytes
+from nnx_migrate.parity.training.linen import unboxed
 from nnx_migrate.parity.words import read
 
 

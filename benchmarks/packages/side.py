@@ -56,7 +56,7 @@ def _in_some_mode(path: Path, side: str) -> dict[str, Any]:
 def _run(path: Path, side: str, jit: Callable[..., Any]) -> dict[str, Any]:
     import jax
 
-    from nnx_migrate.parity.case_file import call_arguments, load_case
+    from nnx_migrate.parity.files.case_file import call_arguments, load_case
 
     case = load_case(path)
     streams = case.settings.get("rngs", {})

@@ -1,7 +1,7 @@
 """Layers, factories and small helpers that migrated code imports: Linen's numbers and names in NNX.
 
 Everything here needs only ``jax`` and ``flax.nnx``. Import it as ``from nnx_migrate import nn as
-mnn`` (or any name); :mod:`nnx_migrate.nn.factory` holds builders with Linen's own signatures.
+mnn`` (or any name); :mod:`nnx_migrate.nn.building.factory` holds builders with Linen's own signatures.
 
 NNX_NATIVE: what a Linen layer becomes. "native" layers give Linen's bits (values, gradients,
 initial values) with the arguments shown, in float32 and bfloat16; "own" layers live here because
@@ -38,7 +38,7 @@ InstanceNorm, GroupNorm(...)    as LayerNorm. ``nnx.GroupNorm(in, num_groups, gr
 BatchNorm(...)                  native ``nnx.BatchNorm(in, use_running_average=<given or None>, ...,
                                 promote_dtype=keep_dtype)`` (always both); own ``BatchNorm`` as above.
                                 Call: ``bn(x, use_running_average=..., mask=...)`` unchanged.
-SpectralNorm, WeightNorm(l)     own, same name; see :mod:`nnx_migrate.nn.reparametrize`.
+SpectralNorm, WeightNorm(l)     own, same name; see :mod:`nnx_migrate.nn.layers.reparametrize`.
 Dropout(r, ...)                 native ``nnx.Dropout(r, broadcast_dims=..., deterministic=<given or
                                 None>, rng_collection=..., rngs=rngs)``; call with keyword
                                 ``deterministic=``, and ``rng=k`` -> ``rngs=k``. Own ``Dropout`` keeps
@@ -94,43 +94,12 @@ keyword-only. ``in_features=`` and ``rngs=`` are accepted by every factory, also
 
 from flax.nnx import avg_pool, max_pool, min_pool, pool
 
-from . import factory
-from .attention import (
-    MultiHeadAttention,
-    MultiHeadDotProductAttention,
-    SelfAttention,
-    combine_masks,
-    dot_product_attention,
-    dot_product_attention_weights,
-    make_attention_mask,
-    make_causal_mask,
-)
-from .branches import cond, switch
-from .bridging import lazy_init, makes_state
-from .cells import (
-    ConvLSTMCell,
-    GRUCell,
-    LSTMCell,
-    MGUCell,
-    OptimizedLSTMCell,
-    RNNCellBase,
-    SimpleCell,
-)
-from .copying import copy_of, remember
-from .decorating import class_decorator
-from .dtypes import (
-    canonicalize_dtype,
-    keep_dtype,
-    linen_dot_general,
-    linen_promote_dtype,
-    promote_dtype,
-)
-from .fields import with_fields
-from .functional import abstract, apply, apply_fn, bind, unbind, variables_of
-from .gradients import custom_vjp, grad, jvp, value_and_grad, vjp
-from .in_scope import InScope, Scope
-from .jit import jit
-from .lazy import (
+from nnx_migrate.nn.building import factory
+from nnx_migrate.nn.building.copying import copy_of, remember
+from nnx_migrate.nn.building.decorating import class_decorator
+from nnx_migrate.nn.building.fields import with_fields
+from nnx_migrate.nn.building.in_scope import InScope, Scope
+from nnx_migrate.nn.building.lazy import (
     EITHER,
     abstract_array,
     abstractly,
@@ -146,27 +115,74 @@ from .lazy import (
     set_submodules,
     with_params,
 )
-from .linear import ConvLocal, Einsum, Embed, einsum_bias_shape
-from .map_variables import map_variables
-from .metadata_axis import add_metadata_axis
-from .naming import LinenNames, built_for, linen_name, out_features
-from .normalization import BatchNorm, GroupNorm, InstanceNorm, LayerNorm, RMSNorm
-from .partitioning import (
+from nnx_migrate.nn.building.naming import LinenNames, built_for, linen_name, out_features
+from nnx_migrate.nn.building.sized import sized
+from nnx_migrate.nn.calls.bridging import lazy_init, makes_state
+from nnx_migrate.nn.calls.functional import abstract, apply, apply_fn, bind, unbind, variables_of
+from nnx_migrate.nn.calls.to_nnx import ToNNX
+from nnx_migrate.nn.layers.attention import (
+    MultiHeadAttention,
+    MultiHeadDotProductAttention,
+    SelfAttention,
+    combine_masks,
+    dot_product_attention,
+    dot_product_attention_weights,
+    make_attention_mask,
+    make_causal_mask,
+)
+from nnx_migrate.nn.layers.cells import (
+    ConvLSTMCell,
+    GRUCell,
+    LSTMCell,
+    MGUCell,
+    OptimizedLSTMCell,
+    RNNCellBase,
+    SimpleCell,
+)
+from nnx_migrate.nn.layers.dtypes import (
+    canonicalize_dtype,
+    keep_dtype,
+    linen_dot_general,
+    linen_promote_dtype,
+    promote_dtype,
+)
+from nnx_migrate.nn.layers.linear import ConvLocal, Einsum, Embed, einsum_bias_shape
+from nnx_migrate.nn.layers.normalization import (
+    BatchNorm,
+    GroupNorm,
+    InstanceNorm,
+    LayerNorm,
+    RMSNorm,
+)
+from nnx_migrate.nn.layers.recurrent import (
+    RNN,
+    BatchApply,
+    Bidirectional,
+    Sequential,
+    flip_sequences,
+)
+from nnx_migrate.nn.layers.reparametrize import SpectralNorm, WeightNorm
+from nnx_migrate.nn.layers.stochastic import Dropout
+from nnx_migrate.nn.lifts.branches import cond, switch
+from nnx_migrate.nn.lifts.gradients import custom_vjp, grad, jvp, value_and_grad, vjp
+from nnx_migrate.nn.lifts.jit import jit
+from nnx_migrate.nn.lifts.map_variables import map_variables
+from nnx_migrate.nn.lifts.metadata_axis import add_metadata_axis
+from nnx_migrate.nn.lifts.remat import remat
+from nnx_migrate.nn.lifts.remat_scan import remat_scan
+from nnx_migrate.nn.lifts.scan import broadcast, scan
+from nnx_migrate.nn.lifts.stacked import stacked
+from nnx_migrate.nn.lifts.vmap import vmap
+from nnx_migrate.nn.lifts.while_loop import while_loop
+from nnx_migrate.nn.seeding.values import build
+from nnx_migrate.nn.variables.partitioning import (
     constrained_value,
     set_constrained_value,
     with_logical_partitioning,
     with_named_axes,
     with_partitioning,
 )
-from .recurrent import RNN, BatchApply, Bidirectional, Sequential, flip_sequences
-from .remat import remat
-from .remat_scan import remat_scan
-from .reparametrize import SpectralNorm, WeightNorm
-from .scan import broadcast, scan
-from .seeding import build
-from .sized import sized
-from .stacked import stacked
-from .state import (
+from nnx_migrate.nn.variables.state import (
     drawing,
     get_variable,
     has_variable,
@@ -176,9 +192,7 @@ from .state import (
     put_variable,
     sow,
 )
-from .stochastic import Dropout
-from .to_nnx import ToNNX
-from .variables import (
+from nnx_migrate.nn.variables.variables import (
     is_moved_by_init,
     make_rng,
     merge_param,
@@ -187,8 +201,6 @@ from .variables import (
     variable,
     variable_type,
 )
-from .vmap import vmap
-from .while_loop import while_loop
 
 __all__ = [
     "EITHER",

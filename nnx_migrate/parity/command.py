@@ -7,17 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from nnx_migrate.parity import words as read_words
-from nnx_migrate.parity.case_file import CaseError
+from nnx_migrate.parity.files.case_file import CaseError
+from nnx_migrate.parity.files.run import FileOptions, run_case_file
 from nnx_migrate.parity.models.options import ModelOptions, model_options
 from nnx_migrate.parity.outcome import CommandOutcome
-from nnx_migrate.parity.recorded import (
+from nnx_migrate.parity.recorded.modules import (
     RecordedOptions,
     as_json,
     is_evidence,
     run_recorded,
     table,
 )
-from nnx_migrate.parity.run_file import FileOptions, run_case_file
 from nnx_migrate.parity.summary import summary
 from nnx_migrate.parity.words import BadWord
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from nnx_migrate.parity import bisect
 from nnx_migrate.parity.case import ParityCase, describe_mesh
-from nnx_migrate.parity.compare import compare
-from nnx_migrate.parity.linen_side import evaluate_linen
-from nnx_migrate.parity.nnx_side import evaluate_nnx
+from nnx_migrate.parity.checks.compare import compare
+from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.report import ParityReport, peak_rss_bytes, versions
-from nnx_migrate.parity.sides import SideResult
+from nnx_migrate.parity.sides import bisect
+from nnx_migrate.parity.sides.linen import evaluate_linen
+from nnx_migrate.parity.sides.nnx import evaluate_nnx
 
 
 def check(case: ParityCase) -> ParityReport:

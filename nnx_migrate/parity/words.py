@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nnx_migrate.parity.case_file import nearest
+from nnx_migrate.parity.files.case_file import nearest
 
 
 class BadWord(ValueError):

@@ -12,7 +12,7 @@ import pytest
 from flax import linen, nnx
 from flax.linen import partitioning
 
-from nnx_migrate.nn.remat import remat
+from nnx_migrate.nn.lifts.remat import remat
 
 
 class LinenBlock(linen.Module):

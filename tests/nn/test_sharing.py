@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from flax import nnx
 
-from nnx_migrate.nn.sharing import shared_paths
+from nnx_migrate.nn.variables.sharing import shared_paths
 from nnx_migrate.parity import ParityCase, check
 
 TOKENS = np.arange(6, dtype=np.int32).reshape(2, 3)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from nnx_migrate.parity.case_file import CaseError, call_arguments, load_case, told
+from nnx_migrate.parity.files.case_file import CaseError, call_arguments, load_case, told
 
 GOOD = "def linen(): pass\ndef inputs(): pass\n"
 

@@ -12,9 +12,9 @@ from flax import nnx
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.parity import BadCase, ParityCase, ParityFailure, check
-from nnx_migrate.parity.linen_side import evaluate_linen
-from nnx_migrate.parity.nnx_side import evaluate_nnx
 from nnx_migrate.parity.run import judge
+from nnx_migrate.parity.sides.linen import evaluate_linen
+from nnx_migrate.parity.sides.nnx import evaluate_nnx
 
 X = np.random.default_rng(0).normal(size=(8, 6)).astype(np.float32)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity.case import ParityCase
-from nnx_migrate.parity.compare import compare
-from nnx_migrate.parity.programs import canonical
+from nnx_migrate.parity.checks.compare import compare
+from nnx_migrate.parity.evaluation.results import Numbers, SideResult
+from nnx_migrate.parity.programs.canonical import canonical
 from nnx_migrate.parity.report import CHECKS
-from nnx_migrate.parity.sides import Numbers, SideResult
 from nnx_migrate.parity.values import ShapeDtype
 
 ONES = np.float32([1.0, 2.0])

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from nnx_migrate.parity import graphs
+from nnx_migrate.parity.programs import graphs
 
 
 def text(factor):

@@ -6,7 +6,7 @@ from flax import nnx
 from flax.core.scope import Scope
 from flax.nnx.rnglib import RngStream
 
-from nnx_migrate.parity.constant_key import constant_key, recorded_draws
+from nnx_migrate.parity.evaluation.constant_key import constant_key, recorded_draws
 
 KEY = jax.random.key(5)
 X = np.ones((2, 3), np.float32)

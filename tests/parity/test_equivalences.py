@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from jax import lax
 
-from nnx_migrate.parity import graphs
-from nnx_migrate.parity.equivalences import DATAFLOW, RULES, STRUCTURAL
+from nnx_migrate.parity.programs import graphs
+from nnx_migrate.parity.programs.equivalences import DATAFLOW, RULES, STRUCTURAL
 from nnx_migrate.parity.values import same_bits, to_host
 
 # Values whose bits a careless rule would change: both zeros, infinities, NaN, a denormal.

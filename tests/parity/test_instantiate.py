@@ -17,11 +17,11 @@ from jax.sharding import Mesh, PartitionSpec
 
 from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
 from nnx_migrate.parity import BadCase, ParityCase, check
-from nnx_migrate.parity.calls import Call
-from nnx_migrate.parity.fields import CannotCross, describe
-from nnx_migrate.parity.instantiate import build, instantiate
-from nnx_migrate.parity.local_classes import NotAlone
-from nnx_migrate.parity.sizing import sizes_for
+from nnx_migrate.parity.instantiation.calls import Call
+from nnx_migrate.parity.instantiation.fields import CannotCross, describe
+from nnx_migrate.parity.instantiation.instantiate import build, instantiate
+from nnx_migrate.parity.instantiation.local_classes import NotAlone
+from nnx_migrate.parity.instantiation.sizing import sizes_for
 
 X = np.ones((2, 7), np.float32)
 

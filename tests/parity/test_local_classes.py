@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 
-from nnx_migrate.parity.local_classes import NotAlone, find_local, place_of, recorded_arguments
+from nnx_migrate.parity.instantiation.local_classes import (
+    NotAlone,
+    find_local,
+    place_of,
+    recorded_arguments,
+)
 
 Source = Callable[[str], str]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
-from nnx_migrate.parity.calls import Call
-from nnx_migrate.parity.migration_map import BadMap, load_map, path_map_of
+from nnx_migrate.parity.instantiation.calls import Call
+from nnx_migrate.parity.instantiation.migration_map import BadMap, load_map, path_map_of
 
 ENTRY = ClassMap(
     linen="pkg.models.Mlp",

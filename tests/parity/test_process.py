@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from nnx_migrate.parity.case_file import CaseError
-from nnx_migrate.parity.process import Job, device_flags, run_side
-from nnx_migrate.parity.run_file import FileOptions, run_case_file
+from nnx_migrate.parity.files.case_file import CaseError
+from nnx_migrate.parity.files.process import Job, device_flags, run_side
+from nnx_migrate.parity.files.run import FileOptions, run_case_file
 from tests.parity.file_case import CASE, LINEN, NNX, write_trees
 
 

@@ -2,7 +2,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 
-from nnx_migrate.parity.programs import canonical, first_line_apart
+from nnx_migrate.parity.programs.canonical import canonical, first_line_apart
 
 
 def lowered(function, *values):

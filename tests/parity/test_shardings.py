@@ -12,9 +12,16 @@ import pytest
 from jax.sharding import AxisType, Mesh, NamedSharding, SingleDeviceSharding
 from jax.sharding import PartitionSpec as P
 
-from nnx_migrate.parity.compare_shardings import specs, specs_after_step
-from nnx_migrate.parity.shardings import ArrayLayout, Layouts, layout_of, layout_on, show, unit_axes
-from nnx_migrate.parity.sides import SideResult, load, save
+from nnx_migrate.parity.checks.shardings import specs, specs_after_step
+from nnx_migrate.parity.evaluation.results import SideResult, load, save
+from nnx_migrate.parity.evaluation.shardings import (
+    ArrayLayout,
+    Layouts,
+    layout_of,
+    layout_on,
+    show,
+    unit_axes,
+)
 
 KERNEL = ArrayLayout(
     rank=2,

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from jax.sharding import NamedSharding
 
+from nnx_migrate.parity.evaluation.shardings import layout_on, show
 from nnx_migrate.parity.models import layout
 from nnx_migrate.parity.models.layout import Row
 from nnx_migrate.parity.models.options import model_options
-from nnx_migrate.parity.shardings import layout_on, show
 from nnx_migrate.parity.shardings_command import run
 from tests.sharding.recorded import recorded
 

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from nnx_migrate.parity.sides import Numbers, SideResult, SubmoduleOutput, load, save
+from nnx_migrate.parity.evaluation.results import Numbers, SideResult, SubmoduleOutput, load, save
 from nnx_migrate.parity.values import ShapeDtype, same_bits
 
 ARRAYS = {

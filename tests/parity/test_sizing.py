@@ -10,10 +10,10 @@ import pytest
 from flax import linen
 
 from nnx_migrate.model import ClassMap, SizeArgument
-from nnx_migrate.parity.bisect import recorded_linen
-from nnx_migrate.parity.calls import Call, record_calls
-from nnx_migrate.parity.migration_map import class_map_of
-from nnx_migrate.parity.sizing import sizes_for
+from nnx_migrate.parity.instantiation.calls import Call, record_calls
+from nnx_migrate.parity.instantiation.migration_map import class_map_of
+from nnx_migrate.parity.instantiation.sizing import sizes_for
+from nnx_migrate.parity.sides.bisect import recorded_linen
 
 DENSE = "flax.linen.linear.Dense"
 BLOCK = "app.models.Block"

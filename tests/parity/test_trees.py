@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nnx_migrate.parity.trees import BadTree, open_trees
+from nnx_migrate.parity.files.trees import BadTree, open_trees
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import sys
 
 import pytest
 
-from nnx_migrate.parity.graphs import equal_by_rules
-from nnx_migrate.parity.unit_mesh_axes import UNIT_MESH_AXES, without_unit_axes
+from nnx_migrate.parity.programs.graphs import equal_by_rules
+from nnx_migrate.parity.programs.unit_mesh_axes import UNIT_MESH_AXES, without_unit_axes
 
 MODULE = """\
 module {{

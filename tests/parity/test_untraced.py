@@ -14,8 +14,8 @@ import pytest
 from flax import nnx
 
 from nnx_migrate.parity import BadCase, ParityCase, ParityReport, check
-from nnx_migrate.parity.calls import record_calls
-from nnx_migrate.parity.run_file import run_case_file
+from nnx_migrate.parity.files.run import run_case_file
+from nnx_migrate.parity.instantiation.calls import record_calls
 
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 

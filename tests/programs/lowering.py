@@ -18,7 +18,7 @@ from flax import linen, nnx
 from flax.traverse_util import flatten_dict, unflatten_dict
 from jax.sharding import Mesh, NamedSharding
 
-from nnx_migrate.parity.programs import canonical
+from nnx_migrate.parity.programs.canonical import canonical
 from nnx_migrate.sharding import construct_named_sharding
 from tests.rewrite.projects import explicit_source as rewrite_source
 

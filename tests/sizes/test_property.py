@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from nnx_migrate.model import ClassMap
-from nnx_migrate.parity.calls import record_calls
-from nnx_migrate.parity.sizing import sizes_for
+from nnx_migrate.parity.instantiation.calls import record_calls
+from nnx_migrate.parity.instantiation.sizing import sizes_for
 from nnx_migrate.sizes import analyse
 from nnx_migrate.source.project import Project, parse
 from tests.rewrite.projects import explicit_source

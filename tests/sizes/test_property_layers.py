@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 
 from nnx_migrate.model import RewriteResult
-from nnx_migrate.parity.calls import record_calls
-from nnx_migrate.parity.sizing import sizes_for
+from nnx_migrate.parity.instantiation.calls import record_calls
+from nnx_migrate.parity.instantiation.sizing import sizes_for
 from tests.rewrite.projects import rewrite
 from tests.sizes.networks import PARTS, networks, setups
 

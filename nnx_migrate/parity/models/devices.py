@@ -6,8 +6,8 @@ import os
 
 import jax
 
+from nnx_migrate.parity.files.process import device_flags
 from nnx_migrate.parity.models.options import ModelOptions
-from nnx_migrate.parity.process import device_flags
 from nnx_migrate.parity.words import BadWord
 
 # How simulated devices compile: without LLVM's optimisations, which took half of the time. Both sides

@@ -9,7 +9,6 @@ import jax
 from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity import run
-from nnx_migrate.parity.abstract import trace_linen, trace_nnx
 from nnx_migrate.parity.case import mesh_of
 from nnx_migrate.parity.models.devices import require_devices, set_up
 from nnx_migrate.parity.models.load import load
@@ -17,6 +16,7 @@ from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.models.pair import Pair, pair_of, require_divisible
 from nnx_migrate.parity.models.required import finished
 from nnx_migrate.parity.report import ParityReport
+from nnx_migrate.parity.sides.abstract import trace_linen, trace_nnx
 from nnx_migrate.sharding.placing import AnyMesh
 
 REQUIRED = (

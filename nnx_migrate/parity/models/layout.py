@@ -10,9 +10,9 @@ import jax
 from flax import nnx
 from jax.sharding import AbstractMesh, AxisType, NamedSharding
 
+from nnx_migrate.parity.evaluation.shardings import layout_on, logical_names, show
 from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.options import ModelOptions
-from nnx_migrate.parity.shardings import layout_on, logical_names, show
 from nnx_migrate.parity.words import BadWord
 from nnx_migrate.sharding import DescribedSharding, abstract_sharded, describe_shardings
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nnx_migrate.parity.case_file import nearest
+from nnx_migrate.parity.files.case_file import nearest
 from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.optimizers import OPTIMIZERS
 from nnx_migrate.parity.models.registry import ALIASES, MODELS, NAMES, BuiltInModel

@@ -14,8 +14,8 @@ from flax import linen, nnx
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.model import RewriteResult
-from nnx_migrate.parity.calls import record_calls
-from nnx_migrate.parity.sizing import sizes_for
+from nnx_migrate.parity.instantiation.calls import record_calls
+from nnx_migrate.parity.instantiation.sizing import sizes_for
 from nnx_migrate.rewrite.classes.checks.perhaps_read import PERHAPS_READ
 from tests.rewrite.projects import rewrite, texts
 from tests.rewrite.running import module_of

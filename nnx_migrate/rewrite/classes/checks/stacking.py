@@ -49,7 +49,7 @@ def check_stacking(project: Project, cls: ClassInfo, items: Collection[Item]) ->
 def check_late(project: Project, items: Iterable[Item], makes_late: Callable[[str], bool]) -> None:
     """Refuse submodules lifted over axes whose calls make variables that only a call can make.
 
-    A lifted call gets the variables it stacks from outside (:func:`nnx_migrate.nn.scan`).
+    A lifted call gets the variables it stacks from outside (:func:`nnx_migrate.nn.lifts.scan`).
 
     Args:
       makes_late: whether every call of a class makes such a variable.

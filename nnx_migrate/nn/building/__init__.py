@@ -1,0 +1,1 @@
+"""What constructors of migrated classes use: names, factories, copies, fields."""

@@ -1,0 +1,269 @@
+"""Helpers for what Linen does at run time: lists of submodules, variables made by the first call."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from flax.core import FrozenDict
+
+from nnx_migrate.nn.variables.state import has_variable
+from nnx_migrate.nn.variables.variables import variable
+
+T = TypeVar("T")
+
+
+def freeze(value: Any) -> Any:
+    """What Linen makes of a field or attribute: lists become tuples, dicts FrozenDicts, deeply."""
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
+        return tuple(freeze(one) for one in value)
+    if isinstance(value, dict):
+        return _frozen({key: freeze(one) for key, one in value.items()})
+    return value
+
+
+def _frozen(value: dict[Any, Any]) -> Any:
+    return FrozenDict(value)
+
+
+def constant(value: Any) -> Any:
+    """A plain attribute of Linen's ``setup``; arrays in it become data, also while tracing."""
+    leaves = jax.tree.leaves(value)
+    return nnx.data(value) if any(isinstance(one, jax.Array) for one in leaves) else value
+
+
+def as_field(value: Any) -> Any:
+    """What a field of a Linen module holds that ``__post_init__`` sets: frozen, arrays as data."""
+    return constant(freeze(value))
+
+
+@dataclass(frozen=True)
+class _Child:
+    """Stands for the submodule held by the attribute ``name``."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class _Named:
+    module: Any
+    name: str
+
+
+def named(name: str, module: Any) -> Any:
+    """An element for :func:`set_submodules` whose attribute is ``name``, as Linen's ``name=``."""
+    return _Named(module, name)
+
+
+def set_submodules(owner: nnx.Module, attribute: str, value: Any) -> None:
+    """``self.<attribute> = value`` of Linen's ``setup`` for a value that holds submodules.
+
+    Every submodule becomes an attribute of its own, named as Linen names it: ``layers_0`` in a
+    list, ``layers_key`` in a dict, ``layers_0_1`` nested. One that ``owner`` holds already keeps its
+    attribute; one that stands in several places gets the first name, in Linen's order (sorted as
+    text: flax 0.12.8, linen/module.py, ``_map_over_modules_in_tree``). Read the value back with
+    :func:`get_submodules`.
+    """
+    held = {id(one): key for key, one in vars(owner).items() if isinstance(one, nnx.Module)}
+    for path, one in sorted(_submodules(value, (attribute,)), key=lambda entry: entry[0]):
+        name, module = (one.name, one.module) if isinstance(one, _Named) else ("_".join(path), one)
+        if id(module) not in held:
+            if isinstance(module, nnx.Variable) and hasattr(owner, name):
+                raise ValueError(
+                    f"expected {name!r} to be free in {type(owner).__name__}: it is the name of a "
+                    f"parameter in {attribute!r}, and an NNX module has one attribute of a name"
+                )
+            setattr(owner, name, module)
+            held[id(module)] = name
+    setattr(owner, f"_{attribute}_structure", _emptied(value, held))
+
+
+def _submodules(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The submodules in a structure of lists, tuples and dicts, with their places."""
+    if isinstance(value, nnx.Module | nnx.Variable | _Named):
+        yield path, value
+    elif isinstance(value, list | tuple):
+        for index, one in enumerate(value):
+            yield from _submodules(one, (*path, str(index)))
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _submodules(one, (*path, str(key)))
+
+
+def _emptied(value: Any, held: Mapping[int, str]) -> Any:
+    """A structure with the names of its submodules in their places."""
+    if isinstance(value, _Named):
+        value = value.module
+    if isinstance(value, nnx.Module | nnx.Variable):
+        return _Child(held[id(value)])
+    if isinstance(value, list | tuple):
+        return tuple(_emptied(one, held) for one in value)
+    if isinstance(value, Mapping):
+        return _frozen({key: _emptied(one, held) for key, one in value.items()})
+    return value
+
+
+def get_submodules(owner: nnx.Module, attribute: str) -> Any:
+    """What :func:`set_submodules` stored: lists come back as tuples, dicts as FrozenDicts.
+
+    Parameters come back as their arrays, as from Linen's ``self.param``.
+    """
+    return _load(owner, getattr(owner, f"_{attribute}_structure"))
+
+
+def _load(owner: nnx.Module, value: Any) -> Any:
+    if isinstance(value, _Child):
+        found = getattr(owner, value.name)
+        return found[...] if isinstance(found, nnx.Variable) else found
+    if isinstance(value, tuple):
+        return tuple(_load(owner, one) for one in value)
+    if isinstance(value, Mapping):
+        return _frozen({key: _load(owner, one) for key, one in value.items()})
+    return value
+
+
+def read(value: nnx.Variable[Any] | None) -> Any:
+    """The array of a parameter that a module may do without; None when it does."""
+    return None if value is None else value[...]
+
+
+def abstract_array(shape: Sequence[int] | None) -> jax.ShapeDtypeStruct | None:
+    """A float array of which only the shape is known: an input of Linen's initial call.
+
+    None where the initial call has none.
+    """
+    if shape is None:
+        return None
+    return jax.ShapeDtypeStruct(tuple(shape), jnp.float32)
+
+
+class _Either:
+    """Stands for True and for False."""
+
+    def __repr__(self) -> str:
+        return "nnm.EITHER"
+
+
+EITHER = _Either()  # a flag that only the call knows
+
+
+def abstractly(function: Callable[..., Any], *arrays: Any) -> Any:
+    """``function(*arrays)`` without values: what a shape in ``__init__`` is the shape of.
+
+    Raises:
+      ValueError: an argument is ``EITHER``, and True gives other shapes than False.
+    """
+    flags = [index for index, one in enumerate(arrays) if one is EITHER]
+    found = []
+    for values in itertools.product((False, True), repeat=len(flags)):
+        known = dict(zip(flags, values, strict=True))
+        found.append(_evaluated(function, arrays, known))
+    if any(one != found[0] for one in found):
+        raise ValueError(
+            f"expected one shape whatever the flags of the call are, found {found}: "
+            "make the flag a constructor argument"
+        )
+    return found[0]
+
+
+def _evaluated(function: Callable[..., Any], arrays: Sequence[Any], known: dict[int, bool]) -> Any:
+    rest = [one for index, one in enumerate(arrays) if index not in known]
+
+    def call(*given: Any) -> Any:
+        left = iter(given)
+        return function(*(known[i] if i in known else next(left) for i in range(len(arrays))))
+
+    return jax.eval_shape(call, *rest)
+
+
+def copied(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A copy of a submodule that :func:`abstractly` may run: the submodule's own state stays.
+
+    Linen modules behind bridges get the variables that they make in their first call. What is no
+    module is returned as it is.
+    """
+    if not isinstance(function, nnx.Module):
+        return function
+    copy = nnx.clone(function)
+    if not any(isinstance(one, nnx.bridge.ToNNX) for _, one in nnx.iter_graph(copy)):
+        return copy
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        nnx.bridge.lazy_init(copy, *args, **kwargs)
+        return copy(*args, **kwargs)
+
+    return call
+
+
+def lazy_variable(
+    module: nnx.Module, collection: str, name: str, init: Callable[..., Any] | None, *args: Any
+) -> nnx.Variable[Any]:
+    """``self.variable(collection, name, init, *args)`` whose value only a call can give.
+
+    The first call creates it. Under ``jax.jit`` the caller must return the new state, and inside
+    ``nnx`` transforms it must exist already: call the module once before.
+
+    Raises:
+      ValueError: the attribute is taken, or the variable is missing and there is no ``init``.
+    """
+    if has_variable(module, collection, name):
+        found = getattr(module, name)
+        assert isinstance(found, nnx.Variable)
+        return found
+    if hasattr(module, name):
+        raise ValueError(
+            f"expected {type(module).__name__}.{name} to be a variable of '{collection}', "
+            f"found {type(getattr(module, name)).__name__}"
+        )
+    if init is None:
+        raise ValueError(
+            f"{type(module).__name__} has no variable '{name}' in collection '{collection}'"
+        )
+    made = variable(collection, init(*args))
+    setattr(module, name, made)
+    return made
+
+
+def with_params(build: Callable[[nnx.Rngs], T], params: Mapping[str, Any]) -> T:
+    """A layer with the given parameters (``layer.apply({"params": params}, ...)`` of Linen).
+
+    ``build`` runs abstractly, so nothing is initialised. ``params`` is nested like the layer's
+    attributes.
+
+    Raises:
+      ValueError: a parameter of the layer is not given, or one is given that it does not have.
+    """
+    layer = nnx.eval_shape(lambda: build(nnx.Rngs(0)))
+    graph, state = nnx.split(layer)
+    given = _flat(params)
+    flat: dict[Any, Any] = dict(nnx.to_flat_state(state))
+    wanted = {path for path, one in flat.items() if isinstance(one, nnx.Param)}
+    if wanted != set(given):
+        raise ValueError(
+            f"expected parameters {sorted('/'.join(map(str, p)) for p in wanted)}, "
+            f"found {sorted('/'.join(map(str, p)) for p in given)}"
+        )
+    for path, one in flat.items():
+        if path in given:
+            flat[path] = one.replace(given[path])
+    return nnx.merge(graph, nnx.from_flat_state(flat))
+
+
+def _flat(params: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
+    found: dict[tuple[str, ...], Any] = {}
+    for key, value in params.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, (*prefix, key))
+        else:
+            found[(*prefix, key)] = value.get_value() if isinstance(value, nnx.Variable) else value
+    return found
+
+
+def pure_params(module: nnx.Module) -> dict[str, jax.Array]:
+    """The parameters of ``module`` as nested dicts of arrays (``module.variables["params"]``)."""
+    return nnx.to_pure_dict(nnx.state(module, nnx.Param))

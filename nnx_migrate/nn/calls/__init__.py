@@ -1,0 +1,1 @@
+"""Linen's functional calls of NNX modules, and Linen modules behind the bridge."""

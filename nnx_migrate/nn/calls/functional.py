@@ -1,0 +1,370 @@
+"""Linen's functional calls for a migrated module: ``variables_of``, ``apply``, ``apply_fn``.
+
+``model.init(key, x)`` becomes ``variables_of(build(Model, ..., rngs=key), x)`` (:mod:`nnx_migrate.nn.seeding.values`) and ``model.apply(v, x)``
+becomes ``apply(model, v, x)``, with Linen's layout of variables (collection -> scope path -> array),
+its arguments and its return convention. ``apply`` never changes ``model``: it merges a copy of it, so
+it works under ``jax.jit``, ``jax.grad`` and ``jax.vmap`` like Linen's.
+
+flax 0.12.8: linen/module.py (``Module.init``, ``Module.apply``), core/scope.py (keys of streams).
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from flax.core.scope import in_filter
+
+from nnx_migrate.nn.calls.to_nnx import give_variables, has_variables
+from nnx_migrate.nn.layers.attention import MultiHeadDotProductAttention
+from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
+from nnx_migrate.nn.variables.linen_variables import leaves, nested
+from nnx_migrate.nn.variables.missing import Missing, is_missing
+from nnx_migrate.nn.variables.sharing import linen_place
+from nnx_migrate.nn.variables.sowing import caught
+from nnx_migrate.nn.variables.state import Running, initializing, running
+from nnx_migrate.nn.variables.variables import collection_of, is_moved_by_init, variable
+from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox
+
+M = TypeVar("M", bound=nnx.Module)
+Path = tuple[str, ...]
+
+
+def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
+    """``build(*args, **options, rngs=...)`` without values: all that :func:`apply` needs.
+
+    Stands for a Linen module that is only ever applied to variables made elsewhere.
+    """
+    return nnx.eval_shape(lambda: build(*args, **options, rngs=nnx.Rngs(0)))
+
+
+def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """The variables of ``model`` as Linen's ``init`` returns them: collection -> path -> array.
+
+    Arrays with logical axis names are in boxes, as Linen's are
+    (:class:`nnx_migrate.sharding.LogicallyPartitioned`). Random streams are left out. Names are the module's attributes. With inputs, a copy of the model
+    is called on them as ``init`` calls it, and the variables that only a call makes (caches of
+    decoding attention, ``nnm.lazy_variable``) are among the result; those that Linen's ``init``
+    updates (all made by ``nnm.variable``) are updated; values it sows are there, intermediates aside.
+    """
+    found = _flat_state(model, nnx.state(model), boxed)
+    if args or kwargs:
+        copy, sown = _initialised(model, args, kwargs)
+        made = _flat_state(copy, nnx.state(copy), boxed)
+        moved = _flat_state(copy, nnx.state(copy, lambda _, one: is_moved_by_init(one)))
+        found |= {path: made[path] for path in made if path not in found or path in moved}
+        found |= sown
+    return nested(found)
+
+
+def _initialised(model: M, args: Any, kwargs: Any) -> tuple[M, dict[Path, Any]]:
+    """A copy of ``model`` after the call of Linen's ``init``, and what the call sowed.
+
+    Which collections are sown into only the call tells: it runs again to catch them.
+    """
+    collections: frozenset[str] = frozenset()
+    while True:
+        copy = nnx.merge(*nnx.split(model), copy=True)
+        for _, module in list(nnx.iter_graph(copy)):
+            if isinstance(module, MultiHeadDotProductAttention):
+                module.__class__ = _cache_making(type(module))
+        run = functools.partial(copy, *args, **kwargs)
+        with initializing() as call:
+            _, sown = caught(copy, run, sorted(collections), {})
+        if call.sown <= collections:
+            return copy, sown
+        collections |= call.sown
+
+
+@functools.cache
+def _cache_making(kind: type[Any]) -> type[Any]:
+    """Attention that makes its cache and leaves it empty, as Linen's does under ``init``."""
+
+    class Initialising(kind):  # type: ignore[misc]
+        def _cached(self, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
+            if self.cached_key is None:  # type: ignore[has-type]
+                self.cached_key = nnx.Cache(jnp.zeros(key.shape, key.dtype))
+                self.cached_value = nnx.Cache(jnp.zeros(value.shape, value.dtype))
+                self.cache_index = nnx.Cache(jnp.array(0, dtype=jnp.int32))
+            return key, value, mask
+
+    return Initialising
+
+
+def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:
+    """A copy of ``model`` that holds ``values`` and draws from ``rngs`` (Linen's ``model.bind``).
+
+    Raises:
+      ValueError: as :func:`apply`.
+    """
+    bound = _merged(model, values, mutable=True)
+    set_streams(bound, rngs)
+    return bound
+
+
+def unbind(model: M) -> tuple[M, dict[str, Any]]:
+    """The module and its variables, for :func:`apply` in pure functions (Linen's ``unbind``)."""
+    return model, variables_of(model)
+
+
+def apply(
+    model: nnx.Module,
+    values: Mapping[str, Any],
+    /,
+    *args: Any,
+    rngs: Any = None,
+    method: Callable[..., Any] | str | None = None,
+    mutable: Any = False,
+    scope_path: Path = (),
+    draws: dict[Any, int] | None = None,
+    **kwargs: Any,
+) -> Any:
+    """``model.apply(values, *args, ...)`` of Linen.
+
+    Args:
+      model: the module; it is not changed.
+      values: collection -> path -> array. A box is opened: under a mesh its array is constrained by
+        its names, as Linen's ``apply`` does, and what the call changes comes back in it. Variables the model does not have are ignored. A variable
+        other than a parameter may be missing in a mutable collection: it starts as in ``model``.
+      rngs: a key, or keys by stream. Streams of dropout and the like draw Linen's own keys, so
+        that masks are Linen's, inside ``nnm.scan`` too; in other loops over
+        layers they are others.
+      method: a method by name, the bound method of any instance, or a function of the module.
+      mutable: which collections the call may change: bool, name, names or ``DenyList``.
+      scope_path: where the model stands in the Linen model whose call this is part of.
+      draws: how many keys it drew in that call before, by path and stream; updated.
+
+    Returns:
+      The output; with ``mutable`` other than False, ``(output, changed)`` where ``changed`` holds
+      every mutable collection. Values sown are among them when the collection is named.
+
+    Raises:
+      ValueError: a variable that the call uses is missing, one has another shape, a stream is drawn from that ``rngs``
+        lacks, or the call changed a collection that is not mutable.
+    """
+    copy = _merged(model, values, mutable)
+    tallies = set_streams(copy, rngs, scope_path, draws or {})
+    before = _flat_variables(copy)
+
+    bridges = {key: (*scope_path, *path) for key, path in _bridges(copy).items()}
+    here = Running(mutable, frozenset(values), keys_of(rngs), bridges)
+
+    def call() -> Any:
+        with running(here):
+            return _method(copy, method)(*args, **kwargs)
+
+    collections = _sown_into(mutable)
+    start = _sown_before(copy, values, collections)
+    outputs, sown = caught(copy, call, collections, start)
+    if draws is not None:
+        draws.update(tallies.below(()))
+    after = _flat_variables(copy)
+    after |= {path: one for path, one in sown.items() if one is not start.get(path)}
+    _check_unchanged(before, after, mutable)
+    if mutable is False:
+        return outputs
+    extra = {name: values[name] for name in values if in_filter(mutable, name)}
+    changed = {
+        key: _reboxed(values, key, value)
+        for key, value in after.items()
+        if in_filter(mutable, key[0]) and not is_missing(value)
+    }
+    return outputs, {
+        **{name: dict(value) for name, value in extra.items()},
+        **nested(changed),
+    }
+
+
+@dataclass(frozen=True)
+class ApplyFn:
+    """``model.apply`` as a value: equal for the same model, so that jit caches stay warm."""
+
+    model: nnx.Module
+
+    def __call__(self, values: Mapping[str, Any], /, *args: Any, **kwargs: Any) -> Any:
+        """See :func:`apply`."""
+        return apply(self.model, values, *args, **kwargs)
+
+
+def apply_fn(model: nnx.Module) -> ApplyFn:
+    """``model.apply`` named without a call, for example in ``TrainState.create(apply_fn=...)``."""
+    return ApplyFn(model)
+
+
+# ---- variables
+
+
+def _flat_state(
+    model: nnx.Module, state: Any, read: Callable[[nnx.Variable[Any]], Any] = nnx.Variable.get_value
+) -> dict[Path, Any]:
+    """(collection, *Linen's path) -> value of every variable that is no random state."""
+    place = linen_place(model)
+    found: dict[Path, Any] = {}
+    for path, one in nnx.to_flat_state(state):
+        if isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState):
+            found[(collection_of(type(one)), *map(str, place(path)))] = read(one)
+    return found
+
+
+def _flat_variables(model: nnx.Module) -> dict[Path, Any]:
+    return _flat_state(model, nnx.state(model))
+
+
+def _look_up(values: Mapping[str, Any], path: Path) -> tuple[bool, Any]:
+    found: Any = values
+    for name in path:
+        if not isinstance(found, Mapping) or name not in found:
+            return False, None
+        found = found[name]
+    return True, found.get_value() if isinstance(found, nnx.Variable) else found
+
+
+def _reboxed(values: Mapping[str, Any], path: Path, value: Any) -> Any:
+    """A value that the call changed, in the box in which it was given."""
+    _, given = _look_up(values, path)
+    return given.replace_boxed(value) if is_axis_metadata(given) else value
+
+
+def _merged(model: M, values: Mapping[str, Any], mutable: Any) -> M:
+    """A copy of ``model`` with the given variables."""
+    graphdef, state = nnx.split(model)
+    place = linen_place(model)
+    entries = []
+    for path, one in nnx.to_flat_state(state):
+        if isinstance(one, nnx.RngState):
+            one = _concrete(one)
+        elif isinstance(one, nnx.Variable):
+            one = one.replace(_given(model, values, one, tuple(map(str, place(path))), mutable))
+        entries.append((path, one))
+    copy = nnx.merge(graphdef, nnx.from_flat_state(entries), copy=True)
+    _fill_bridges(copy, values)
+    _attach(copy, values)
+    return copy
+
+
+def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
+    """Give the model the variables that a call made before (caches), which it does not hold yet."""
+    for collection, tree in values.items():
+        if collection == "params" or not isinstance(tree, Mapping):
+            continue
+        for path, value in leaves(tree):
+            owner: Any = model
+            for name in path[:-1]:
+                owner = getattr(owner, name, None)
+            if isinstance(owner, nnx.Module) and getattr(owner, path[-1], None) is None:
+                setattr(owner, path[-1], variable(collection, value, is_given=True))
+
+
+def _bridges(model: nnx.Module) -> dict[int, Path]:
+    """Paths of the Linen modules behind bridges, by id of the bridge."""
+    return {
+        id(one): tuple(map(str, path))
+        for path, one in nnx.iter_graph(model)
+        if isinstance(one, nnx.bridge.ToNNX)
+    }
+
+
+def _fill_bridges(model: nnx.Module, values: Mapping[str, Any]) -> None:
+    """Give bridges without variables those that are given for their paths."""
+    for path, one in list(nnx.iter_graph(model)):
+        if isinstance(one, nnx.bridge.ToNNX) and not has_variables(one):
+            names = tuple(map(str, path))
+            trees = {name: _look_up(values, (name, *names)) for name in values}
+            give_variables(one, {name: tree for name, (found, tree) in trees.items() if found})
+
+
+def _concrete(one: Any) -> Any:
+    """Random state of an abstract model needs a value to be merged; the streams are set below."""
+    value = one.get_value()
+    if not isinstance(value, jax.ShapeDtypeStruct):
+        return one
+    if jnp.issubdtype(value.dtype, jax.dtypes.prng_key):
+        key = jax.random.key(0)
+        return one.replace(jax.random.split(key, value.shape) if value.shape else key)
+    return one.replace(jnp.zeros(value.shape, value.dtype))
+
+
+def _given(
+    model: nnx.Module, values: Mapping[str, Any], one: nnx.Variable[Any], path: Path, mutable: Any
+) -> Any:
+    collection, name = collection_of(type(one)), "/".join(path)
+    own = one.get_value()
+    found, value = _look_up(values, (collection, *path))
+    if not found:
+        is_abstract = any(isinstance(x, jax.ShapeDtypeStruct) for x in jax.tree.leaves(own))
+        if collection == "params" or is_abstract or not in_filter(mutable, collection):
+            return Missing(
+                f"{type(model).__name__} has the variable '{name}' in collection '{collection}', "
+                f"which the given variables lack: found collections {sorted(values)}"
+            )
+        return own
+    value = unbox(value)
+    expected, given = _shapes(own), _shapes(value)
+    if expected != given:
+        raise ValueError(
+            f"expected '{collection}' variable '{name}' of {type(model).__name__} to have the shape "
+            f"{expected}, found {given}"
+        )
+    return value
+
+
+def _shapes(value: Any) -> Any:
+    shapes = [tuple(jnp.shape(leaf)) for leaf in jax.tree.leaves(value)]
+    return shapes[0] if len(shapes) == 1 else shapes
+
+
+def _check_unchanged(before: Mapping[Path, Any], after: Mapping[Path, Any], mutable: Any) -> None:
+    for path, value in after.items():
+        if not in_filter(mutable, path[0]) and not _is_same(value, before.get(path)):
+            raise ValueError(
+                f"the call changed '{'/'.join(path[1:])}' in collection '{path[0]}', which is not "
+                f"mutable: pass mutable=['{path[0]}'] and keep what apply returns"
+            )
+
+
+def _is_same(value: Any, before: Any) -> bool:
+    """Whether nothing was assigned: sown values are tuples, which NNX makes anew."""
+    one, other = jax.tree.leaves(value), jax.tree.leaves(before)
+    return len(one) == len(other) and all(map(operator.is_, one, other))
+
+
+# ---- the call
+
+
+def _method(module: nnx.Module, method: Callable[..., Any] | str | None) -> Callable[..., Any]:
+    if method is None:
+        return module
+    if isinstance(method, str):
+        return getattr(module, method)  # type: ignore[no-any-return]
+    function = getattr(method, "__func__", method)
+    return lambda *args, **kwargs: function(module, *args, **kwargs)
+
+
+def _sown_into(mutable: Any) -> list[str]:
+    """The collections that the call may fill by sowing."""
+    if isinstance(mutable, str):
+        names = {mutable}
+    elif isinstance(mutable, (list, tuple, set, frozenset)):
+        names = set(mutable)
+    else:
+        names = {"intermediates"} if in_filter(mutable, "intermediates") else set()
+    return sorted(names - {"params"})
+
+
+def _sown_before(
+    copy: nnx.Module, values: Mapping[str, Any], collections: Sequence[str]
+) -> dict[Path, Any]:
+    """What earlier calls sowed into these: the given values at paths of the module's modules."""
+    modules = {tuple(map(str, path)) for path, _ in nnx.iter_modules(copy)}
+    return {
+        (name, *path): value
+        for name in collections
+        for path, value in leaves(values.get(name, {}))
+        if path[:-1] in modules
+    }

@@ -1,0 +1,1 @@
+"""Layers whose native counterpart has other numbers or names."""

@@ -1,0 +1,74 @@
+"""Dropout with Linen's call signature and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+from flax import nnx
+
+from nnx_migrate.nn.variables.variables import merge_param, stream
+from nnx_migrate.numerics.dropping import dropout
+
+
+class Dropout(nnx.Module):
+    """``linen.Dropout``: zero a fraction ``rate`` of the input and scale the rest.
+
+    Owns a stream forked from ``rng_collection`` (else ``params``, else ``default``). Built without
+    ``rngs`` it works as long as nothing is dropped or the call passes ``rng``.
+
+    Args:
+      rate: probability of dropping.
+      broadcast_dims: axes that share one mask.
+      deterministic: whether to pass inputs through; here or in the call, not both.
+      rng_collection: name of the stream.
+    """
+
+    def __init__(
+        self,
+        rate: float,
+        broadcast_dims: Sequence[int] = (),
+        deterministic: bool | None = None,
+        rng_collection: str = "dropout",
+        *,
+        rngs: nnx.Rngs | nnx.RngStream | None = None,
+    ) -> None:
+        """Take Linen's fields in Linen's order, then the sizes; see the class."""
+        self.rate = rate
+        self.broadcast_dims = tuple(broadcast_dims)
+        self.deterministic = deterministic
+        self.rng_collection = rng_collection
+        self.rngs = nnx.data(None if rngs is None else stream(rngs, rng_collection))
+
+    def __call__(
+        self,
+        inputs: jax.Array,
+        deterministic: bool | None = None,
+        rng: Any = None,
+    ) -> jax.Array:
+        """Drop elements of ``inputs`` (any shape, floating).
+
+        Raises:
+          ValueError: ``deterministic`` is given neither or both here and in the constructor, or a
+            key is needed and there is none.
+        """
+        passing = merge_param("deterministic", self.deterministic, deterministic)
+        if passing:
+            return inputs
+        return dropout(inputs, self.rate, self.broadcast_dims, lambda: self._key(rng))
+
+    def _key(self, rng: Any) -> jax.Array:
+        if rng is not None:
+            return rng() if isinstance(rng, nnx.RngStream) else rng
+        if self.rngs is None:
+            raise ValueError(
+                f"Dropout needs a key: construct it with rngs=nnx.Rngs({self.rng_collection}=...) "
+                "or pass rng=key"
+            )
+        return self.rngs()
+
+    def set_view(self, deterministic: bool | None = None) -> None:
+        """Used by ``nnx.view``; ``train()`` and ``eval()`` set the same attribute."""
+        if deterministic is not None:
+            self.deterministic = deterministic

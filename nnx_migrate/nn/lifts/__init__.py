@@ -1,0 +1,1 @@
+"""Linen's lifted transforms for NNX modules."""

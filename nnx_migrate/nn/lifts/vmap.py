@@ -1,0 +1,191 @@
+"""``linen.vmap``: members of an ensemble, or one module over a batch axis."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import jax
+from flax import nnx
+
+from nnx_migrate.nn.building.factory import Factory
+from nnx_migrate.nn.lifts.groups import groups_of
+from nnx_migrate.nn.lifts.methods import Methods, options_by_method
+from nnx_migrate.nn.lifts.stack_axis import without_axis
+from nnx_migrate.nn.lifts.stacked import check_stacked, stacked_class, stacked_factory
+from nnx_migrate.nn.lifts.stacking import Stacking, options_of, stacking_of
+from nnx_migrate.nn.variables.parts import hide_captures, take_apart
+
+T = TypeVar("T")
+
+
+def vmap(
+    target: T,
+    *,
+    variable_axes: Mapping[Any, int | None] | None = None,
+    split_rngs: Mapping[Any, bool] | None = None,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_size: int | None = None,
+    axis_name: Any = None,
+    spmd_axis_name: Any = None,
+    metadata_params: Mapping[Any, Any] | None = None,
+    methods: Methods = None,
+) -> T:
+    """A subclass of ``target`` whose ``__call__(*args)`` is one ``jax.vmap``.
+
+    Of a function ``target(module, *args)``: a function with the same parameters that maps over
+    ``args``, with a module that exists already; one with variables to stack is built by
+    :func:`nnx_migrate.nn.lifts.stacked`.
+
+    Parameters, their paths and (under :func:`nnx_migrate.nn.build`) their initial values are those
+    of ``linen.vmap`` (flax 0.12.8, linen/transforms.py and core/lift.py). The class is called
+    ``Vmap<target>``, which is what automatic submodule names count.
+
+    Args:
+      target: an ``nnx.Module`` class, a ``functools.partial`` of one, a factory of built-in layers, or
+        a function.
+      variable_axes: collection (or several) -> axis of its stacked variables; None where all
+        lanes share the variables.
+      split_rngs: per stream, whether every lane draws its own keys.
+      in_axes, out_axes, axis_name, spmd_axis_name: as in ``jax.vmap``.
+      axis_size: number of lanes; needed where variables are stacked.
+      metadata_params: ``{nnx.PARTITION_NAME: name}`` names the axis in the variables' metadata.
+      methods: of a class, the methods to lift in place of ``__call__``: their names, or a dict that
+        gives each its own options.
+
+    Raises:
+      TypeError: ``target`` is neither, a function gets no module, or ``methods`` of no class.
+      ValueError: a variable is in no group, a shared one was changed, or the size is missing.
+    """
+    if isinstance(target, functools.partial):
+        options = {name: value for name, value in locals().items() if name != "target"}
+        inner = vmap(target.func, **options)
+        return cast(T, functools.partial(inner, *target.args, **target.keywords))
+    if (isinstance(target, type) and not issubclass(target, nnx.Module)) or not callable(target):
+        raise TypeError(f"expected vmap to get an nnx.Module class or function, found {target!r}")
+    given = {name: value for name, value in locals().items() if name in _OPTIONS}
+    found = {name: _lanes(**options) for name, options in options_by_method(methods, given).items()}
+    stacking = stacking_of(one.stacking for one in found.values())
+    if isinstance(target, type):
+        runs = {name: one.run for name, one in found.items()}
+        return cast(T, stacked_class(target, "Vmap", stacking, runs))
+    if methods is not None:
+        raise TypeError(f"expected vmap with methods= to get an nnx.Module class, found {target!r}")
+    lanes = found["__call__"]
+    if isinstance(target, Factory):
+        return cast(T, stacked_factory(target, "Vmap", stacking, lanes.run))
+    function: Callable[..., Any] = target
+
+    @functools.wraps(function)
+    def mapped(module: Any, *args: Any) -> Any:
+        if not isinstance(module, nnx.Module):
+            raise TypeError(f"expected a mapped function to get an nnx.Module, found {module!r}")
+        check_stacked(module, stacking)
+        return lanes.run(module, function, *args)
+
+    return cast(T, mapped)
+
+
+_OPTIONS = tuple(
+    name for name in inspect.signature(vmap).parameters if name not in ("target", "methods")
+)
+
+
+def _lanes(
+    *,
+    variable_axes: Mapping[Any, int | None] | None = None,
+    split_rngs: Mapping[Any, bool] | None = None,
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_size: int | None = None,
+    metadata_params: Mapping[Any, Any] | None = None,
+    **named: Any,
+) -> Lanes:
+    """The map that the options of :func:`vmap` describe."""
+    axes = options_of(variable_axes, lambda axis: axis)
+    stacking = Stacking(
+        tuple((names, axis) for names, axis in axes if axis is not None),
+        options_of(split_rngs, bool),
+        axis_size,
+        options_of(metadata_params, lambda name: name),
+        parallel=True,
+    )
+    shared = tuple(names for names, axis in axes if axis is None)
+    return Lanes(stacking, shared, in_axes, out_axes, {"axis_name": None, **named})
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The options of one lifted vmap."""
+
+    stacking: Stacking
+    shared: tuple[Any, ...]
+    in_axes: Any
+    out_axes: Any
+    options: Mapping[str, Any]
+
+    def run(self, module: nnx.Module, method: Callable[..., Any], *args: Any) -> Any:
+        """``method(copy, *args)`` in every lane; see :func:`vmap`."""
+        parts = take_apart(module)
+        shared = tuple(one for names in self.shared for one in _flat(names))
+        groups = groups_of(parts, self.stacking, True if True in shared else shared)
+        values = parts.values()
+        axes = sorted(set(groups.stacked.values()))
+        lanes = {
+            axis: {i: values[i] for i, its in groups.stacked.items() if its == axis}
+            for axis in axes
+        }
+        prefix = {axis: axis for axis in axes}
+        keys = groups.split_keys(self._size(lanes, args))
+
+        def lane(lanes: Any, drawn: Any, args: Any) -> Any:
+            layer = {i: one for group in lanes.values() for i, one in group.items()}
+            inner = groups.constants | layer | drawn
+            copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layer else m)
+            hide_captures(copy, groups.hidden)
+            outputs = method(copy, *args)
+            changed = parts.changed(copy, inner)
+            groups.note(parts, changed)
+            return outputs, {
+                axis: {i: changed[i] for i in group if i in changed}
+                for axis, group in lanes.items()
+            }
+
+        mapped = jax.vmap(
+            lane,
+            in_axes=(prefix, 0, self.in_axes),
+            out_axes=(self.out_axes, prefix),
+            axis_size=self.stacking.length,
+            **self.options,
+        )
+        outputs, changed = mapped(lanes, keys, args)
+        for group in changed.values():
+            parts.put_back(group)
+        groups.advance(parts)
+        return outputs
+
+    def _size(self, lanes: Any, args: Any) -> int:
+        if self.stacking.length is not None:
+            return self.stacking.length
+        prefix = {axis: axis for axis in lanes}
+
+        def size(axis: int | None, tree: Any) -> set[int]:
+            return set() if axis is None else {x.shape[axis] for x in jax.tree.leaves(tree)}
+
+        found = jax.tree.map(
+            size, (prefix, self.in_axes), (lanes, args), is_leaf=lambda axis: axis is None
+        )
+        sizes = set().union(*jax.tree.leaves(found, is_leaf=lambda one: isinstance(one, set)))
+        if len(sizes) != 1:
+            raise ValueError(
+                f"expected one size to map over, found {sorted(sizes)}: pass axis_size="
+            )
+        return int(sizes.pop())
+
+
+def _flat(names: Any) -> tuple[Any, ...]:
+    return names if isinstance(names, tuple) else (names,)

@@ -1,0 +1,1 @@
+"""Initial values from Linen's keys."""

@@ -1,0 +1,284 @@
+"""Initial values from Linen's keys: the same seed gives a migrated module the same variables.
+
+Linen derives the key of a parameter from its scope path (flax 0.12.8, core/scope.py), and so the key
+of ``make_rng`` that another variable starts from; NNX draws keys in order of construction.
+:func:`build` traces the constructor once to see which draw feeds which variable, then constructs with
+Linen's key in place of each draw.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import jax
+from flax import nnx
+from flax.core.scope import LazyRng
+
+from nnx_migrate.nn.building.in_scope import is_in_scope, keyed_path, own_variables
+from nnx_migrate.nn.lifts.forks import Route, route_of
+from nnx_migrate.nn.seeding.draw_owners import PARAMS, Made, linen_places
+from nnx_migrate.nn.streams.linen_streams import typed_key
+from nnx_migrate.nn.variables.sharing import linen_place
+from nnx_migrate.nn.variables.variables import variable_type
+
+M = TypeVar("M", bound=nnx.Module)
+
+
+def build(
+    make: Callable[..., M],
+    *args: Any,
+    rngs: Any,
+    scope_path: Sequence[str] = (),
+    rounds: int = 0,
+    **options: Any,
+) -> M:
+    """``make(*args, **options, rngs=...)`` with the parameters Linen's ``init(rngs, ...)`` gives.
+
+    Args:
+      make: a migrated class, or a partial of one.
+      rngs: a key, or a dict of keys by stream, as Linen's ``init`` takes it.
+      scope_path: where the module stands in a Linen model whose ``init`` has these keys.
+      rounds: how often that ``init`` made it before: the loop of a scan runs its body several times.
+
+    Variables whose draw is not theirs alone (modules stacked by ``nnx.vmap``) get values of the
+    same distribution from other keys; those stacked by ``nnm.scan`` and ``nnm.vmap`` get Linen's,
+    unless Linen's loop is traced more often than usual (a carry that changes its weak type), and so do
+    those whose call ``nnm.jit`` compiles. Bits are
+    Linen's when both sides run jitted, or both do not.
+
+    Raises:
+      ValueError: ``rngs`` has no key for ``params``.
+    """
+    given = dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
+    if given.get("params") is None:
+        raise ValueError(f"expected a key for the stream 'params' in rngs, found {sorted(given)}")
+    first = typed_key(given.pop("params"))
+    roots = {PARAMS: first, **{name: typed_key(key) for name, key in given.items()}}
+
+    def construct(draws: _Draws) -> M:
+        streams = nnx.Rngs(0)
+        for name in roots:
+            setattr(streams, name, _Source(name, draws))
+        return make(*args, **options, rngs=streams)
+
+    asked = _asked(construct, roots)
+    return construct(_Draws(_linen_keys(construct, asked, roots, tuple(scope_path), rounds), roots))
+
+
+Level = tuple[int, bool]  # of a stack around a draw: its length, and whether each layer has its key
+Asked = tuple[str, tuple[Level, ...]]  # of a draw: its stream, and the stacks around it
+
+
+class _Draws:
+    """Hands out keys in order; static, so that it is shared by everything that draws."""
+
+    def __init__(
+        self,
+        keys: Sequence[jax.Array],
+        roots: Mapping[str, jax.Array],
+        *,
+        only_structure: bool = False,
+    ) -> None:
+        self.keys, self.roots, self.only_structure = keys, roots, only_structure
+        self.count = 0
+        self.asked: list[Asked] = []
+
+    def __call__(self, stream: str, levels: tuple[Level, ...], place: tuple[Any, ...]) -> jax.Array:
+        """The next key: of the layer at ``place`` when it is drawn for a stack."""
+        index, self.count = self.count, self.count + 1
+        self.asked[index:] = [(stream, levels)]
+        if index >= len(self.keys):
+            return jax.random.fold_in(self.roots[stream], index)
+        key = self.keys[index]
+        if not self.only_structure:
+            for (_, is_split), layer in zip(levels, place, strict=True):
+                key = key[layer] if is_split else key
+        return key
+
+
+class _Source(nnx.RngStream):
+    """A stream that draws from ``_Draws``; streams forked from it are plain ones."""
+
+    def __init__(
+        self,
+        name: str,
+        source: _Draws,
+        levels: tuple[Level, ...] = (),
+        place: tuple[Any, ...] = (),
+    ) -> None:
+        super().__init__(source.roots[name], tag=name)
+        self.name = name
+        self.source = source
+        self.levels = levels
+        self.place = _Place(place)
+
+    def __call__(self) -> jax.Array:
+        # Split for a stack or inside a transform, the stream has another key: its own keys count.
+        is_own = self.key.get_value() is self.source.roots[self.name]
+        if not is_own:
+            return super().__call__()
+        return self.source(self.name, self.levels, self.place.indices)
+
+    def split(self, k: int | tuple[int, ...]) -> nnx.RngStream:
+        return nnx.RngStream(jax.random.split(self(), k), tag=self.tag)
+
+    def fork(self, *, split: int | tuple[int, ...] | None = None) -> nnx.RngStream:
+        if split is not None:
+            return self.split(split)
+        return nnx.RngStream(self(), tag=self.tag)
+
+    # What nnx_migrate.nn.lifts.stacking asks of a stream that knows its layers.
+
+    @property
+    def only_structure(self) -> bool:
+        """Whether nobody needs the values of all layers."""
+        return self.source.only_structure
+
+    def mark(self) -> int:
+        """The position to which :meth:`rewind` returns."""
+        return self.source.count
+
+    def rewind(self, mark: int) -> None:
+        """Draw the same keys again, for another layer."""
+        self.source.count = mark
+
+    def for_layer(self, index: Any, length: int, is_split: bool) -> _Source:
+        """The stream for one layer of a stack."""
+        levels = (*self.levels, (length, is_split))
+        return _Source(self.name, self.source, levels, (*self.place.indices, index))
+
+
+class _Place:
+    """Indices of layers, maybe traced: hidden from NNX, which takes arrays for data."""
+
+    def __init__(self, indices: tuple[Any, ...]) -> None:
+        self.indices = indices
+
+
+Construct = Callable[[_Draws], Any]
+
+
+def _asked(construct: Construct, roots: Mapping[str, jax.Array]) -> list[Asked]:
+    """For every draw, its stream and the stacks around it."""
+    found: list[Asked] = []
+
+    def run() -> Any:
+        draws = _Draws((), roots, only_structure=True)
+        module = construct(draws)
+        found[:] = draws.asked[: draws.count]
+        return nnx.to_pure_dict(nnx.state(module, nnx.Param))
+
+    jax.eval_shape(run)
+    return found
+
+
+def _linen_keys(
+    construct: Construct,
+    asked: Sequence[Asked],
+    roots: Mapping[str, jax.Array],
+    above: tuple[str, ...],
+    rounds: int,
+) -> list[jax.Array]:
+    """For each draw, the key Linen gives the one variable it feeds; else a spare key."""
+    variables: list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]] = []
+
+    def run(*keys: jax.Array) -> list[Any]:
+        variables[:] = _variables(construct(_Draws(keys, roots, only_structure=True)))
+        return [jax.tree.leaves(one.get_value()) for _, _, one in variables]
+
+    spare = [jax.random.fold_in(roots[name], index) for index, (name, _) in enumerate(asked)]
+    jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(*spare)
+    fed = iter(_dependencies(jaxpr.jaxpr))
+    made = [
+        Made(path, route, _is_param(one), _only(next(fed) for _ in leaves))
+        for (path, route, one), leaves in zip(variables, shapes, strict=True)
+    ]
+    every = [(None,) * len(stack) for _, stack in asked]
+    keys = [
+        _along(one, steps, stack)
+        for one, steps, (_, stack) in zip(spare, every, asked, strict=True)
+    ]
+    for draw, route, place in linen_places(made, [name for name, _ in asked], rounds):
+        stream, stack = asked[draw]
+        if route.steps.count(None) == len(stack):
+            steps = _below(above, (*route.steps, place))
+            keys[draw] = _along(roots[stream], steps, stack)
+    return keys
+
+
+def _below(
+    above: tuple[str, ...], steps: tuple[tuple[Any, ...] | None, ...]
+) -> tuple[tuple[Any, ...] | None, ...]:
+    """Steps with a path before the first: Linen folds whole paths, after a stack's split too."""
+    first = next(i for i, step in enumerate(steps) if step is not None)
+    return (*steps[:first], (*above, *(steps[first] or ())), *steps[first + 1 :])
+
+
+def _is_param(variable: nnx.Variable[Any]) -> bool:
+    return type(variable) is variable_type("params")
+
+
+def _only(draws: Iterable[frozenset[int]]) -> frozenset[int]:
+    """The draws of a variable that is one array; those of several arrays have no key in Linen."""
+    found = list(draws)
+    return found[0] if len(found) == 1 else frozenset()
+
+
+def _along(
+    keys: jax.Array, steps: Sequence[tuple[Any, ...] | None], levels: Sequence[Level]
+) -> jax.Array:
+    """The keys of all layers of the stacks on a route (:class:`Route`), outermost axis first."""
+    left = iter(levels)
+    for step in steps:
+        if step is not None:
+            keys = _folded(keys, step)
+            continue
+        length, is_split = next(left)
+        keys = _split(keys, length) if is_split else keys
+    return keys
+
+
+def _split(keys: jax.Array, length: int) -> jax.Array:
+    if keys.ndim:
+        return jax.vmap(lambda one: _split(one, length))(keys)
+    return jax.random.split(keys, length)
+
+
+def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
+    if keys.ndim:
+        return jax.vmap(lambda one: _folded(one, place))(keys)
+    return LazyRng.create(keys, *place).as_jax_rng()
+
+
+def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]]:
+    """The variables that modules hold: with the path in its keys, and the route of keys to it."""
+    place = linen_place(module)
+    owners = [
+        (place(path), one)
+        for path, one in nnx.iter_graph(module)
+        if isinstance(one, nnx.Module) and not is_in_scope(path)
+    ]
+    held = dict(owners)
+    owners = [(keyed_path(path, held), one) for path, one in owners]
+    modules = dict(owners)
+    params = {path: sum(map(_is_param, own_variables(one))) for path, one in owners}
+    return [
+        (path, route_of(path, modules, params), one)
+        for path, owner in owners
+        for one in own_variables(owner)
+    ]
+
+
+def _dependencies(jaxpr: Any) -> list[frozenset[int]]:
+    """For each output of a jaxpr, the indices of the inputs it depends on."""
+    known: dict[int, frozenset[int]] = {
+        id(one): frozenset({index}) for index, one in enumerate(jaxpr.invars)
+    }
+    empty: frozenset[int] = frozenset()
+    for equation in jaxpr.eqns:
+        read = [known.get(id(one), empty) for one in equation.invars]
+        union = empty.union(*read)
+        for one in equation.outvars:
+            known[id(one)] = union
+    return [known.get(id(one), empty) for one in jaxpr.outvars]

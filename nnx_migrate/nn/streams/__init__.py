@@ -1,0 +1,1 @@
+"""Random streams that draw Linen's keys."""

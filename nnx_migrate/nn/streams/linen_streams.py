@@ -1,0 +1,180 @@
+"""Random streams that draw Linen's own keys: those of ``make_rng`` at the module's path.
+
+flax 0.12.8: core/scope.py (``LazyRng``: the key of a stream folded with the path and a count).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+
+from nnx_migrate.nn.variables.sharing import linen_place
+
+Path = tuple[str, ...]
+_DRAWS = 64  # keys of one stream that are Linen's; later ones are folded from the last
+
+
+class LinenStream(nnx.RngStream):
+    """Draws the keys that Linen's ``make_rng`` gives a module.
+
+    Attributes:
+      path: of the module, below the one whose call has keys of its own (:mod:`nnx_migrate.nn.streams.forked`).
+      source: the stream of the call that keys come from.
+      place: of the module in the model, with what was drawn there.
+    """
+
+    def __init__(self, key: Any, *, tag: str, source: str, place: Place) -> None:
+        super().__init__(key, tag=tag)
+        self.path = place.path
+        self.source = source
+        self.place = place
+
+    @property
+    def tally(self) -> Tally:
+        """The draws of the module."""
+        return self.place.tallies.of(self.place.path, self.source)
+
+    def __call__(self) -> jax.Array:
+        """The next key."""
+        self.tally.draws += 1
+        count = self.count[...]
+        self.count[...] += 1
+        folds = jnp.asarray(_folds(self.path))
+        key = jax.random.fold_in(self.key[...], folds[jnp.minimum(count, _DRAWS - 1)])
+        later = jax.random.fold_in(key, count)
+        return jnp.where(count < _DRAWS - 1, key, later)
+
+    def folded(self, path: Path, draw: int) -> jax.Array:
+        """The stream's key with a path and a count folded in."""
+        return jax.random.fold_in(self.key[...], jnp.uint32(_fold(path, draw)))
+
+
+@dataclass
+class Tally:
+    """How many draws were traced, of a module and all its copies: Linen counts these."""
+
+    draws: int = 0
+
+
+class Tallies:
+    """The tallies of a model, by the path of the module and the stream that keys come from."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[Path, str], Tally] = {}
+
+    def of(self, path: Path, source: str) -> Tally:
+        """That of the module at ``path``."""
+        return self.known.setdefault((path, source), Tally())
+
+    def below(self, path: Path) -> dict[tuple[Path, str], int]:
+        """The draws of the module at ``path`` and its submodules, by paths below it."""
+        return {
+            (where[len(path) :], source): one.draws
+            for (where, source), one in self.known.items()
+            if where[: len(path)] == path
+        }
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a module stands: no part of its structure, so that modules share compilations."""
+
+    path: Path = field(compare=False)
+    tallies: Tallies = field(compare=False)
+
+
+class _MissingStream(nnx.RngStream):
+    """Stands where the call was given no key."""
+
+    def __call__(self) -> jax.Array:
+        raise ValueError(
+            f"the call needs a key for the stream '{self.tag}': pass rngs={{'{self.tag}': key}}"
+        )
+
+
+def _folds(path: Path) -> np.ndarray[Any, np.dtype[np.uint32]]:
+    """What Linen folds into the stream's key for its draws 1, 2, ... at ``path``."""
+    return np.array([_fold(path, draw) for draw in range(1, _DRAWS + 1)], np.uint32)
+
+
+def _fold(path: Path, draw: int) -> int:
+    """What Linen folds into the stream's key for one draw at ``path``."""
+    return int.from_bytes(hashlib.sha1(b"".join(_words(path, draw))).digest()[:4], "big")
+
+
+def _words(path: Path, draw: int) -> Iterator[bytes]:
+    from flax import config
+
+    separator = b"\00" if config.flax_fix_rng_separator else b""
+    for name in path:
+        yield separator + name.encode()
+    yield separator + draw.to_bytes((draw.bit_length() + 7) // 8, "big")
+
+
+def streams_of(module: Any) -> Iterator[tuple[Any, str, nnx.RngStream, Path]]:
+    """Every random stream of a module: its owner, its name there, and the path of its scope."""
+    place = linen_place(module)
+    for path, owner in list(nnx.iter_graph(module)):
+        if not isinstance(owner, nnx.Pytree):
+            continue
+        scope = place(path[:-1] if isinstance(owner, nnx.Rngs) else path)
+        for name, child in list(vars(owner).items()):
+            if isinstance(child, nnx.RngStream):
+                yield owner, name, child, tuple(map(str, scope))
+
+
+def set_streams(
+    model: nnx.Module,
+    rngs: Any,
+    scope_path: Path = (),
+    drawn: Mapping[tuple[Path, str], int] = MappingProxyType({}),
+) -> Tallies:
+    """Let every stream of the model draw the keys that Linen's ``apply(rngs=rngs)`` hands out.
+
+    ``scope_path``: where the model stands in the Linen model whose call has these keys; ``drawn``:
+    what it drew in this call before, by path and stream. Returns where the draws are counted.
+    """
+    given, tallies = keys_of(rngs), Tallies()
+    for owner, name, child, scope in streams_of(model):
+        tag = str(getattr(owner, "rng_collection", child.tag))
+        stream = _stream(child, tag, (*scope_path, *scope), given, tallies)
+        if isinstance(stream, LinenStream) and (before := drawn.get((stream.path, stream.source))):
+            stream.count[...] += before
+            stream.tally.draws = before
+        setattr(owner, name, stream)
+    return tallies
+
+
+def keys_of(rngs: Any) -> dict[str, Any]:
+    """What ``apply`` takes as ``rngs=``, a key or keys by stream, as typed keys by stream."""
+    given = {} if rngs is None else dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
+    return {name: typed_key(key) for name, key in given.items()}
+
+
+def typed_key(key: Any) -> Any:
+    """A number, old-style or typed key as a typed key."""
+    if isinstance(key, int):
+        return jax.random.key(key)
+    if not jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(key)
+    return key
+
+
+def _stream(
+    old: nnx.RngStream, tag: str, path: Path, given: Mapping[str, Any], tallies: Tallies
+) -> nnx.RngStream:
+    source = tag if tag in given else "params"
+    key = given.get(source)
+    if key is None:
+        return _MissingStream(old.key[...], tag=tag)
+    shape = old.count[...].shape
+    keys = jax.random.split(key, shape) if shape else key
+    return LinenStream(keys, tag=tag, source=source, place=Place(path, tallies))

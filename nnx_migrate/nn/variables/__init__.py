@@ -1,0 +1,1 @@
+"""Linen's collections as NNX variables."""

@@ -1,0 +1,52 @@
+"""What a call sows, by collection and path: ``nnx.capture`` with one name in several collections.
+
+flax 0.12.8: nnx/module.py (``capture``, ``Module.sow``), which keeps the last of such values alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from flax import nnx
+
+from nnx_migrate.nn.variables.parts import CAPTURES
+from nnx_migrate.nn.variables.variables import collection_of, variable_type
+
+Path = tuple[str, ...]  # collection, path of the module, name
+
+
+def caught(
+    module: nnx.Module,
+    call: Callable[[], Any],
+    collections: Sequence[str],
+    start: Mapping[Path, Any],
+) -> tuple[Any, dict[Path, Any]]:
+    """What ``call`` returns, and all that stands in the collections after it.
+
+    Args:
+      module: the outermost module of those that the call runs.
+      call: runs the module.
+      collections: those that the call may sow into.
+      start: what earlier calls sowed.
+    """
+    if not collections:
+        return call(), {}
+    for path, one in nnx.iter_modules(module):
+        place = tuple(map(str, path))
+        held = (
+            {k[-1]: v for k, v in start.items() if k[:-1] == (name, *place)} for name in collections
+        )
+        kept = tuple(
+            variable_type(name)(values) for name, values in zip(collections, held, strict=True)
+        )
+        setattr(one, CAPTURES, nnx.data(kept))
+    output = call()
+    found: dict[Path, Any] = {}
+    for path, one in nnx.iter_modules(module):
+        for variable in getattr(one, CAPTURES, ()):
+            place = collection_of(type(variable)), *map(str, path)
+            found |= {(*place, name): value for name, value in variable.items()}
+        if hasattr(one, CAPTURES):
+            delattr(one, CAPTURES)
+    return output, found

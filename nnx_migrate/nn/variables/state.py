@@ -1,0 +1,217 @@
+"""Linen's state methods for migrated modules: by collection and name, as ``flax.linen.Module`` has them.
+
+A Linen call says which collections it may change (``mutable=``); a plain call of an NNX module may
+change all its state but the parameters. Inside :func:`nnx_migrate.nn.apply`,
+:func:`nnx_migrate.nn.variables_of` and :func:`nnx_migrate.nn.lazy_init` the answers are Linen's.
+
+flax 0.12.8: linen/module.py (``get_variable``, ``put_variable``, ``is_mutable_collection``, ``perturb``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from flax.core.scope import DenyList, in_filter
+
+from nnx_migrate.nn.variables.parts import CAPTURES
+from nnx_migrate.nn.variables.variables import variable, variable_type
+from nnx_migrate.sharding.boxes import boxed, unbox
+
+PERTURBATIONS = "perturbations"
+_AT_INIT = DenyList("intermediates")  # what Linen's ``init`` may change
+
+
+@dataclass(frozen=True)
+class Running:
+    """The Linen call that is running.
+
+    Attributes:
+      mutable: its ``mutable=``.
+      given: the collections it was given.
+      rngs: its keys, by stream.
+      bridges: paths of the modules behind ``ToNNX``, by the id of the bridge.
+      is_init: whether it stands for ``init``.
+      sown: mutable collections that it sowed into and nobody captured.
+      asked: what it was asked for before the variable is made, with the module that asked.
+    """
+
+    mutable: Any
+    given: Collection[str] = ()
+    rngs: Mapping[str, Any] = field(default_factory=dict)
+    bridges: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    is_init: bool = False
+    sown: set[str] = field(default_factory=set)
+    asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
+
+
+_running: ContextVar[Running | None] = ContextVar("_running", default=None)
+
+
+def running_call() -> Running | None:
+    """The Linen call that is running, if any."""
+    return _running.get()
+
+
+def asked_of_call() -> Hashable:
+    """What the running Linen call answers to a module that asks: equal where all answers are."""
+    call = _running.get()
+    if call is None:
+        return None
+    return call.is_init, _filter(call.mutable), frozenset(call.given)
+
+
+def _filter(mutable: Any) -> Hashable:
+    """A filter of collections as a value."""
+    match mutable:
+        case bool() | str():
+            return mutable
+        case DenyList(deny=deny):
+            return "all but", _filter(deny)
+        case _:
+            return frozenset(mutable)
+
+
+@contextmanager
+def running(call: Running) -> Iterator[Running]:
+    """While a call of Linen's ``apply`` or ``init`` runs."""
+    token = _running.set(call)
+    try:
+        yield call
+    finally:
+        _running.reset(token)
+
+
+def initializing() -> AbstractContextManager[Running]:
+    """While a call runs that stands for the one of Linen's ``init``."""
+    return running(Running(_AT_INIT, is_init=True))
+
+
+def is_initializing() -> bool:
+    """``self.is_initializing()`` in a call: whether it stands for the one of Linen's ``init``."""
+    call = _running.get()
+    return call is not None and call.is_init
+
+
+def is_mutable_collection(module: nnx.Module, col: str) -> bool:
+    """``self.is_mutable_collection(col)``: whether this call may change the collection.
+
+    In a plain call of the migrated module: what ``nnx.capture`` captures, and every collection but
+    ``params`` and ``intermediates``.
+    """
+    if is_captured(module, col):
+        return True
+    call = _running.get()
+    if call is not None:
+        return bool(in_filter(call.mutable, col))
+    return col not in ("params", "intermediates")
+
+
+def is_captured(module: nnx.Module, col: str) -> bool:
+    """Whether the module runs under an ``nnx.capture`` of the collection's variable type."""
+    return any(type(one) is variable_type(col) for one in getattr(module, CAPTURES, ()))
+
+
+def has_variable(module: nnx.Module, col: str, name: str, *, made_later: bool = False) -> bool:
+    """``self.has_variable(col, name)``: whether the module holds that variable.
+
+    Args:
+      made_later: the method makes the variable after it asks, so that in Linen's ``init`` the first
+        call has none; the constructor of the migrated module has made it.
+    """
+    held = type(getattr(module, name, None)) is variable_type(col)
+    call = _running.get()
+    if not made_later or call is None or not call.is_init:
+        return held
+    key = id(module), col, name
+    is_first = key not in call.asked
+    call.asked[key] = module  # kept, so that no other module gets its id
+    return held and not is_first
+
+
+def sow(module: nnx.Module, col: str, name: str, value: Any, **options: Any) -> bool:
+    """``self.sow(...)``: stores only under ``nnx.capture``, as Linen's only where mutable."""
+    call = _running.get()
+    if call is not None and in_filter(call.mutable, col) and not is_captured(module, col):
+        call.sown.add(col)
+    if not hasattr(module, CAPTURES):
+        return False
+    return bool(module.sow(variable_type(col), name, value, **options))
+
+
+def get_variable(module: nnx.Module, col: str, name: str, default: Any = None) -> Any:
+    """``self.get_variable(col, name, default)``: the value of a variable of the module itself.
+
+    One with logical axis names is in a box, as Linen's is (:mod:`nnx_migrate.sharding`).
+    """
+    found = getattr(module, name, None)
+    return boxed(found) if type(found) is variable_type(col) else default
+
+
+def put_variable(module: nnx.Module, col: str, name: str, value: Any) -> None:
+    """``self.put_variable(col, name, value)``: set a variable, or make it.
+
+    One that is made here is new state: under ``jax.jit`` the caller must return it, and inside
+    ``nnx`` transforms it must exist already: call the module once before.
+
+    Raises:
+      ValueError: the attribute is taken by something else.
+    """
+    found = getattr(module, name, None)
+    if type(found) is variable_type(col):
+        found.set_value(unbox(value))
+    elif hasattr(module, name):
+        raise ValueError(
+            f"expected {type(module).__name__}.{name} to be a variable of '{col}', found "
+            f"{type(found).__name__}: an NNX module has one attribute of a name"
+        )
+    else:
+        setattr(module, name, variable(col, value))
+
+
+def perturb(module: nnx.Module, name: str, value: Any, collection: str = PERTURBATIONS) -> Any:
+    """``self.perturb(name, value)``: ``value`` plus the perturbation of that name, if there is one.
+
+    The initial call makes the perturbations, zeros like ``value``; ``apply`` adds those that it is
+    given, so their gradients are those of ``value``. Under ``nnx.capture`` of the collection's type
+    they are NNX's own.
+
+    Raises:
+      ValueError: ``apply`` is given the collection without this perturbation.
+    """
+    if is_captured(module, collection):
+        return module.perturb(name, value, variable_type(collection))
+    held = type(getattr(module, name, None)) is variable_type(collection)
+    call = _running.get()
+    if call is not None and not held and in_filter(call.mutable, collection):
+        put_variable(module, collection, name, jax.tree.map(jnp.zeros_like, value))
+        held = True
+    if held:
+        return jax.tree.map(jnp.add, value, getattr(module, name).get_value())
+    if call is not None and collection in call.given:
+        raise ValueError(
+            f"the collection '{collection}' was given without the perturbation '{name}' of "
+            f"{type(module).__name__}: pass all that init made, or none"
+        )
+    return value
+
+
+def drawing(**streams: nnx.RngStream) -> Callable[..., jax.Array]:
+    """``self.make_rng`` handed to a function: a key from the stream of the given name.
+
+    Raises:
+      KeyError: when called with another name than those of ``streams``.
+    """
+
+    def make_rng(name: str = "params") -> jax.Array:
+        if name not in streams:
+            raise KeyError(f"expected one of the streams {sorted(streams)}, found '{name}'")
+        return streams[name]()
+
+    return make_rng

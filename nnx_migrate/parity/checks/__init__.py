@@ -1,0 +1,1 @@
+"""Comparing what two sides yielded; nothing here knows Linen or NNX."""

@@ -1,0 +1,72 @@
+"""What every check is made with: its verdict on a list of failures, and bit-exact differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nnx_migrate.parity.evaluation.results import SideResult
+from nnx_migrate.parity.report import Check, Status
+from nnx_migrate.parity.values import Arrays, describe_difference, emptiness, same_bits, within
+
+_SHOWN = 20
+
+
+def checked(name: str, leaves: int, failures: Iterable[str], notes: Iterable[str] = ()) -> Check:
+    """Return a check that passes when nothing failed; the first failures are spelled out."""
+    details = list(failures)
+    status: Status = "fail" if details else "pass"
+    if len(details) > _SHOWN:
+        details[_SHOWN:] = [f"and {len(details) - _SHOWN} more"]
+    return Check(name, status, leaves, (*details, *notes))
+
+
+def one_sided(ours: Iterable[str], theirs: Iterable[str]) -> list[str]:
+    """Name what only one of the two sides has."""
+    left, right = set(ours), set(theirs)
+    missing = [f"{path}: only in Linen" for path in sorted(left - right)]
+    return missing + [f"{path}: only in NNX" for path in sorted(right - left)]
+
+
+def shared(ours: Arrays, theirs: Arrays) -> int:
+    """Count what both sides have."""
+    return len(ours.keys() & theirs.keys())
+
+
+def differences(
+    ours: Arrays, theirs: Arrays, tolerance: float | None
+) -> tuple[list[str], list[str]]:
+    """Return what fails, and what only passes by the tolerance of the case."""
+    failures, notes = one_sided(ours, theirs), []
+    for path in ours:
+        if path not in theirs or same_bits(ours[path], theirs[path]):
+            continue
+        line = f"{path or 'output'}: {describe_difference(ours[path], theirs[path])}"
+        if tolerance is not None and within(ours[path], theirs[path], tolerance):
+            notes.append(f"within the case's tolerance {tolerance:g}: {line}")
+        else:
+            failures.append(line)
+    for side, arrays in (("Linen", ours), ("NNX", theirs)):
+        empty = emptiness(arrays.values())
+        if empty:
+            failures.append(f"{side}: {empty}")
+    return failures, notes
+
+
+def blocked_check(stage: str, linen: SideResult, nnx: SideResult) -> Check | None:
+    """Return the check of a stage that one side could not run."""
+    if stage in linen.errors:
+        return Check(stage, "not_run", 0, (f"Linen itself cannot: {linen.errors[stage]}",))
+    if "construct" in nnx.errors:
+        return Check(stage, "fail", 0, ("nothing was compared: the NNX model was not built",))
+    if stage in nnx.errors:
+        return Check(stage, "fail", 0, (f"NNX: {nnx.errors[stage]}",))
+    if stage in linen.skipped and stage in nnx.skipped:
+        return Check(stage, "not_run", 0, (linen.skipped[stage],))
+    if stage in linen.skipped or stage in nnx.skipped:
+        side, reason = (
+            ("Linen", linen.skipped[stage])
+            if stage in linen.skipped
+            else ("NNX", nnx.skipped[stage])
+        )
+        return Check(stage, "fail", 0, (f"only on the {side} side: {reason}",))
+    return None

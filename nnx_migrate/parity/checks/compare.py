@@ -1,0 +1,346 @@
+"""Comparison of two sides: every check, and the verdict. Knows neither Linen nor NNX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.checks import shardings as compare_shardings
+from nnx_migrate.parity.checks.base import blocked_check, checked, differences, one_sided, shared
+from nnx_migrate.parity.evaluation.results import Numbers, SideResult
+from nnx_migrate.parity.programs import canonical, graphs
+from nnx_migrate.parity.report import CHECKS, Check, Verdict
+from nnx_migrate.parity.values import ALL_ZERO, Arrays, emptiness, same_bits
+
+_LATER = "not part of this run"
+_NOTHING = "a call returns nothing: only the variables are compared"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All checks in their order, with what the verdict rests on."""
+
+    checks: tuple[Check, ...]
+    verdict: Verdict
+    not_checked: tuple[str, ...]
+    rules_used: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Programs:
+    """How far the programs agree: ``same`` text, the rules needed, or where they part."""
+
+    same: bool
+    rules: tuple[str, ...] = ()
+    parts: tuple[str, ...] = ()
+
+
+def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
+    """Compare what the two sides of a case yielded. Of ``case`` only the settings are read."""
+    found = _program_agreement(linen, nnx)
+    made: dict[str, Callable[[], Check]] = {
+        "stacks": lambda: _stacks(linen, nnx),
+        "control": lambda: _control(linen),
+        "paths": lambda: _of_variables("paths", case, linen, nnx, _paths),
+        "shapes": lambda: _of_variables("shapes", case, linen, nnx, _shapes),
+        "specs": lambda: compare_shardings.specs(linen, nnx),
+        "specs_after_step": lambda: compare_shardings.specs_after_step(linen, nnx),
+        "init_values": lambda: _of_variables("init_values", case, linen, nnx, _init_values),
+        "forward": lambda: _forward(case, linen, nnx),
+        "loss": lambda: _numbers("loss", case, linen, nnx, lambda run: run.loss),
+        "gradients": lambda: _numbers("gradients", case, linen, nnx, lambda run: run.gradients),
+        "losses_over_steps": lambda: _losses(case, linen, nnx),
+        "rng": lambda: _rng(case, linen, nnx),
+        "collections": lambda: _collections(case, linen, nnx),
+        "program": lambda: _program(linen, nnx, found),
+        "collectives": lambda: _counts("collectives", linen.collectives, nnx.collectives),
+        "memory": lambda: _counts("memory", _bytes(linen), _bytes(nnx)),
+    }
+    checks = tuple(
+        made[name]() if name in made else Check(name, "not_run", 0, (_LATER,)) for name in CHECKS
+    )
+    not_checked = [
+        f"{check.name}: {check.details[0]}" for check in checks if check.status == "not_run"
+    ]
+    if nnx.bridged:
+        not_checked.append(f"still Linen, behind ToNNX: {', '.join(nnx.bridged)}")
+    failed = any(check.status == "fail" for check in checks)
+    if failed and found.parts:
+        # Nothing speaks for a program that differs once any number does.
+        checks = tuple(_failed(check) if check.name == "program" else check for check in checks)
+    verdict = _verdict(failed, found, linen, nnx)
+    if verdict == "numerically_equal" and not linen.untraced:
+        not_checked.append("program: not the same; the numbers are for the inputs of this case")
+    rules = found.rules if verdict == "equal_by_rules" else ()
+    return Comparison(checks, verdict, tuple(not_checked), rules)
+
+
+def _failed(check: Check) -> Check:
+    return Check(check.name, "fail", check.leaves, check.details)
+
+
+def _verdict(failed: bool, found: Programs, linen: SideResult, nnx: SideResult) -> Verdict:
+    if failed:
+        return "different"
+    if linen.untraced or found.parts or not _all_bits(linen, nnx):
+        return "numerically_equal"
+    return "identical" if found.same else "equal_by_rules"
+
+
+def _all_bits(linen: SideResult, nnx: SideResult) -> bool:
+    return all(
+        same_bits(ours[path], theirs[path])
+        for one, other in ((linen.first, nnx.first), (linen.second, nnx.second))
+        for ours, theirs in (
+            (one.outputs, other.outputs),
+            (one.loss, other.loss),
+            (one.gradients, other.gradients),
+            (one.collections, other.collections),
+        )
+        for path in ours
+    )
+
+
+def _stacks(linen: SideResult, nnx: SideResult) -> Check:
+    failures = [*linen.problems, *nnx.problems]
+    if (linen.stack, nnx.stack) != ("linen", "nnx"):
+        failures.append(f"expected a Linen and an NNX side, found {linen.stack} and {nnx.stack}")
+    if "construct" not in nnx.errors and bool(linen.untraced) != bool(nnx.untraced):
+        failures.append("one side was compiled, the other ran operation by operation")
+    failures += [
+        f"NNX {stage}: {error}" for stage, error in nnx.errors.items() if stage == "construct"
+    ]
+    notes = [f"Linen: {linen.model}", f"NNX: {nnx.model}"]
+    notes += [f"still Linen, behind ToNNX: {name}" for name in nnx.bridged]
+    return checked("stacks", 2, failures, notes)
+
+
+def _control(linen: SideResult) -> Check:
+    failures = [f"Linen differs from itself: {line}" for line in linen.control]
+    if not linen.control_leaves and not failures and _returns_nothing(linen):
+        return Check("control", "not_run", 0, (_NOTHING,))
+    if not linen.control_leaves:
+        failures.append("nothing was compared")
+    return checked("control", linen.control_leaves, failures)
+
+
+def _returns_nothing(linen: SideResult) -> bool:
+    """Whether a call returns and changes nothing, but the initial values show something."""
+    run = linen.first
+    shown = emptiness(linen.init_values.values()) is None
+    return shown and not (run.outputs or run.plain or run.collections)
+
+
+def _of_variables(
+    name: str,
+    case: ParityCase,
+    linen: SideResult,
+    nnx: SideResult,
+    check: Callable[[SideResult, SideResult], Check],
+) -> Check:
+    """A check of variables, which a model that is known to have none cannot fail."""
+    if case.stateless and not (linen.shapes or nnx.shapes or nnx.errors):
+        return Check(name, "not_run", 0, ("the model has no variables, as when it was recorded",))
+    return check(linen, nnx)
+
+
+def _paths(linen: SideResult, nnx: SideResult) -> Check:
+    failures = one_sided(linen.shapes, nnx.shapes)
+    if not linen.shapes and not nnx.shapes:
+        failures.append("nothing was compared: the model has no variables")
+    notes = [f"no Linen counterpart by design: {', '.join(nnx.excluded)}"] if nnx.excluded else []
+    if nnx.shared:
+        notes.append(f"shared, so nnx.state lists them elsewhere: {', '.join(nnx.shared)}")
+    return checked("paths", len(linen.shapes.keys() & nnx.shapes.keys()), failures, notes)
+
+
+def _shapes(linen: SideResult, nnx: SideResult) -> Check:
+    shared = sorted(linen.shapes.keys() & nnx.shapes.keys())
+    failures = [
+        f"{path}: Linen {linen.shapes[path]}, NNX {nnx.shapes[path]}"
+        for path in shared
+        if linen.shapes[path] != nnx.shapes[path]
+    ]
+    if not shared:
+        failures.append("nothing was compared")
+    return checked("shapes", len(shared), failures)
+
+
+def _losses(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    stage = "losses_over_steps"
+    blocked = blocked_check(stage, linen, nnx)
+    if blocked is not None:
+        return blocked
+    failures, notes = differences(linen.losses, nnx.losses, case.tolerance)
+    return checked(stage, shared(linen.losses, nnx.losses), failures, notes)
+
+
+def _init_values(linen: SideResult, nnx: SideResult) -> Check:
+    if "init_values" in nnx.errors:
+        return checked("init_values", 0, [f"NNX: {nnx.errors['init_values']}"])
+    if "init_values" in linen.skipped and "init_values" in nnx.skipped:
+        return Check("init_values", "not_run", 0, (linen.skipped["init_values"],))
+    failures, _ = differences(linen.init_values, nnx.init_values, None)
+    failures += [
+        f"under real keys only NNX repeats itself: {line}"
+        for line in nnx.repeated
+        if line not in linen.repeated
+    ]
+    if nnx.repeated_draws:
+        failures.append(f"{nnx.repeated_draws} of {nnx.draws} NNX draws got a key used before")
+    if failures == [f"{side}: {ALL_ZERO}" for side in ("Linen", "NNX")]:
+        # Only zero initialisers: nothing else differs, and the other checks start from random values.
+        reason = "all initial values are zero on both sides; forward and gradients use random ones"
+        return Check("init_values", "not_run", 0, (reason,))
+    return checked("init_values", shared(linen.init_values, nnx.init_values), failures)
+
+
+def _numbers(
+    stage: str,
+    case: ParityCase,
+    linen: SideResult,
+    nnx: SideResult,
+    pick: Callable[[Numbers], Arrays],
+) -> Check:
+    blocked = blocked_check(stage, linen, nnx)
+    if blocked is not None:
+        return blocked
+    ours, theirs = pick(linen.first), pick(nnx.first)
+    failures, notes = differences(ours, theirs, case.tolerance)
+    return checked(stage, shared(ours, theirs), failures, notes)
+
+
+def _forward(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    ours, theirs = linen.first, nnx.first
+    if ours.outputs or theirs.outputs or not theirs.structure:
+        check = _numbers("forward", case, linen, nnx, lambda run: run.outputs)
+    elif _returns_nothing(linen) and not theirs.plain:
+        check = Check("forward", "not_run", 0, (_NOTHING,))
+    else:
+        failures = [] if ours.plain or theirs.plain else ["nothing was compared"]
+        check = checked("forward", len(ours.plain), failures)
+    lines = [
+        f"{path or 'output'}: Linen {ours.plain.get(path)}, NNX {theirs.plain.get(path)}"
+        for path in sorted(ours.plain.keys() | theirs.plain.keys())
+        if theirs.structure and ours.plain.get(path) != theirs.plain.get(path)
+    ]
+    if theirs.structure and ours.structure != theirs.structure:
+        lines[:0] = [
+            f"the outputs are built differently: Linen {ours.structure}, NNX {theirs.structure}"
+        ]
+    return Check("forward", "fail", check.leaves, (*lines, *check.details)) if lines else check
+
+
+def _rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    streams = [name for name in case.rngs if name != "params"]
+    if not streams:
+        return Check("rng", "not_run", 0, ("the case has no rngs",))
+    blocked = blocked_check("forward", linen, nnx)
+    if blocked is not None:
+        return Check("rng", blocked.status, 0, blocked.details)
+    random = {"Linen": _is_random(linen), "NNX": _is_random(nnx)}
+    if not any(random.values()):
+        reason = f"{', '.join(streams)}: no effect on either side (is dropout off in this case?)"
+        return Check("rng", "not_run", 0, (reason,))
+    failures = [
+        f"the keys have no effect on the {side} side" for side, yes in random.items() if not yes
+    ]
+    leaves, notes = 0, []
+    for name in ("outputs", "loss", "gradients"):
+        ours, theirs = getattr(linen.second, name), getattr(nnx.second, name)
+        if not ours and not theirs:
+            continue
+        found, remarks = differences(ours, theirs, case.tolerance)
+        failures += [f"{name}: {line}" for line in found]
+        notes += remarks
+        leaves += shared(ours, theirs)
+    return checked("rng", leaves, failures, notes)
+
+
+def _is_random(side: SideResult) -> bool:
+    """Whether the two keys gave different outputs or gradients."""
+    pairs = (
+        (side.first.outputs, side.second.outputs),
+        (side.first.gradients, side.second.gradients),
+    )
+    return any(not same_bits(one[path], other[path]) for one, other in pairs for path in one)
+
+
+def _collections(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    others = [path for path in nnx.written if path.split("/", 1)[0] not in case.collections]
+    notes = [f"NNX writes variables that are not mutable in this case: {', '.join(others)}"]
+    if not case.collections:
+        reason = notes[0] if others else "the case has no mutable collections"
+        return Check("collections", "not_run", 0, (reason,))
+    blocked = blocked_check("forward", linen, nnx)
+    if blocked is not None:
+        return Check("collections", blocked.status, 0, blocked.details)
+    ours, theirs = linen.first.collections, nnx.first.collections
+    if case.stateless and not (ours or theirs or others):
+        return Check(
+            "collections", "not_run", 0, ("no variable is there, as when it was recorded",)
+        )
+    failures, remarks = differences(ours, theirs, case.tolerance)
+    return checked(
+        "collections", shared(ours, theirs), failures, [*remarks, *(notes if others else ())]
+    )
+
+
+def _program_agreement(linen: SideResult, nnx: SideResult) -> Programs:
+    rules: list[str] = []
+    parts: list[str] = []
+    for name in sorted(linen.programs.keys() & nnx.programs.keys()):
+        ours, theirs = linen.programs[name], nnx.programs[name]
+        if ours == theirs:
+            continue
+        try:
+            needed = graphs.equal_by_rules(ours, theirs)
+        except ValueError as error:
+            parts.append(f"{name}: {' '.join(str(error).split())[:300]}")
+            continue
+        if needed is None:
+            parts.append(f"{name}: {canonical.first_line_apart(ours, theirs)}")
+        else:
+            rules += [rule for rule in needed if rule not in rules]
+    return Programs(not rules and not parts, tuple(rules), tuple(parts))
+
+
+def _bytes(side: SideResult) -> dict[str, int]:
+    """Bytes of one device: what of the training state lies there, and what the compiler adds."""
+    held: dict[str, int] = {}
+    for path, layout in side.layouts.items():
+        kind = "parameters" if path.startswith("params/") else "other state"
+        held[kind] = held.get(kind, 0) + layout.bytes
+    return {**held, **side.memory}
+
+
+def _counts(name: str, ours: dict[str, int], theirs: dict[str, int]) -> Check:
+    """Compare numbers by name; where neither side has any, none were asked for."""
+    if not ours and not theirs:
+        return Check(name, "not_run", 0, (_LATER,))
+    failures = one_sided(ours, theirs)
+    shared_names = [key for key in ours if key in theirs]
+    failures += [
+        f"{key}: Linen {ours[key]:,}, NNX {theirs[key]:,}"
+        for key in shared_names
+        if ours[key] != theirs[key]
+    ]
+    notes = [f"{key}: {ours[key]:,}" for key in shared_names]
+    return checked(name, len(shared_names), failures, notes)
+
+
+def _program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
+    failures = [
+        f"{name}: there is no NNX program to compare with"
+        for name in linen.programs
+        if name not in nnx.programs
+    ]
+    if linen.untraced:
+        return Check("program", "not_run", 0, (linen.untraced,))
+    if not linen.programs:
+        failures.append("nothing was compared")
+    leaves = len(linen.programs.keys() & nnx.programs.keys())
+    notes = [f"the same by {', '.join(found.rules)}"] if found.rules else []
+    notes += [f"not the same program: {line}" for line in found.parts]
+    return checked("program", leaves, failures, notes)

@@ -1,0 +1,169 @@
+"""What one side of a case yields when it is evaluated alone: plain data, and its files.
+
+The two sides never see each other; a comparison takes two of these. ``save`` and ``load`` carry
+one across processes without loss (any dtype, bfloat16 and PRNG key data included).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import jax.numpy as jnp
+import numpy as np
+
+from nnx_migrate.parity.evaluation.shardings import ArrayLayout, Layouts
+from nnx_migrate.parity.values import Array, Arrays, ShapeDtype
+
+Stack = Literal["linen", "nnx"]
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """What one run computed, by path; ``structure`` is the container types of the outputs.
+
+    ``plain`` are the texts of numbers, strings and other values of Python among the outputs.
+    """
+
+    structure: str = ""
+    outputs: Arrays = field(default_factory=dict)
+    loss: Arrays = field(default_factory=dict)
+    gradients: Arrays = field(default_factory=dict)
+    collections: Arrays = field(default_factory=dict)
+    plain: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SubmoduleOutput:
+    """The output of one call of one submodule; ``path`` is its scope path, "" for the model."""
+
+    path: str
+    call: int
+    outputs: Arrays
+
+
+@dataclass(frozen=True)
+class SideResult:
+    """Everything known of one side. Paths are Linen's, starting with the collection.
+
+    ``problems`` are findings that this side did not run the stack it should; ``bridged`` the
+    Linen submodules behind ``ToNNX``. ``excluded`` are NNX variables that have no Linen
+    counterpart by design (RNG state); ``shared`` the submodules held in several places, which
+    ``nnx.state`` lists elsewhere. ``repeated`` names variables that got the same random
+    initial values under real keys, ``draws``/``repeated_draws`` count NNX's draws at
+    construction and those that got a key already handed out. ``first`` and ``second`` are the
+    same run under two constant keys. ``layouts`` say how the training state lies on the mesh,
+    ``layouts_after`` how after a step, ``losses`` are those of the steps. ``control`` lists how this side differs from itself.
+    ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
+    loss and its gradients. ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
+    ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
+    """
+
+    stack: Stack
+    model: str
+    problems: tuple[str, ...] = ()
+    bridged: tuple[str, ...] = ()
+    shapes: dict[str, ShapeDtype] = field(default_factory=dict)
+    excluded: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    init_values: Arrays = field(default_factory=dict)
+    repeated: tuple[str, ...] = ()
+    draws: int = 0
+    repeated_draws: int = 0
+    first: Numbers = Numbers()
+    second: Numbers = Numbers()
+    written: tuple[str, ...] = ()
+    programs: dict[str, str] = field(default_factory=dict)
+    layouts: Layouts = field(default_factory=dict)
+    layouts_after: Layouts = field(default_factory=dict)
+    losses: Arrays = field(default_factory=dict)
+    memory: dict[str, int] = field(default_factory=dict)
+    collectives: dict[str, int] = field(default_factory=dict)
+    control: tuple[str, ...] = ()
+    control_leaves: int = 0
+    submodules: tuple[SubmoduleOutput, ...] = ()
+    errors: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    untraced: str = ""
+
+
+def save(side: SideResult, directory: Path) -> None:
+    """Write a side into an existing or new directory: ``side.json`` and ``arrays.npz``."""
+    directory.mkdir(parents=True, exist_ok=True)
+    arrays: list[Array] = []
+    document = {"format": _FORMAT, "side": _encode(side, arrays)}
+    # Raw bytes: npz would need pickling for the dtypes numpy does not know itself.
+    raw = {f"a{i}": np.frombuffer(value.tobytes(), np.uint8) for i, value in enumerate(arrays)}
+    with (directory / "arrays.npz").open("wb") as file:
+        np.savez(file, **raw)  # type: ignore[arg-type]
+    (directory / "side.json").write_text(json.dumps(document), encoding="utf-8")
+
+
+def load(directory: Path) -> SideResult:
+    """Read what ``save`` wrote. Raises OSError or ValueError when it is not there or not ours."""
+    document = json.loads((directory / "side.json").read_text(encoding="utf-8"))
+    if document.get("format") != _FORMAT:
+        raise ValueError(
+            f"{directory / 'side.json'}: expected format {_FORMAT}, found "
+            f"{document.get('format')!r}: it was written by another version; run the side again"
+        )
+    with np.load(directory / "arrays.npz") as raw:
+        return _decode_side(document["side"], dict(raw))
+
+
+def _encode(value: Any, arrays: list[Array]) -> Any:
+    if isinstance(value, np.ndarray):
+        arrays.append(value)
+        return [len(arrays) - 1, list(value.shape), str(value.dtype)]
+    if dataclasses.is_dataclass(value):
+        names = [entry.name for entry in dataclasses.fields(value)]
+        return {name: _encode(getattr(value, name), arrays) for name in names}
+    if isinstance(value, Mapping):
+        return {name: _encode(entry, arrays) for name, entry in value.items()}
+    if isinstance(value, tuple):
+        return [_encode(entry, arrays) for entry in value]
+    return value
+
+
+def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
+    decoded: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in data.items()
+    }
+    decoded["shapes"] = {
+        path: ShapeDtype(tuple(spec["shape"]), spec["dtype"])
+        for path, spec in data["shapes"].items()
+    }
+    for name in ("init_values", "losses"):
+        decoded[name] = _decode_arrays(data[name], raw)
+    for name in ("layouts", "layouts_after"):
+        decoded[name] = {path: _decode_layout(one) for path, one in data[name].items()}
+    for name in ("first", "second"):
+        numbers = data[name]
+        arrays = {key: numbers[key] for key in numbers if key not in ("structure", "plain")}
+        rest = {key: _decode_arrays(value, raw) for key, value in arrays.items()}
+        decoded[name] = Numbers(numbers["structure"], **rest, plain=numbers["plain"])
+    decoded["submodules"] = tuple(
+        SubmoduleOutput(entry["path"], entry["call"], _decode_arrays(entry["outputs"], raw))
+        for entry in data["submodules"]
+    )
+    return SideResult(**decoded)
+
+
+def _decode_layout(data: Mapping[str, Any]) -> ArrayLayout:
+    return ArrayLayout(**{name: _as_tuples(value) for name, value in data.items()})
+
+
+def _as_tuples(value: Any) -> Any:
+    return tuple(map(_as_tuples, value)) if isinstance(value, list) else value
+
+
+def _decode_arrays(data: Mapping[str, Any], raw: Mapping[str, Array]) -> Arrays:
+    return {
+        path: np.frombuffer(raw[f"a{index}"].tobytes(), jnp.dtype(dtype)).reshape(shape)
+        for path, (index, shape, dtype) in data.items()
+    }

@@ -1,0 +1,1 @@
+"""``case=FILE``: each side in a process of its own."""

@@ -1,0 +1,157 @@
+"""Run one side of a file case in a process of its own, and bring its result or its error back."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from nnx_migrate.parity.files.case_file import CaseError
+
+Side = Literal["before", "after"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs. ``directory`` is shared by both sides of one case.
+
+    ``overrides`` replace keys of the case file's ``CASE``. ``devices`` is the number of simulated
+    CPU devices, or None to take what the mesh needs.
+    """
+
+    side: Side
+    case: Path
+    path_entries: tuple[Path, ...]
+    directory: Path
+    map: Path | None = None
+    devices: int | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    submodules: bool = False  # also record every submodule's output, to locate a difference
+
+    @property
+    def result(self) -> Path:
+        """The directory of this side's result."""
+        return self.directory / self.side
+
+    @property
+    def outcome(self) -> Path:
+        """The file that says how this side ended."""
+        return self.directory / f"{self.side}.json"
+
+    @property
+    def description(self) -> Path:
+        """The before side's description of its Linen module, read by the after side."""
+        return self.directory / "module.pickle"
+
+
+@dataclass(frozen=True)
+class SideRun:
+    """How a side went: the case's settings that the comparison reads, and its peak memory."""
+
+    settings: Mapping[str, Any]
+    peak_rss_bytes: int
+
+
+def run_side(job: Job, timeout: float | None = None) -> SideRun:
+    """Run one side, whose result then lies in ``job.result``.
+
+    The process has the same interpreter; JAX_PLATFORMS is cpu unless set. Raises
+    :class:`CaseError` (one line, naming the side) when it fails, dies or outlives ``timeout``
+    seconds; it and its children are gone in every case.
+    """
+    return _ended(job, _work([job], timeout), _log(job))
+
+
+def run_sides(jobs: Sequence[Job]) -> list[SideRun | CaseError]:
+    """Run the same side of many cases of the same trees in one process, one after the other."""
+    if not jobs:
+        return []
+    code = _work(jobs, None)
+    ended: list[SideRun | CaseError] = []
+    for job in jobs:
+        try:
+            ended.append(_ended(job, code, _log(jobs[0])))
+        except CaseError as error:
+            ended.append(error)
+    return ended
+
+
+def _work(jobs: Sequence[Job], timeout: float | None) -> int:
+    """Run a worker to its end and return its exit code; its output goes to the first job's log."""
+    files = []
+    for job in jobs:
+        job.directory.mkdir(parents=True, exist_ok=True)
+        files.append(job.directory / f"{job.side}-job.pickle")
+        files[-1].write_bytes(pickle.dumps(job))
+    command = [sys.executable, "-P", "-m", "nnx_migrate.parity.files.worker", *map(str, files)]
+    with _log(jobs[0]).open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=_environment(jobs[0]),
+            start_new_session=True,
+        )
+        try:
+            return process.wait(timeout)
+        except subprocess.TimeoutExpired as error:
+            _end(process)
+            raise CaseError(f"{jobs[0].side} side: not finished after {timeout:g} s") from error
+        except BaseException:
+            _end(process)
+            raise
+
+
+def _log(job: Job) -> Path:
+    return job.directory / f"{job.side}.log"
+
+
+def _ended(job: Job, code: int, log: Path) -> SideRun:
+    outcome = _outcome(job, code, log)
+    if outcome["error"] is not None:
+        raise CaseError(f"{job.side} side: {outcome['error']}")
+    return SideRun(outcome["settings"], int(outcome["peak_rss_bytes"]))
+
+
+def _environment(job: Job) -> dict[str, str]:
+    root = str(Path(__file__).resolve().parents[2])
+    inherited = os.environ.get("PYTHONPATH")
+    environment = dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join([root, inherited] if inherited else [root])
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # the user's trees stay as they are
+    environment.setdefault("JAX_PLATFORMS", "cpu")
+    if job.devices is not None:
+        environment["XLA_FLAGS"] = device_flags(environment.get("XLA_FLAGS", ""), job.devices)
+    return environment
+
+
+def device_flags(flags: str, devices: int) -> str:
+    """Return XLA_FLAGS with the number of simulated host devices replaced."""
+    name = "--xla_force_host_platform_device_count"
+    kept = [flag for flag in flags.split() if not flag.startswith(name)]
+    return " ".join([*kept, f"{name}={devices}"])
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Stop a running worker and whatever it started; it leads its own process group."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _outcome(job: Job, code: int, log: Path) -> dict[str, Any]:
+    """Return what the worker said about itself; of one that died, the last line it printed."""
+    try:
+        return dict(json.loads(job.outcome.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        lines = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+        last = f": {lines[-1].strip()}" if lines else ""
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        return {"error": f"its process {how}{last}"}

@@ -1,0 +1,137 @@
+"""Run a file case: both sides in processes of their own, then the comparison of their results."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nnx_migrate.parity.files.case_file import CaseError
+from nnx_migrate.parity.files.process import Job, Side, SideRun, run_side
+from nnx_migrate.parity.files.trees import BadTree, open_trees
+
+if TYPE_CHECKING:
+    from nnx_migrate.parity.report import ParityReport
+
+
+@dataclass(frozen=True)
+class FileOptions:
+    """What the command line can say about a file case; None leaves it to the case's ``CASE``."""
+
+    seed: int | None = None
+    steps: int | None = None
+    mesh: Mapping[str, int] | None = None
+    shard_mode: str | None = None
+    devices: int | None = None
+
+    def overrides(self) -> dict[str, Any]:
+        """Return what replaces keys of ``CASE``."""
+        given = {
+            "seed": self.seed,
+            "steps": self.steps,
+            "mesh": self.mesh,
+            "shard_mode": self.shard_mode,
+        }
+        return {key: value for key, value in given.items() if value is not None}
+
+
+def run_case_file(
+    path: str | Path,
+    before: str | Path | None = None,
+    after: str | Path | None = None,
+    map: str | Path | None = None,
+    options: FileOptions | None = None,
+    timeout: float | None = None,
+) -> ParityReport:
+    """Compare the two sides of a case file and return the report.
+
+    ``before`` and ``after`` are directories or git revisions (see `files.trees`), ``map`` a
+    migration map, ``timeout`` the seconds one side may take. Raises
+    :class:`~nnx_migrate.parity.files.case_file.CaseError` with a one-line message when the case cannot
+    be run; nothing is left behind in any case.
+    """
+    options = options or FileOptions()
+    case = Path(path)
+    if not case.is_file():
+        raise CaseError(f"case={path}: no such file")
+    if map is not None and not Path(map).is_file():
+        raise CaseError(f"map={map}: no such file")
+    started = time.monotonic()
+    directory = Path(tempfile.mkdtemp(prefix="nnx-migrate-case-"))
+    try:
+        with open_trees(case, _text(before), _text(after)) as trees:
+            old = job_of("before", case, trees.before, directory, map, options)
+            new = job_of("after", case, trees.after, directory, map, options)
+            report = compare(old, new, timeout)
+        return dataclasses.replace(report, seconds=round(time.monotonic() - started, 3))
+    except BadTree as error:
+        raise CaseError(str(error)) from error
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def compare(before: Job, after: Job, timeout: float | None = None) -> ParityReport:
+    """Run both sides and judge them; where they differ, again with every submodule's output."""
+    from nnx_migrate.parity import run
+
+    first = run_side(before, timeout)
+    after = following(first, after)
+    report = judge((before, after), [first, run_side(after, timeout)])
+    if not run.wants_submodules(report):
+        return report
+    again = (
+        dataclasses.replace(before, submodules=True),
+        dataclasses.replace(after, submodules=True),
+    )
+    return judge(again, [run_side(job, timeout) for job in again])
+
+
+def following(before: SideRun, after: Job) -> Job:
+    """The after side's job, run as the before side could be: compiled, or operation by operation."""
+    compiled = before.settings["compiled"]
+    return dataclasses.replace(after, overrides={**after.overrides, "compiled": compiled})
+
+
+def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> ParityReport:
+    """Compare the results that the before and the after job left."""
+    from nnx_migrate.parity import run
+    from nnx_migrate.parity.case import ParityCase
+    from nnx_migrate.parity.evaluation import results
+
+    linen, nnx = (results.load(job.result) for job in jobs)
+    report = run.judge(ParityCase(**runs[0].settings), linen, nnx)
+    peak = max(report.peak_rss_bytes, *(side.peak_rss_bytes for side in runs))
+    return dataclasses.replace(report, peak_rss_bytes=peak)
+
+
+def job_of(
+    side: Side,
+    case: Path,
+    entries: tuple[Path, ...],
+    directory: Path,
+    map: str | Path | None,
+    options: FileOptions,
+) -> Job:
+    """One side of a case; ``directory`` takes its results."""
+    devices = options.devices
+    if devices is None and options.mesh is not None:
+        devices = math.prod(options.mesh.values())
+    return Job(
+        side=side,
+        case=case.resolve(),
+        path_entries=entries,
+        directory=directory,
+        map=Path(map).resolve() if map is not None else None,
+        devices=devices,
+        overrides=options.overrides(),
+    )
+
+
+def _text(tree: str | Path | None) -> str | None:
+    return None if tree is None else str(tree)

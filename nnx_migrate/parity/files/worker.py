@@ -1,0 +1,215 @@
+"""One side of a file case: ``python -m nnx_migrate.parity.files.worker JOB...``.
+
+Loads the case file with this side's tree first on ``sys.path``, calls only this side's functions,
+and leaves the side's result, or its error, in the job's directory.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import math
+import os
+import pickle
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nnx_migrate.model import MigrationMap
+from nnx_migrate.parity.files.case_file import (
+    CaseError,
+    CaseFile,
+    call_arguments,
+    describe_error,
+    load_case,
+    place,
+    told,
+)
+from nnx_migrate.parity.files.process import Job, device_flags
+from nnx_migrate.parity.report import peak_rss_bytes
+
+if TYPE_CHECKING:
+    from nnx_migrate.parity.case import ParityCase
+    from nnx_migrate.parity.evaluation.results import SideResult
+
+
+def main(words: list[str]) -> int:
+    """Run the jobs whose files are the words; return 0 when all left a result."""
+    return max(_work(Path(word)) for word in words)
+
+
+def _work(file: Path) -> int:
+    job: Job = pickle.loads(file.read_bytes())
+    try:
+        settings = _run(job)
+    except CaseError as error:
+        return _tell(job, str(error))
+    except Exception as error:  # noqa: BLE001 - user code may raise anything; it becomes the line
+        function = getattr(error, _FUNCTION, "the model")
+        return _tell(job, describe_error(function, error))
+    return _tell(job, None, settings)
+
+
+# The attribute that marks an exception with the case file's function that raised it.
+_FUNCTION = "nnx_migrate_function"
+
+
+def _run(job: Job) -> dict[str, Any]:
+    """Run one side; return the settings that the comparison reads, ready for JSON."""
+    sys.path[:0] = [str(path) for path in job.path_entries]
+    case = load_case(job.case)
+    settings = {**case.settings, **job.overrides}
+    _require_devices(job, settings.get("mesh"))
+    with told("inputs()"):
+        inputs, kwargs = call_arguments(case.inputs(), case.path)
+    from nnx_migrate.parity.case import BadCase, ParityCase
+    from nnx_migrate.parity.evaluation import results
+    from nnx_migrate.parity.instantiation.fields import CannotCross
+
+    initial = None
+    if case.initial is not None:
+        with told("initial()"):
+            initial = call_arguments(case.initial(), case.path)
+    loss = None if case.loss is None else _named("loss()", case.loss)
+    try:
+        shared = ParityCase(inputs=inputs, kwargs=kwargs, initial=initial, loss=loss, **settings)
+        side = (_run_before if job.side == "before" else _run_after)(job, case, shared)
+        results.save(side, job.result)
+    except BadCase as error:
+        own = job.side == "before" and not isinstance(error, CannotCross) and error.__cause__
+        where = place(own) if own else ""
+        raise CaseError(f"{error}{f' ({where})' if where else ''}") from error
+    return {
+        "rngs": dict.fromkeys(shared.rngs, 0),  # only the names are read
+        "collections": list(shared.collections),
+        "tolerance": shared.tolerance,
+        "stateless": shared.stateless,
+        "mesh": dict(shared.mesh) if isinstance(shared.mesh, Mapping) else None,
+        "compiled": not side.untraced,
+    }
+
+
+def _run_before(job: Job, case: CaseFile, shared: ParityCase) -> SideResult:
+    from nnx_migrate.parity.sides.linen import evaluate_linen
+
+    whole = dataclasses.replace(shared, linen=_linen_module(case))
+    if case.nnx is None:
+        _describe(job, whole)
+    return evaluate_linen(whole, submodules=job.submodules)
+
+
+def _run_after(job: Job, case: CaseFile, shared: ParityCase) -> SideResult:
+    from nnx_migrate.parity.sides.nnx import evaluate_nnx
+
+    if case.nnx is not None:
+        whole = dataclasses.replace(shared, nnx=_from_case(case.nnx))
+    else:
+        whole = _from_description(job, shared)
+    return evaluate_nnx(whole, submodules=job.submodules)
+
+
+def _require_devices(job: Job, mesh: Any) -> None:
+    """Make the devices a mesh needs, or say that it does not fit."""
+    if not mesh:
+        return
+    if not isinstance(mesh, Mapping):
+        raise CaseError(f"CASE: mesh: expected {{axis: size}}, found {type(mesh).__name__}")
+    needed = math.prod(mesh.values())
+    if job.devices is None:
+        # XLA reads this when the first device is asked for, which a case file rarely does.
+        os.environ["XLA_FLAGS"] = device_flags(os.environ.get("XLA_FLAGS", ""), needed)
+    import jax
+
+    found = len(jax.devices())
+    if needed > found:
+        shape = ",".join(f"{axis}:{size}" for axis, size in mesh.items())
+        raise CaseError(
+            f"mesh {shape} needs {needed} devices, {found} are there: make the mesh smaller or "
+            f"pass devices={needed}"
+        )
+
+
+def _linen_module(case: CaseFile) -> Any:
+    from flax import linen
+
+    with told("linen()"):
+        module = case.linen()
+    if not isinstance(module, linen.Module):
+        raise CaseError(
+            f"linen() returned a {type(module).__qualname__}: expected a flax.linen.Module "
+            "(does before= name the Linen tree?)"
+        )
+    return module
+
+
+def _describe(job: Job, case: ParityCase) -> None:
+    from nnx_migrate.parity.case import initial_call, mesh_of, surroundings
+    from nnx_migrate.parity.instantiation import fields
+
+    assert case.linen is not None
+    first = initial_call(case)
+    with surroundings(case, mesh_of(case)):
+        description = fields.describe(
+            case.linen, first.inputs, first.kwargs, tuple(case.rngs), case.method
+        )
+    job.description.write_bytes(pickle.dumps(description))
+
+
+def _from_case(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the case's ``nnx``; that it raises says nothing about the migration."""
+    from nnx_migrate.parity.case import BadCase
+
+    def construct(rngs: Any) -> Any:
+        try:
+            with told("nnx(rngs)"):
+                return function(rngs)
+        except CaseError as error:
+            raise BadCase(str(error)) from error
+
+    return construct
+
+
+def _from_description(job: Job, shared: ParityCase) -> ParityCase:
+    """Complete the case with a constructor built from what the before side described."""
+    from nnx_migrate.parity.instantiation.fields import Description
+    from nnx_migrate.parity.instantiation.instantiate import build
+    from nnx_migrate.parity.instantiation.migration_map import BadMap, load_map, path_map_of
+
+    description: Description = pickle.loads(job.description.read_bytes())
+    try:
+        migration_map = load_map(job.map) if job.map else MigrationMap()
+    except BadMap as error:
+        raise CaseError(str(error)) from error
+
+    def construct(rngs: Any) -> Any:
+        return build(description, rngs, map=migration_map)
+
+    path_map = {**path_map_of(migration_map, description.calls), **(shared.path_map or {})}
+    return dataclasses.replace(shared, nnx=construct, path_map=path_map or None)
+
+
+def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark exceptions of a user's function with its name, for the error line."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if not hasattr(error, _FUNCTION):
+                setattr(error, _FUNCTION, name)
+            raise
+
+    return call
+
+
+def _tell(job: Job, error: str | None, settings: Mapping[str, Any] | None = None) -> int:
+    outcome = {"error": error, "settings": settings, "peak_rss_bytes": peak_rss_bytes()}
+    job.outcome.write_text(json.dumps(outcome), encoding="utf-8")
+    return 0 if error is None else 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+"""Read the migration map that ``rewrite --map FILE`` wrote (JSON, ``"schema": 1``)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
+from nnx_migrate.parity.instantiation.calls import Call
+
+
+class BadMap(ValueError):
+    """The file is no migration map; the message is one line for the user."""
+
+
+def load_map(path: Path) -> MigrationMap:
+    """Read a migration map. Raises :class:`BadMap` when the file is missing or malformed."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadMap(f"map {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise BadMap(f"map {path}: not JSON ({error})") from error
+    if not isinstance(data, dict) or data.get("schema") != 1:
+        raise BadMap(f'map {path}: expected a migration map with "schema": 1')
+    try:
+        return MigrationMap(classes=tuple(_class_map(entry) for entry in data["classes"]))
+    except (KeyError, TypeError) as error:
+        raise BadMap(f"map {path}: malformed class entry ({error!r})") from error
+
+
+def _class_map(entry: dict[str, Any]) -> ClassMap:
+    sizes = tuple(SizeArgument(**size) for size in entry.get("size_arguments", ()))
+    return ClassMap(
+        linen=entry["linen"],
+        nnx=entry["nnx"],
+        fields=dict(entry.get("fields", {})),
+        size_arguments=sizes,
+        attributes=dict(entry.get("attributes", {})),
+        rng_streams=tuple(entry.get("rng_streams", ())),
+    )
+
+
+def class_map_of(maps: Mapping[str, ClassMap], linen_class: str) -> ClassMap | None:
+    """Return the entry of a class, also of one whose package presents it as its own.
+
+    Such a class says that its module is ``package`` while the map knows ``package.module``: it is
+    the only class of its name below that package.
+    """
+    if linen_class in maps:
+        return maps[linen_class]
+    package, _, name = linen_class.rpartition(".")
+    inside = [one for key, one in maps.items() if key.startswith(f"{package}.")]
+    same = [one for one in inside if one.linen.rpartition(".")[2] == name]
+    return same[0] if len(same) == 1 else None
+
+
+def path_map_of(migration_map: MigrationMap, calls: Sequence[Call]) -> dict[str, str]:
+    """Return Linen scope path -> NNX attribute path wherever the map says that they differ.
+
+    ``calls`` tells which class stands at which scope path; both paths are slash-separated and a
+    path stands for everything below it.
+    """
+    maps = {entry.linen: entry for entry in migration_map.classes}
+    moved: dict[str, str] = {}
+    for path, class_name in sorted({(call.path, call.class_name) for call in calls}):
+        here = "/".join(path)
+        entry = class_map_of(maps, class_name)
+        for scope, attribute in entry.attributes.items() if entry else ():
+            if scope.replace(".", "/") == attribute.replace(".", "/"):
+                continue
+            old = _joined(here, scope.replace(".", "/"))
+            moved[old] = _joined(_moved(here, moved), attribute.replace(".", "/"))
+    return moved
+
+
+def _moved(path: str, moved: dict[str, str]) -> str:
+    """Return where a scope path lies in NNX; the longest prefix that moved decides."""
+    for old in sorted(moved, key=len, reverse=True):
+        if path == old or path.startswith(old + "/"):
+            return moved[old] + path[len(old) :]
+    return path
+
+
+def _joined(path: str, name: str) -> str:
+    return f"{path}/{name}" if path else name

@@ -1,0 +1,187 @@
+"""The sizes that a migrated class needs and its Linen original inferred from the initial call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from nnx_migrate.model import ClassMap, SizeArgument
+from nnx_migrate.parity.instantiation.calls import Call, Shape
+from nnx_migrate.parity.instantiation.migration_map import class_map_of
+
+Size = int | tuple[int, ...] | dict[str, "Size"] | np.dtype[Any]
+Maps = Mapping[str, ClassMap]  # by Linen class
+
+# Names that the factories of nnx_migrate.nn give to sizes, with the argument that decides them.
+_CONVENTIONS = {
+    "in_features": SizeArgument("in_features"),
+    "input_shape": SizeArgument("input_shape", axis=None),
+    "in_shape": SizeArgument("in_shape", axis=None),
+    "in_kv_features": SizeArgument("in_kv_features", argument="inputs_k"),
+}
+
+# Sizes that a built-in layer takes beside ``in_features``, which its factory passes on unseen.
+_BUILT_IN = {
+    "flax.linen.attention.MultiHeadDotProductAttention": ("in_kv_features",),
+    "flax.linen.attention.MultiHeadAttention": ("in_kv_features",),
+    "flax.linen.linear.ConvLocal": ("input_shape",),
+}
+
+_NO_MAPS: Maps = MappingProxyType({})
+_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+
+
+def parameters_of(constructor: Callable[..., Any]) -> dict[str, inspect.Parameter]:
+    """Return the parameters a class or factory is constructed with, without ``self``.
+
+    A constructor with ``**kwargs`` passes them on: the bases' parameters are added.
+    """
+    if not isinstance(constructor, type):
+        return dict(inspect.signature(constructor).parameters)
+    found: dict[str, inspect.Parameter] = {}
+    for cls in constructor.__mro__[:-1]:
+        own = vars(cls).get("__init__")
+        if not inspect.isfunction(own):
+            continue
+        named = list(inspect.signature(own).parameters.values())[1:]
+        found = {**{parameter.name: parameter for parameter in named}, **found}
+        if all(parameter.kind is not inspect.Parameter.VAR_KEYWORD for parameter in named):
+            break
+    return found
+
+
+def sizes_for(
+    constructor: Callable[..., Any],
+    given: Iterable[str],
+    class_map: ClassMap | None,
+    calls: Sequence[Call],
+    path: tuple[str, ...] | None,
+    linen_class: str,
+    maps: Maps = _NO_MAPS,
+) -> tuple[dict[str, Size], tuple[str, ...]]:
+    """Return the traced sizes to pass, and the names of required ones that the trace lacks.
+
+    ``given`` are the constructor arguments that are already known (fields). ``path`` is the scope
+    path of the module, or None when only its class is known. ``maps`` tell which sizes submodules
+    of the project's classes take.
+    """
+    wanted = _wanted(parameters_of(constructor), set(given), class_map)
+    wanted += [(_CONVENTIONS[name], False) for name in _BUILT_IN.get(linen_class, ())]
+    found: dict[str, Size] = {}
+    missing = []
+    for size, required in wanted:
+        value = _value(size, calls, path, linen_class, maps)
+        if value is not None:
+            found[size.name] = value
+        elif required:
+            missing.append(size.name)
+    return found, tuple(missing)
+
+
+def _wanted(
+    parameters: dict[str, inspect.Parameter], given: set[str], class_map: ClassMap | None
+) -> list[tuple[SizeArgument, bool]]:
+    """List the size arguments with whether the constructor insists on them."""
+    mapped = {size.name: size for size in class_map.size_arguments} if class_map else {}
+    wanted = []
+    for name, parameter in parameters.items():
+        if name == "rngs" or name in given or parameter.kind in _VARIADIC:
+            continue
+        size = mapped.get(name) or _by_name(name)
+        required = parameter.default is inspect.Parameter.empty
+        if size is not None and (required or parameter.kind is inspect.Parameter.KEYWORD_ONLY):
+            wanted.append((size, required))
+        elif required:
+            wanted.append((SizeArgument(name, argument=""), True))
+    return wanted
+
+
+def _by_name(name: str) -> SizeArgument | None:
+    """Read a size argument's name: ``in_features``, ``<argument>_features``, ``<argument>_shape``."""
+    if name in _CONVENTIONS:
+        return _CONVENTIONS[name]
+    if name.endswith("_features"):
+        return SizeArgument(name, argument=name.removesuffix("_features"))
+    if name.endswith("_shape"):
+        return SizeArgument(name, argument=name.removesuffix("_shape"), axis=None)
+    return None
+
+
+def _value(
+    size: SizeArgument,
+    calls: Sequence[Call],
+    path: tuple[str, ...] | None,
+    linen_class: str,
+    maps: Maps,
+) -> Size | None:
+    """Return one size, or None when the trace lacks it or gives several answers."""
+    if size.each is not None:
+        paths = {call.path for call in calls if call.class_name == linen_class}
+        answers = [_by_scope(size, calls, one, maps) for one in ([path] if path else paths or [()])]
+        return answers[0] if all(one == answers[0] for one in answers) else None
+    if size.submodule is not None:
+        target = (path or ()) + _parts(size.submodule)
+        own, exact = [call for call in calls if call.path == target], True
+    else:
+        of_class = [call for call in calls if call.class_name == linen_class]
+        own = [call for call in of_class if call.path == path]
+        exact = bool(own)
+        own = own or of_class
+    own = [call for call in own if call.method == size.method] or own
+    if size.fact is not None:
+        told = [call.fact(size.argument or "", size.fact) for call in own]
+        facts = {size.default if one is None else one for one in told}
+        fact = facts.pop() if len(facts) == 1 else None
+        return jnp.dtype(fact) if isinstance(fact, str) else fact
+    shapes = [_first(call) if size.argument is None else call.shape(size.argument) for call in own]
+    values: list[Size] = [
+        shape if size.axis is None else shape[size.axis] for shape in shapes if shape
+    ]
+    # Linen's parameters take the shape of the first call. Without the module's own scope path the
+    # answer counts only when every instance of the class gives the same one.
+    if not values or (not exact and len(set(values)) > 1):
+        return None
+    return values[0]
+
+
+def _by_scope(
+    size: SizeArgument, calls: Sequence[Call], path: tuple[str, ...], maps: Maps
+) -> dict[str, Size]:
+    """Return a size of every direct submodule, or of what is ``within`` it, by scope name."""
+    parent = path + _parts(size.submodule)
+    below = _parts(size.within)
+    found: dict[str, Size] = {}
+    for call in calls:
+        inside = call.path[len(parent) :]
+        if call.path[: len(parent)] != parent or inside[1:] != below or not inside:
+            continue
+        of_child = _size_of_child(size.each or "", call.class_name, maps)
+        value = _value(of_child, calls, call.path, call.class_name, maps) if of_child else None
+        if value is not None:
+            found.setdefault(inside[0], value)
+    return found
+
+
+def _parts(path: str | None) -> tuple[str, ...]:
+    return tuple(path.replace("/", ".").split(".")) if path else ()
+
+
+def _size_of_child(name: str, linen_class: str, maps: Maps) -> SizeArgument | None:
+    entry = class_map_of(maps, linen_class)
+    if entry is not None:
+        return next((one for one in entry.size_arguments if one.name == name), None)
+    return _CONVENTIONS.get(name) if linen_class.startswith("flax.linen.") else None
+
+
+def _first(call: Call) -> Shape | None:
+    """Return the shape of the first array argument; a built-in cell's carry is not its input."""
+    if call.class_name.startswith("flax.linen.") and call.shape("inputs"):
+        return call.shape("inputs")
+    arrays = [(name, shape) for name, shape in call.arguments if shape]
+    whole = [shape for name, shape in arrays if name.isidentifier()]
+    return next(iter(whole or [shape for _, shape in arrays]), None)

@@ -1,0 +1,1 @@
+"""StableHLO programs: canonical text, graphs, and equivalences that keep bits."""

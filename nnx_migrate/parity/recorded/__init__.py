@@ -1,0 +1,1 @@
+"""``case=sizes.db``: replaying what `record` saw."""

@@ -1,0 +1,1 @@
+"""The two sides: Linen and NNX, each evaluated alone."""

@@ -1,0 +1,165 @@
+"""Sides that are never run: shapes, layouts and the program of loss and gradients, no values.
+
+Nothing is allocated, so a model may have any size and the mesh any number of devices; with a mesh of
+devices (simulated ones will do) the program can be compiled too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from flax import nnx
+
+from nnx_migrate.parity.case import Arguments, ParityCase, arguments_of, surroundings
+from nnx_migrate.parity.evaluation.constant_key import constant_key
+from nnx_migrate.parity.evaluation.linen_names import LinenNames
+from nnx_migrate.parity.evaluation.measure import (
+    COLLECTIONS,
+    FORWARD,
+    GRADIENTS,
+    LOSS,
+    LOSS_AND_GRADIENTS,
+    Apply,
+    differentiated,
+)
+from nnx_migrate.parity.evaluation.results import SideResult, Stack
+from nnx_migrate.parity.evaluation.running import retraced
+from nnx_migrate.parity.programs import canonical, compiled
+from nnx_migrate.parity.sides import lazy
+from nnx_migrate.parity.sides.linen import apply_of as linen_apply
+from nnx_migrate.parity.sides.linen import initialiser_of
+from nnx_migrate.parity.sides.nnx import apply_of as nnx_apply
+from nnx_migrate.parity.sides.nnx import constructor_of
+from nnx_migrate.parity.training.linen import begin_linen, unboxed
+from nnx_migrate.parity.training.nnx import begin_nnx
+from nnx_migrate.parity.training.steps import LOSSES, Training
+from nnx_migrate.parity.values import named_leaves, shape_dtype
+from nnx_migrate.sharding.placing import AnyMesh
+
+INIT_VALUES = "init_values"
+NO_VALUES = "nothing has values at this size"
+# The platform that programs are lowered for: the one that simulates devices.
+PLATFORM = "cpu"
+
+
+def trace_linen(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> SideResult:
+    """Say of the Linen module of a case what can be said without values.
+
+    ``case.inputs`` are abstract arrays with shardings on ``mesh``.
+    """
+    module = case.linen
+    assert module is not None
+    arguments = arguments_of(case)
+    with surroundings(case, mesh):
+        boxed = jax.eval_shape(
+            lambda arrays: initialiser_of(case, module, arguments, arrays)(), list(arguments.arrays)
+        )
+        shapes, treedef = named_leaves(unboxed(boxed))
+        apply = linen_apply(case, module, treedef, list(shapes))
+
+        def begin(case: ParityCase) -> Training:
+            return begin_linen(case, lambda: boxed, apply, None, arguments, mesh)
+
+        side = _traced("linen", type(module), shapes, case, apply, arguments, begin, compile_too)
+        return _controlled(side, case, apply, arguments, begin)
+
+
+def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> SideResult:
+    """Say the same of its NNX module."""
+    arguments = arguments_of(case)
+    construct = constructor_of(case)
+    with surroundings(case, mesh):
+        module = nnx.eval_shape(
+            lambda arrays: _built(case, construct, arguments, arrays), list(arguments.arrays)
+        )
+        names = LinenNames(case.path_map or {})
+        shapes, _ = names.variables(nnx.state(module))
+        apply = nnx_apply(case, module, names, set())
+
+        def begin(case: ParityCase) -> Training:
+            return begin_nnx(case, module, names, None, arguments, mesh)
+
+        return _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
+
+
+def _built(
+    case: ParityCase, construct: Callable[[nnx.Rngs], Any], arguments: Arguments, arrays: list[Any]
+) -> Any:
+    module = construct(nnx.Rngs(0))
+    if not lazy.is_definition(module):
+        return module
+    args, kwargs = arguments.rebuild(arrays)
+    return lazy.built(case, module, args, kwargs)
+
+
+def _traced(
+    stack: Stack,
+    model: type,
+    shapes: dict[str, Any],
+    case: ParityCase,
+    apply: Apply,
+    arguments: Arguments,
+    begin: Callable[[ParityCase], Training],
+    compile_too: bool,
+) -> SideResult:
+    training = begin(case)
+    state, arrays = training.state, list(arguments.arrays)
+    lowered = _lowered(case, apply, arguments, begin)
+    after = retraced(lambda: jax.eval_shape(_step(training), state, _key(), arrays)[1])
+    executable = lowered.compile() if compile_too else None
+    return SideResult(
+        stack,
+        f"{model.__module__}.{model.__qualname__}",
+        shapes={path: shape_dtype(value) for path, value in shapes.items()},
+        programs={LOSS_AND_GRADIENTS: canonical.canonical(lowered.as_text())},
+        layouts=training.layouts(state),
+        layouts_after=training.layouts(after),
+        collectives=compiled.collectives(executable) if executable else {},
+        memory=compiled.memory(executable) if executable else {},
+        skipped=dict.fromkeys(
+            (INIT_VALUES, FORWARD, LOSS, GRADIENTS, LOSSES, COLLECTIONS), NO_VALUES
+        ),
+    )
+
+
+def _controlled(
+    side: SideResult,
+    case: ParityCase,
+    apply: Apply,
+    arguments: Arguments,
+    begin: Callable[[ParityCase], Training],
+) -> SideResult:
+    """The side with a second, independent trace: what is not even like itself proves nothing."""
+    text = side.programs[LOSS_AND_GRADIENTS]
+    again = canonical.canonical(_lowered(case, apply, arguments, begin).as_text())
+    apart = () if again == text else (canonical.first_line_apart(text, again),)
+    return dataclasses.replace(side, control=apart, control_leaves=1)
+
+
+def _lowered(
+    case: ParityCase,
+    apply: Apply,
+    arguments: Arguments,
+    begin: Callable[[ParityCase], Training],
+) -> Any:
+    """The loss and its gradients, of parameters sharded as the model's calls want them."""
+    training = begin(dataclasses.replace(case, zero1=False))
+    run, parts = differentiated(case, apply, arguments, training.variables(training.state))
+    arrays = list(arguments.arrays)
+    traced = retraced(lambda: jax.jit(run).trace(parts, _key(), arrays))
+    return traced.lower(lowering_platforms=(PLATFORM,))
+
+
+def _step(training: Training) -> Callable[..., Any]:
+    def step(state: Any, key: Any, arrays: Sequence[Any]) -> Any:
+        with constant_key(key):
+            return training.step(state, arrays)
+
+    return step
+
+
+def _key() -> Any:
+    return jax.eval_shape(lambda: jax.random.key(0))

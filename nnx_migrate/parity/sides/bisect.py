@@ -1,0 +1,235 @@
+"""Where two models part: the outputs of every submodule call, in execution order.
+
+Both sides tag each submodule by its path and send its output to the host when the program runs,
+so calls inside ``scan``, ``vmap`` and ``remat`` are seen too.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+from flax import linen, nnx
+
+from nnx_migrate.parity.case import Arguments, ParityCase
+from nnx_migrate.parity.evaluation.constant_key import constant_key
+from nnx_migrate.parity.evaluation.results import SubmoduleOutput
+from nnx_migrate.parity.evaluation.running import as_run
+from nnx_migrate.parity.values import (
+    Array,
+    Arrays,
+    is_array,
+    is_key,
+    named_leaves,
+    same_bits,
+    within,
+)
+
+_TAG = "nnx_migrate_path"
+
+
+class Record:
+    """Outputs by scope path and by the number of the traced call, as the program sends them."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        # Set to the outermost trace when calls inside lifts cannot be recorded.
+        self.only_in: Any = None
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget everything."""
+        self._traced = 0
+        self._arrived: dict[tuple[int, str], list[Arrays]] = {}
+
+    def add(self, path: str, outputs: Any) -> Any:
+        """Send the output of one traced call to the host when it runs; return the output.
+
+        The values come back from the host: an effect instead would upset Linen's ``scan``, which
+        looks for what its body depends on.
+        """
+        named, treedef = named_leaves(outputs)
+        leaves = {name: leaf for name, leaf in named.items() if is_array(leaf) and not is_key(leaf)}
+        outside = self.only_in is not None and any(
+            _trace(leaf) != self.only_in for leaf in leaves.values()
+        )
+        if not leaves or outside:
+            return outputs
+        place = (self._traced, path)
+        self._traced += 1
+
+        def receive(*values: Any) -> tuple[Array, ...]:
+            arrays = tuple(np.asarray(value) for value in values)
+            self._arrived.setdefault(place, []).append(dict(zip(leaves, arrays, strict=True)))
+            return arrays
+
+        shapes = tuple(jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves.values())
+        back = jax.pure_callback(receive, shapes, *leaves.values(), vmap_method="sequential")
+        named |= dict(zip(leaves, back, strict=True))
+        return jax.tree.unflatten(treedef, list(named.values()))
+
+    def outputs(self) -> tuple[SubmoduleOutput, ...]:
+        """Return what arrived, in the order of tracing, numbered per path."""
+        calls: dict[str, int] = {}
+        found = []
+        for (_, path), arrivals in sorted(self._arrived.items(), key=lambda item: item[0][0]):
+            for arrays in arrivals:
+                found.append(SubmoduleOutput(path, calls.get(path, 0), arrays))
+                calls[path] = calls.get(path, 0) + 1
+        return tuple(found)
+
+
+@contextmanager
+def recorded_linen() -> Iterator[Record]:
+    """Record every ``__call__`` of every Linen module."""
+    record = Record()
+
+    def intercept(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
+        outputs = function(*args, **kwargs)
+        if context.method_name == "__call__" and context.module.scope is not None:
+            return record.add("/".join(context.module.path), outputs)
+        return outputs
+
+    with linen.intercept_methods(intercept):
+        yield record
+
+
+@contextmanager
+def recorded_lazy(module: nnx.Module, linen_path: Callable[[str], str]) -> Iterator[Record]:
+    """Record every ``__call__`` of every lazy module; its paths are Linen's."""
+    with recorded_linen() as record:
+        yield record
+
+
+@contextmanager
+def recorded_nnx(module: nnx.Module, linen_path: Callable[[str], str]) -> Iterator[Record]:
+    """Record every ``__call__`` of every submodule of ``module``, under its Linen path.
+
+    The path travels as a static attribute, because transforms hand copies of a module to their
+    bodies; a module that is shared has the first of its paths.
+    """
+    record = Record()
+    nodes = [(path, node) for path, node in nnx.iter_graph(module) if isinstance(node, nnx.Module)]
+    with ExitStack() as stack:
+        for path, node in nodes:
+            if _TAG not in vars(node):
+                setattr(node, _TAG, linen_path("/".join(map(str, path))))
+                stack.callback(delattr, node, _TAG)
+        bases = {base for _, node in nodes for base in type(node).__mro__}
+        for cls in sorted(bases, key=lambda base: base.__qualname__):
+            if issubclass(cls, nnx.Module) and "__call__" in vars(cls):
+                stack.enter_context(_wrapped(cls, record))
+        yield record
+
+
+@contextmanager
+def _wrapped(cls: Any, record: Record) -> Iterator[None]:
+    original = vars(cls)["__call__"]
+
+    @functools.wraps(original)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        outputs = original(self, *args, **kwargs)
+        path = vars(self).get(_TAG)
+        return outputs if path is None else record.add(path, outputs)
+
+    cls.__call__ = call
+    try:
+        yield
+    finally:
+        cls.__call__ = original
+
+
+def _trace(value: Any) -> Any:
+    return getattr(value, "_trace", None)
+
+
+def run(
+    case: ParityCase,
+    apply: Callable[..., Any],
+    variables: Mapping[str, Any],
+    arguments: Arguments,
+    arrays: Sequence[Any],
+    record: Record,
+    errors: dict[str, str],
+) -> tuple[SubmoduleOutput, ...]:
+    """Run a side's forward pass and return what ``record`` received.
+
+    Where a lift does not take a callback, calls inside lifts go unrecorded. What still raises is
+    entered in ``errors`` under "submodules".
+    """
+    for lifts in (True, False):
+        record.restart()
+        try:
+            return _run(case, apply, variables, arguments, arrays, record, lifts=lifts)
+        except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
+            errors["submodules"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
+    return ()
+
+
+def _run(
+    case: ParityCase,
+    apply: Callable[..., Any],
+    variables: Mapping[str, Any],
+    arguments: Arguments,
+    arrays: Sequence[Any],
+    record: Record,
+    *,
+    lifts: bool,
+) -> tuple[SubmoduleOutput, ...]:
+    def forward(variables: dict[str, Any], key: Any, arrays: Sequence[Any]) -> Any:
+        if not lifts:
+            record.only_in = _trace(key)
+        with constant_key(key):
+            outputs, _ = apply(variables, *arguments.rebuild(arrays))
+        return [leaf for leaf in jax.tree.leaves(outputs) if is_array(leaf)]
+
+    outputs = as_run(case, forward)(dict(variables), jax.random.key(11), list(arrays))
+    jax.block_until_ready(outputs)
+    return record.outputs()
+
+
+def first_difference(
+    ours: Sequence[SubmoduleOutput], theirs: Sequence[SubmoduleOutput], tolerance: float | None
+) -> dict[str, Any] | None:
+    """Return path and both outputs of the first submodule call, in Linen's order, that differs.
+
+    Submodules that only one side has are passed over: the ones around them show the difference.
+    """
+    other = {(entry.path, entry.call): entry.outputs for entry in theirs}
+    for entry in ours:
+        outputs = other.get((entry.path, entry.call))
+        if outputs is not None and not _agree(entry.outputs, outputs, tolerance):
+            return {
+                "path": entry.path,
+                "linen": _summary(entry.outputs),
+                "nnx": _summary(outputs),
+            }
+    return None
+
+
+def _agree(ours: Arrays, theirs: Arrays, tolerance: float | None) -> bool:
+    if list(ours) != list(theirs):
+        return False
+    return all(
+        same_bits(ours[name], theirs[name])
+        or (tolerance is not None and within(ours[name], theirs[name], tolerance))
+        for name in ours
+    )
+
+
+def _summary(outputs: Arrays) -> str:
+    return "; ".join(_describe(name, value) for name, value in outputs.items()) or "no arrays"
+
+
+def _describe(name: str, value: Any) -> str:
+    flat = value.reshape(-1)[:4]
+    shown = ", ".join(
+        f"{entry:.6g}" if np.isrealobj(flat) else str(entry) for entry in flat.tolist()
+    )
+    shape = ",".join(map(str, value.shape))
+    label = f"{name}: " if name else ""
+    return f"{label}{value.dtype}[{shape}] {shown}{', ...' if value.size > 4 else ''}"

@@ -1,0 +1,267 @@
+"""Evaluation of the NNX side, alone."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from flax import linen, nnx
+
+from nnx_migrate.linen import sown
+from nnx_migrate.nn import is_moved_by_init, lazy_init, makes_state
+from nnx_migrate.nn.variables.sharing import shared_paths
+from nnx_migrate.parity.case import (
+    Arguments,
+    BadCase,
+    ParityCase,
+    arguments_of,
+    initial_call,
+    mesh_of,
+    place,
+    replicate,
+    surroundings,
+)
+from nnx_migrate.parity.evaluation.constant_key import recorded_draws
+from nnx_migrate.parity.evaluation.linen_names import LinenNames, bare, path_of_attribute
+from nnx_migrate.parity.evaluation.measure import (
+    Apply,
+    Measured,
+    Variables,
+    initialise,
+    measure,
+    repetitions,
+)
+from nnx_migrate.parity.evaluation.results import SideResult, SubmoduleOutput
+from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error
+from nnx_migrate.parity.sides import bisect, lazy
+from nnx_migrate.parity.training.nnx import begin_nnx
+from nnx_migrate.parity.training.steps import Trained, train
+from nnx_migrate.parity.values import random_value, shape_dtype
+
+CONSTRUCT = "construct"
+
+
+def evaluate_nnx(case: ParityCase, *, submodules: bool = False, numbers: bool = True) -> SideResult:
+    """Run everything that can be said about the NNX module of a case.
+
+    With ``submodules``, also record the output of every submodule call (slower); without
+    ``numbers`` only what precedes the forward pass, and those outputs. A constructor
+    that raises is a finding about the migration: it is in ``errors["construct"]``.
+    """
+    construct = constructor_of(case)
+    arguments, mesh = arguments_of(case), mesh_of(case)
+    name = getattr(case.nnx, "__qualname__", type(case.nnx).__qualname__)
+    with surroundings(case, mesh):
+        arrays = place(arguments.arrays, mesh)
+        first = arguments_of(initial_call(case))
+        build = _builder(case, construct, first, place(first.arrays, mesh))
+        keys: list[bytes] = []
+        try:
+            with recorded_draws(keys):
+                module = build()
+        except BadCase:
+            raise
+        except Exception as error:  # noqa: BLE001 (a finding about the migration)
+            return SideResult("nnx", name, errors={CONSTRUCT: describe_error(error)})
+        name = f"{type(module).__module__}.{type(module).__qualname__}"
+        if not isinstance(module, nnx.Module):
+            return SideResult("nnx", name, problems=(f"{name} is not a flax.nnx.Module",))
+        return _evaluate(
+            case, build, module, name, arguments, arrays, mesh, keys, submodules, numbers
+        )
+
+
+def constructor_of(case: ParityCase) -> Callable[[nnx.Rngs], Any]:
+    """Return the callable ``rngs -> module`` of a case; a migrated class is instantiated."""
+    given = case.nnx
+    if isinstance(given, type) and issubclass(given, nnx.Module):
+        linen_module = case.linen
+        if linen_module is None:
+            raise BadCase(
+                f"nnx: {given.__qualname__} is a class: expected a callable rngs -> module"
+            )
+        from nnx_migrate.parity.instantiation.instantiate import instantiate
+
+        first = initial_call(case)
+        return lambda rngs: instantiate(
+            given, linen_module, first.inputs, rngs, kwargs=first.kwargs, method=case.method
+        )
+    if not callable(given) or isinstance(given, nnx.Module):
+        raise BadCase(
+            f"nnx: expected a callable rngs -> module or a migrated class, found "
+            f"{type(given).__qualname__}: write nnx=lambda rngs: Model(..., rngs=rngs)"
+        )
+    return given
+
+
+def _evaluate(
+    case: ParityCase,
+    build: Callable[[], nnx.Module],
+    module: nnx.Module,
+    name: str,
+    arguments: Arguments,
+    arrays: list[Any],
+    mesh: Any,
+    keys: list[bytes],
+    submodules: bool,
+    numbers: bool,
+) -> SideResult:
+    bridged = _bridged(module)
+    shared = shared_paths(module)
+    names = LinenNames({**shared, **lazy.renamed(module), **(case.path_map or {})})
+    real_values, excluded = names.variables(nnx.state(module))
+    errors: dict[str, str] = {}
+    init_values: dict[str, Any] = {}
+    values: dict[str, Any] = dict(real_values)
+    try:
+        init_values, values = initialise(
+            case, lambda: names.variables(nnx.state(build()))[0], constant=True
+        )
+    except Exception as error:  # noqa: BLE001 (a finding about the migration)
+        errors["init_values"] = describe_error(error)
+    shapes = {path: shape_dtype(value) for path, value in values.items()}
+    variables = replicate(
+        {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
+    )
+    written: set[str] = set()
+    apply = apply_of(case, module, names, written)
+    stray: list[str] = []
+    with _stray_linen(stray, bridged):
+        measured = Measured()
+        if numbers:
+            measured = measure(case, apply, variables, arguments, arrays, control=False)
+    trained = Trained()
+    if numbers:
+        begin = functools.partial(begin_nnx, case, module, names, variables, arguments, mesh)
+        with _stray_linen(stray, bridged):
+            trained = train(case, begin, arrays, mesh)
+    outputs: tuple[SubmoduleOutput, ...] = ()
+    if submodules:
+        recorded = bisect.recorded_lazy if lazy.is_lazy(module) else bisect.recorded_nnx
+        with recorded(module, names.linen_module_path) as record:
+            tagged = apply_of(case, module, names, written)
+            outputs = bisect.run(
+                case, tagged, variables, arguments, arrays, record, measured.errors
+            )
+    return SideResult(
+        "nnx",
+        name,
+        problems=(*_whole_bridge(module), *sorted(set(stray))),
+        bridged=tuple(f"{path or 'the model'} ({cls})" for path, cls in bridged.items()),
+        shapes=shapes,
+        excluded=excluded,
+        shared=tuple(f"{built} (as {listed})" for built, listed in shared.items()),
+        init_values=init_values,
+        repeated=repetitions(real_values, init_values),
+        draws=len(keys),
+        repeated_draws=len(keys) - len(set(keys)),
+        first=measured.first,
+        second=measured.second,
+        written=tuple(sorted(written)),
+        programs=measured.programs,
+        layouts=trained.before,
+        layouts_after=trained.after,
+        losses=trained.losses,
+        errors={**errors, **measured.errors, **trained.errors},
+        skipped={**measured.skipped, **trained.skipped},
+        submodules=outputs,
+        untraced="" if case.compiled else OPERATIONS,
+    )
+
+
+def _builder(
+    case: ParityCase,
+    construct: Callable[[nnx.Rngs], Any],
+    arguments: Arguments,
+    arrays: list[Any],
+) -> Callable[[], Any]:
+    """Return a function that builds the module, Linen submodules behind bridges included."""
+
+    def build() -> Any:
+        streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
+        # Linen falls back to `params` for a stream that is missing, NNX to `default`.
+        module = construct(nnx.Rngs(case.key_of("default"), **streams))
+        if not isinstance(module, nnx.Module):
+            return module
+        args, kwargs = arguments.rebuild(arrays)
+        if lazy.is_definition(module):
+            return lazy.built(case, module, args, kwargs)
+        method = module if case.method is None else getattr(module, case.method)
+        if _bridged(module) or _moved_by_init(module) or makes_state(module):
+            lazy_init(method, *args, **kwargs)
+        return module
+
+    return build
+
+
+def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, written: set[str]) -> Apply:
+    """Return ``apply(variables, args, kwargs) -> (outputs, mutated)``; note paths it writes."""
+    graphdef, state = nnx.split(module)
+
+    def apply(
+        variables: Variables, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, Variables]:
+        # copy=True: the merged module must not share variables with an outer trace level.
+        copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
+        call = copy if case.method is None else getattr(copy, case.method)
+        with sown(*case.collections) as collected:
+            outputs = bare(call(*args, **kwargs))
+        after, _ = names.variables(nnx.state(copy))
+        after |= lazy.leaves_of(collected)
+        for path, value in after.items():
+            # Transforms hand read-only parameters back as new tracers: those are no writes.
+            if value is not variables.get(path) and not path.startswith("params/"):
+                written.add(path)
+        wanted = {p: v for p, v in after.items() if p.split("/", 1)[0] in case.collections}
+        return outputs, wanted
+
+    return apply
+
+
+def _moved_by_init(module: nnx.Module) -> bool:
+    """Whether Linen's init moves a variable that the constructor leaves where it starts."""
+    nodes = (node for _, node in nnx.iter_graph(module))
+    return any(isinstance(node, nnx.Variable) and is_moved_by_init(node) for node in nodes)
+
+
+def _bridged(module: nnx.Module) -> dict[str, str]:
+    """Return attribute path -> Linen class of every module behind ``ToNNX``."""
+    found = {}
+    for path, node in nnx.iter_graph(module):
+        if isinstance(node, nnx.bridge.ToNNX):
+            found[path_of_attribute(path)] = type(node.to_nnx__module).__qualname__
+    return found
+
+
+def _whole_bridge(module: nnx.Module) -> tuple[str, ...]:
+    if isinstance(module, nnx.bridge.ToNNX):
+        return ("the whole NNX side is a Linen module behind ToNNX",)
+    return ()
+
+
+@contextmanager
+def _stray_linen(stray: list[str], bridged: Mapping[str, str]) -> Iterator[None]:
+    """Note Linen modules that run although no bridge holds them."""
+
+    inside = 0  # calls of bridged modules that are running: what these apply is theirs
+
+    def intercept(function: Any, args: Any, kwargs: Any, context: Any) -> Any:
+        nonlocal inside
+        root = context.module
+        if lazy.is_lazy(root):
+            return function(*args, **kwargs)  # its interceptors are Linen's, its class is not
+        while isinstance(root.parent, linen.Module):
+            root = root.parent
+        is_bridged = type(root).__qualname__ in bridged.values()
+        if not is_bridged and not inside:
+            stray.append(f"the NNX side runs the Linen module {type(root).__qualname__}")
+        inside += is_bridged
+        try:
+            return function(*args, **kwargs)
+        finally:
+            inside -= is_bridged
+
+    with linen.intercept_methods(intercept):
+        yield

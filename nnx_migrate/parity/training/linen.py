@@ -1,0 +1,160 @@
+"""The Linen side in training: shardings by Linen's own resolution of the boxed variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import optax
+from flax import linen
+from flax.core import meta
+from flax.linen import spmd
+from jax.sharding import NamedSharding
+
+from nnx_migrate.parity.case import Arguments, ParityCase
+from nnx_migrate.parity.evaluation.measure import Apply, Variables
+from nnx_migrate.parity.evaluation.shardings import (
+    ArrayLayout,
+    Layouts,
+    bytes_on,
+    layout_of,
+    layout_on,
+    logical_names,
+    placed,
+)
+from nnx_migrate.parity.training.steps import (
+    Training,
+    abstractly_placed,
+    for_calls,
+    is_laid_out,
+    loss_of,
+    optimizer_of,
+    stored,
+)
+from nnx_migrate.parity.values import named_leaves
+from nnx_migrate.sharding.placing import AnyMesh
+
+
+def begin_linen(
+    case: ParityCase,
+    shapes: Callable[[], Any],
+    apply: Apply,
+    variables: Variables | None,
+    arguments: Arguments,
+    mesh: AnyMesh | None,
+) -> Training:
+    """Lay the training state of a Linen module out as ``linen.logical_to_mesh_sharding`` says.
+
+    ``shapes()`` gives the abstract variables in their boxes, ``variables`` their values by path. The state is
+    ``{"variables": ..., "opt_state": ...}``, unboxed: the boxes only say how to shard it. Without
+    ``variables`` it is abstract, for which an abstract mesh will do.
+    """
+    optimizer = optimizer_of(case)
+    boxed = shapes()
+    abstract = {
+        "variables": boxed,
+        "opt_state": jax.eval_shape(optimizer.init, boxed["params"]),
+    }
+    abstract = _without_empty_boxes(abstract)
+    wanted = _shardings(case, abstract, mesh)
+    shardings = None if wanted is None else stored(case, wanted, unboxed(abstract))
+    if variables is None:
+        state = abstractly_placed(unboxed(abstract), shardings)
+    else:
+        values = jax.tree.unflatten(jax.tree.structure(unboxed(boxed)), list(variables.values()))
+        state = _state(optimizer, values, shardings)
+
+    def layouts(state: Mapping[str, Any]) -> Layouts:
+        return _layouts(abstract, wanted, shardings, state)
+
+    called = wanted["variables"]["params"] if wanted is not None and case.zero1 else None
+    step = _step(case, apply, optimizer, arguments, called)
+    return Training(state, layouts, lambda state: named_leaves(state["variables"])[0], step)
+
+
+def _state(optimizer: Any, values: Any, shardings: Any) -> dict[str, Any]:
+    if shardings is None:
+        return {"variables": values, "opt_state": optimizer.init(values["params"])}
+    variables = jax.tree.map(jax.device_put, values, shardings["variables"])
+    initial = jax.jit(optimizer.init, out_shardings=shardings["opt_state"])
+    return {"variables": variables, "opt_state": initial(variables["params"])}
+
+
+def _shardings(case: ParityCase, abstract: Any, mesh: AnyMesh | None) -> Any:
+    if mesh is None or not is_laid_out(case, mesh):
+        return None
+    return jax.tree.map(
+        lambda leaf: NamedSharding(mesh, _spec(leaf, case.axis_rules)), abstract, is_leaf=_is_box
+    )
+
+
+def _spec(leaf: Any, rules: Any) -> Any:
+    """The spec of a box or array: a plain ``Partitioned`` names mesh axes, which no rule changes."""
+    names: Any = linen.get_partition_spec(leaf)
+    is_logical = isinstance(leaf, spmd.LogicallyPartitioned) or not _is_box(leaf)
+    return spmd.logical_to_mesh_axes(names, rules) if is_logical else names
+
+
+def _layouts(abstract: Any, wanted: Any, stored: Any, state: Mapping[str, Any]) -> Layouts:
+    boxes = jax.tree.leaves(abstract, is_leaf=_is_box)
+    found, _ = named_leaves(state)
+    leaves = (found.items(), boxes, jax.tree.leaves(wanted), jax.tree.leaves(stored))
+    return {
+        path.removeprefix("variables/"): ArrayLayout(
+            rank=array.ndim,
+            names=logical_names(box.names) if _is_box(box) else None,
+            spec=layout_of(resolved.spec),
+            sharding=layout_on(sharding),
+            placed=placed(array, layout_on(sharding)),
+            bytes=bytes_on(array, sharding),
+        )
+        for (path, array), box, resolved, sharding in zip(*leaves, strict=True)
+    }
+
+
+def _without_empty_boxes(tree: Any) -> Any:
+    """An optimizer that leaves a parameter out keeps its box, with no array in it."""
+    return jax.tree.map(
+        lambda leaf: leaf if jax.tree.leaves(leaf) else unboxed(leaf), tree, is_leaf=_is_box
+    )
+
+
+def _is_box(leaf: Any) -> bool:
+    return isinstance(leaf, meta.Partitioned)
+
+
+def unboxed(tree: Any) -> Any:
+    """The variables without their boxes, and without the constraints that ``meta.unbox`` adds.
+
+    Under a mesh these would have XLA split the initialisers, which on some versions moves single
+    elements by a unit in the last place; abstract arrays do not take them at all.
+    """
+    return jax.tree.map(
+        lambda leaf: leaf.value if _is_box(leaf) else meta.unbox(leaf), tree, is_leaf=_is_box
+    )
+
+
+def _step(case: ParityCase, apply: Apply, optimizer: Any, arguments: Arguments, called: Any) -> Any:
+    """A step; ``called`` are the shardings in which calls have the parameters, None for as stored."""
+
+    def step(state: Mapping[str, Any], arrays: Sequence[Any]) -> tuple[Any, Any]:
+        args, kwargs = arguments.rebuild(arrays)
+        params = state["variables"]["params"]
+        leaves, treedef = named_leaves(state["variables"])
+
+        def loss(params: Any) -> tuple[Any, Variables]:
+            if called is not None:
+                params = for_calls(params, called)
+            trained, _ = named_leaves({"params": params})
+            outputs, mutated = apply({**leaves, **trained}, args, kwargs)
+            return loss_of(case, outputs, args), mutated
+
+        (value, mutated), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+        updates, opt_state = optimizer.update(gradients, state["opt_state"], params)
+        trained, _ = named_leaves({"params": optax.apply_updates(params, updates)})
+        known = {path: value for path, value in mutated.items() if path in leaves}
+        variables = jax.tree.unflatten(treedef, list({**leaves, **known, **trained}.values()))
+        return value, {"variables": variables, "opt_state": opt_state}
+
+    return step

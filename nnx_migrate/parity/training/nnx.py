@@ -1,0 +1,202 @@
+"""The NNX side in training: shardings from the metadata of its Variables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+from flax import nnx
+from jax.sharding import NamedSharding, PartitionSpec
+
+from nnx_migrate.parity.case import Arguments, ParityCase
+from nnx_migrate.parity.evaluation.linen_names import LinenNames, bare, path_of_attribute
+from nnx_migrate.parity.evaluation.measure import Variables
+from nnx_migrate.parity.evaluation.shardings import (
+    ArrayLayout,
+    Layouts,
+    bytes_on,
+    layout_of,
+    layout_on,
+    logical_names,
+    placed,
+)
+from nnx_migrate.parity.training.steps import (
+    Training,
+    abstractly_placed,
+    for_calls,
+    is_laid_out,
+    loss_of,
+    optimizer_of,
+    stored,
+)
+from nnx_migrate.parity.values import named_leaves
+from nnx_migrate.sharding import construct_named_sharding, resolve_spec
+from nnx_migrate.sharding.annotations import annotation
+from nnx_migrate.sharding.placing import AnyMesh
+
+MODEL, OPTIMIZER = 0, 1  # places in the pair that is split into graph and state
+
+
+def begin_nnx(
+    case: ParityCase,
+    module: nnx.Module,
+    names: LinenNames,
+    variables: Variables | None,
+    arguments: Arguments,
+    mesh: AnyMesh | None,
+) -> Training:
+    """Lay the training state of an NNX module out as ``construct_named_sharding`` says.
+
+    The state is the ``nnx.State`` of ``(module, nnx.Optimizer)`` with the values of ``variables``
+    (by Linen path), Variables and their metadata included. Without ``variables`` it is abstract,
+    as ``module`` and, if need be, the mesh are.
+    """
+    given, parameters = nnx.split(module)
+    graphdefs: list[Any] = []
+
+    def create(parameters: Any) -> Any:
+        copy = nnx.merge(given, parameters, copy=True)
+        pair: Any = (copy, nnx.Optimizer(copy, optimizer_of(case), wrt=nnx.Param))
+        graphdef, state = nnx.split(pair)
+        graphdefs.append(graphdef)
+        return state
+
+    if variables is None:
+        state = jax.eval_shape(create, parameters)
+    else:
+        state = create(names.replaced(parameters, variables))
+    graphdef = graphdefs[-1]
+    if mesh is not None and is_laid_out(case, mesh):
+        shardings = stored(case, construct_named_sharding(state, mesh, case.axis_rules), state)
+        if variables is None:
+            state = abstractly_placed(state, shardings)
+        else:
+            state = jax.tree.map(jax.device_put, state, shardings)
+
+    def layouts(state: Any) -> Layouts:
+        assert mesh is not None
+        return _Reader(case, names, mesh).layouts(state)
+
+    def variables_of(state: Any) -> Variables:
+        flat = nnx.to_flat_state(state)
+        model = [(path[1:], variable) for path, variable in flat if path[0] == MODEL]
+        return names.variables(nnx.from_flat_state(model))[0]
+
+    return Training(state, layouts, variables_of, _step(case, graphdef, arguments, mesh))
+
+
+class _Reader:
+    """Reads layouts off a state: by the metadata it has now, not by what it once had."""
+
+    def __init__(self, case: ParityCase, names: LinenNames, mesh: AnyMesh) -> None:
+        self._case = case
+        self._rules = tuple(case.axis_rules or ())
+        self._names = names
+        self._mesh = mesh
+
+    def layouts(self, state: Any) -> Layouts:
+        shardings = dict(
+            nnx.to_flat_state(
+                stored(
+                    self._case,
+                    construct_named_sharding(state, self._mesh, self._rules),
+                    state,
+                )
+            )
+        )
+        flat = nnx.to_flat_state(state)
+        parameters = {path[1:] for path, _ in flat if path[0] == MODEL}
+        found: Layouts = {}
+        for path, variable in flat:
+            prefix = self._path(path, variable, parameters)
+            if prefix is not None:
+                found |= self._leaves(prefix, variable, shardings[path])
+        return found
+
+    def _path(
+        self, path: tuple[Any, ...], variable: Any, parameters: set[tuple[Any, ...]]
+    ) -> str | None:
+        """Linen's name of a variable; None for what has no counterpart there."""
+        if path[0] == MODEL:
+            return self._names.path(path[1:], variable)
+        kind, *rest = path[1:]
+        if kind != "opt_state":
+            return None  # the count of steps, which in Linen is not the optimizer's
+        places = [place for place in range(len(rest)) if tuple(rest[place:]) in parameters]
+        if not places:
+            return path_of_attribute((kind, *rest))
+        attribute = path_of_attribute(tuple(rest[places[0] :]))
+        own = (kind, *rest[: places[0]], self._names.linen_module_path(attribute))
+        return path_of_attribute(own)
+
+    def _leaves(self, prefix: str, variable: Any, wanted: Any) -> Layouts:
+        notes = annotation(variable.get_metadata())
+        arrays, _ = named_leaves(variable.get_value())
+        shardings, _ = named_leaves(wanted.get_value())
+        found: Layouts = {}
+        for name, array in arrays.items():
+            names = notes.names_of(array.ndim)
+            if isinstance(names, NamedSharding):
+                names = names.spec
+            # Axes of size 1 included; a PartitionSpec is resolved already.
+            resolved = isinstance(names, PartitionSpec)
+            spec = names if resolved else resolve_spec(names, (*notes.rules, *self._rules))
+            found[f"{prefix}/{name}" if name else prefix] = ArrayLayout(
+                rank=array.ndim,
+                names=logical_names(names),
+                spec=layout_of(spec or ()),
+                sharding=layout_on(shardings[name]),
+                placed=placed(array, layout_on(shardings[name])),
+                bytes=bytes_on(array, shardings[name]),
+            )
+        return found
+
+
+def _step(
+    case: ParityCase, graphdef: Any, arguments: Arguments, mesh: AnyMesh | None
+) -> Callable[..., Any]:
+    def step(state: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
+        args, kwargs = arguments.rebuild(arrays)
+        # copy=True: variables must not be shared between trace levels.
+        pair: Any = nnx.merge(graphdef, state, copy=True)
+        model, optimizer = pair
+        parts: Any = nnx.split(model, nnx.Param, ...)
+        graph, params, rest = parts
+        known = {path for path, _ in nnx.to_flat_state(nnx.state(model))}
+
+        gathered = case.zero1 and mesh is not None and is_laid_out(case, mesh)
+
+        def loss(params: Any) -> tuple[Any, Any]:
+            if gathered and mesh is not None:
+                wanted = construct_named_sharding(params, mesh, case.axis_rules)
+                params = for_calls(params, wanted)
+            copy = nnx.merge(graph, params, rest, copy=True)
+            call = copy if case.method is None else getattr(copy, case.method)
+            outputs = bare(call(*args, **kwargs))
+            # All of the state, parameters too: a call that spoils their metadata shows.
+            return loss_of(case, outputs, args), _known(nnx.state(copy), known)
+
+        (value, after), gradients = jax.value_and_grad(loss, has_aux=True)(params)
+        if gathered:
+            after = _with_values(after, params)
+        model = nnx.merge(graph, after, copy=True)
+        optimizer.update(model, gradients)
+        return value, nnx.state((model, optimizer))
+
+    return step
+
+
+def _with_values(state: Any, params: Any) -> Any:
+    """The state with parameters as they were stored: those of the call are whole over ``data``."""
+    values = {path: variable.get_value() for path, variable in nnx.to_flat_state(params)}
+    return nnx.from_flat_state(
+        (path, variable.replace(values[path]) if path in values else variable)
+        for path, variable in nnx.to_flat_state(state)
+    )
+
+
+def _known(state: Any, paths: set[tuple[Any, ...]]) -> Any:
+    """The state without what the call has added: sown values are no part of training."""
+    kept = [(path, variable) for path, variable in nnx.to_flat_state(state) if path in paths]
+    return nnx.from_flat_state(kept)

@@ -1,0 +1,141 @@
+"""Training steps of one side: how its state is laid out before and after, and the losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import optax
+from jax.sharding import Mesh
+
+from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.evaluation.constant_key import constant_key
+from nnx_migrate.parity.evaluation.measure import KEYS, default_loss
+from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error, retraced
+from nnx_migrate.parity.evaluation.shardings import Layouts
+from nnx_migrate.parity.values import Arrays, to_host
+from nnx_migrate.sharding import constrain
+from nnx_migrate.sharding.edit import remove_axes, shard_over_data
+from nnx_migrate.sharding.placing import AnyMesh
+
+SPECS, AFTER_STEP, LOSSES = "specs", "specs_after_step", "losses_over_steps"
+
+
+@dataclass(frozen=True)
+class Training:
+    """One side, ready to train.
+
+    ``state`` is a pytree of arrays on the mesh, ``layouts(state)`` how they lie there,
+    ``variables(state)`` those of the model by path, and ``step(state, arrays) -> (loss, state)`` can
+    be traced.
+    """
+
+    state: Any
+    layouts: Callable[[Any], Layouts]
+    variables: Callable[[Any], dict[str, Any]]
+    step: Callable[[Any, Sequence[Any]], tuple[Any, Any]]
+
+
+@dataclass
+class Trained:
+    """What training one side gave; filled stage by stage."""
+
+    before: Layouts = field(default_factory=dict)
+    after: Layouts = field(default_factory=dict)
+    losses: Arrays = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+
+
+def optimizer_of(case: ParityCase) -> Any:
+    """Return the optimizer of a case: optax's AdamW unless it names one."""
+    return optax.adamw(1e-3) if case.optimizer is None else case.optimizer
+
+
+def loss_of(case: ParityCase, outputs: Any, arguments: tuple[Any, ...]) -> Any:
+    """Return the loss of a case on the outputs of its model."""
+    return default_loss(outputs) if case.loss is None else case.loss(outputs, *arguments)
+
+
+def stored(case: ParityCase, shardings: Any, arrays: Any) -> Any:
+    """Return the shardings in which a training state is kept: with ``zero1`` over ``data`` too.
+
+    Mesh axes of size 1, which Linen's shardings name, are no reason to leave a dimension out.
+    """
+    if not case.zero1 or case.mesh is None:
+        return shardings
+    sizes = case.mesh.shape if isinstance(case.mesh, Mesh) else case.mesh
+    units = [axis for axis, size in sizes.items() if size == 1]
+    return shard_over_data(remove_axes(shardings, units), arrays)
+
+
+def for_calls(params: Any, shardings: Any) -> Any:
+    """Return parameters as the model's calls want them; the gradient goes back the same way."""
+    return jax.tree.map(constrain, params, shardings)
+
+
+def abstractly_placed(arrays: Any, shardings: Any) -> Any:
+    """Return a tree of abstract arrays that are sharded as a like tree says."""
+    return jax.tree.map(
+        lambda array, sharding: jax.ShapeDtypeStruct(array.shape, array.dtype, sharding=sharding),
+        arrays,
+        shardings,
+    )
+
+
+def is_laid_out(case: ParityCase, mesh: AnyMesh | None) -> bool:
+    """Whether the case says how arrays are laid out: it has a mesh and logical axis rules."""
+    return mesh is not None and case.axis_rules is not None
+
+
+def train(
+    case: ParityCase, begin: Callable[[], Training], arrays: Sequence[Any], mesh: Mesh | None
+) -> Trained:
+    """Begin training, take a step (``case.steps`` if that is more), and look at the state again.
+
+    Without a mesh and logical axis rules there are no layouts; without steps either, nothing is
+    run. A stage that raises is recorded under its name, as are those that need it.
+    """
+    result = Trained()
+    if not is_laid_out(case, mesh):
+        missing = "mesh" if mesh is None else "axis_rules"
+        result.skipped |= dict.fromkeys((SPECS, AFTER_STEP), f"the case has no {missing}")
+    if case.steps == 0:
+        result.skipped[LOSSES] = "the case has steps=0"
+    if not case.compiled:
+        result.skipped = dict.fromkeys((SPECS, AFTER_STEP, LOSSES), OPERATIONS)
+    wanted = [stage for stage in (SPECS, AFTER_STEP, LOSSES) if stage not in result.skipped]
+    if not wanted:
+        return result
+    try:
+        training = begin()
+        if SPECS in wanted:
+            result.before = training.layouts(training.state)
+    except Exception as error:  # noqa: BLE001 (a finding about this side)
+        result.errors |= dict.fromkeys(wanted, describe_error(error))
+        return result
+    wanted = [stage for stage in wanted if stage != SPECS]
+    try:
+        retraced(lambda: _steps(case, training, arrays, result))
+    except Exception as error:  # noqa: BLE001 (a finding about this side)
+        result.errors |= dict.fromkeys(wanted, describe_error(error))
+    return result
+
+
+def _steps(case: ParityCase, training: Training, arrays: Sequence[Any], result: Trained) -> None:
+    def run(state: Any, key: Any, arrays: Sequence[Any]) -> tuple[Any, Any]:
+        with constant_key(key):
+            return training.step(state, arrays)
+
+    # Nothing says where the results go, so that a step that lays them out otherwise shows.
+    step = jax.jit(run)
+    state = training.state
+    for number in range(max(case.steps, 1)):
+        key = jax.random.fold_in(jax.random.key(KEYS[0]), number)
+        loss, state = step(state, key, list(arrays))
+        if case.steps:
+            result.losses[f"step {number + 1}"] = to_host(loss)
+        if number == 0 and AFTER_STEP not in result.skipped:
+            result.after = training.layouts(state)
