@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import ast
-import re
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nnx_migrate.model import FileResult, FileStatus
+from nnx_migrate.rewrite.relevant import is_read_whole, relevant
 from nnx_migrate.source.project import Module, Project, parse
-from nnx_migrate.source.roots import import_names, imports
+from nnx_migrate.source.roots import import_names
 from nnx_migrate.source.settings import SettingsError
 
 if TYPE_CHECKING:
     from nnx_migrate.rewrite.request import RewriteRequest
-    from nnx_migrate.source.files import SourceText
-
-_ALL = 200  # projects up to this many files are indexed whole
 
 
 @dataclass
@@ -61,7 +57,7 @@ def load(request: RewriteRequest) -> Loaded:
     done = {*loaded.targets, *(failure.path for failure in loaded.failures)}
     for source in request.files:
         path = targets[id(source)]
-        if path not in done and len(sources) <= _ALL:
+        if path not in done and is_read_whole(sources):
             _check_skipped(loaded, path, source.text)
         elif path not in done:
             loaded.unchanged.append(path)
@@ -113,45 +109,3 @@ def relative(path: Path, base: Path) -> str:
         return path.relative_to(base).as_posix()
     except ValueError:
         return path.as_posix()
-
-
-# A class that may be a Linen module, by the look of its bases, and a whole import statement.
-_MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)
-_FLAX_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:flax|nnx_migrate)\b", re.MULTILINE)
-_DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
-_FUNCTION = re.compile(r"\ndef (\w+)")
-_WORD = re.compile(r"\w+")
-
-
-def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
-    """Files that name Flax, those that import a class or module of such a file, and its decorators.
-
-    A decorator is looked for where a function of its name is defined or handed on by a package.
-    """
-    if len(sources) <= _ALL:
-        return sources
-    chosen: list[SourceText] = []
-    rest: list[SourceText] = []
-    for source in sources:
-        (chosen if _names_flax(source.text) else rest).append(source)
-    linen = [source for source in chosen if _FLAX_IMPORT.search(source.text)]
-    words = {name for source in linen for name in _MODULE_CLASS.findall(source.text)}
-    words |= {source.path.stem for source in linen if _MODULE_CLASS.search(source.text)}
-    decorators = {name for source in linen for name in _DECORATOR.findall(source.text)}
-    return [*chosen, *(source for source in rest if _is_needed(source, words, decorators))]
-
-
-def _names_flax(text: str) -> bool:
-    return "flax" in text or "nnx_migrate.linen" in text or "nnx_migrate import linen" in text
-
-
-def _is_needed(source: SourceText, words: set[str], decorators: set[str]) -> bool:
-    imported = _imported(source.text)
-    hands_on = source.path.name == "__init__.py" and decorators & imported
-    return bool(
-        words & imported or hands_on or decorators & set(_FUNCTION.findall(f"\n{source.text}"))
-    )
-
-
-def _imported(text: str) -> set[str]:
-    return set(_WORD.findall(" ".join(f"{module} {names}" for module, names in imports(text))))

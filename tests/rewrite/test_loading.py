@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nnx_migrate.rewrite import loading
+from nnx_migrate.rewrite import relevant
 from tests.rewrite.projects import LINEN, dense, outcomes, rewrite
 
 MARK = "def marked(cls):\n    cls.mark = 1\n    return cls\n"
@@ -12,7 +12,7 @@ MARK = "def marked(cls):\n    cls.mark = 1\n    return cls\n"
 
 @pytest.fixture(autouse=True)
 def every_project_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(loading, "_ALL", 0)
+    monkeypatch.setattr(relevant, "_ALL", 0)
 
 
 def test_a_decorator_is_found_in_a_file_without_a_word_of_flax() -> None:

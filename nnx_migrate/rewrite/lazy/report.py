@@ -19,7 +19,8 @@ from nnx_migrate.model import (
 )
 from nnx_migrate.rewrite.lazy.left import left
 from nnx_migrate.rewrite.lazy.run import LazyTexts
-from nnx_migrate.rewrite.loading import relative, relevant
+from nnx_migrate.rewrite.loading import relative
+from nnx_migrate.rewrite.relevant import relevant
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.roots import import_names
 
