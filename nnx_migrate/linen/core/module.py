@@ -103,6 +103,11 @@ class Module(  # type: ignore[misc, override]
             }
 
 
+for _base in Module.__mro__:
+    # Annotations are read as fields (`typing.get_type_hints`): Linen's class has none of its own.
+    if _base.__module__.startswith(__name__.partition(".")[0]):
+        _base.__annotations__ = {}
+
 _ParentType = Module | Scope | UnspecifiedParent | None
 
 

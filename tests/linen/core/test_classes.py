@@ -5,7 +5,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, get_type_hints
 
 import flax.linen
 import jax
@@ -32,6 +32,15 @@ def test_fields_may_have_the_names_of_nnx_methods():
     with pytest.raises(TypeError, match="missing 2 required"):
         Modes()
     assert nn.build(Modes(True, 3), X, rngs=KEY).train is True
+
+
+@pytest.mark.parametrize("linen", [nn, flax.linen])
+def test_type_hints_are_those_of_the_fields(linen):
+    class Sized(linen.Module):
+        features: int = 2
+
+    hints = get_type_hints(Sized)
+    assert [name for name in hints if not name.startswith("_")] == ["features", "parent", "name"]
 
 
 def test_submodules_may_have_the_names_of_nnx_methods():
