@@ -29,6 +29,8 @@ IMPORT_LINES: Mapping[str, str] = {
     "functools": "import functools",
     "flax.core": "import flax.core",
     "flax.typing": "import flax.typing",
+    "lazy": "from nnx_migrate.linen import lazy",
+    "Size": "from nnx_migrate.linen import Size",
 }
 
 # Fields of every Linen module that say where it hangs, not what it is: the class converter's job.

@@ -43,6 +43,8 @@ LIFTED = frozenset(
 )
 TO_LINEN = frozenset({"flax.nnx.bridge.ToLinen", "flax.nnx.bridge.wrappers.ToLinen"})
 MAKES_LINEN = frozenset({"flax.nnx.bridge.to_linen", "flax.nnx.bridge.wrappers.to_linen"})
+# Calls that make a class with Linen's methods of one that has none.
+LAZY_CLASSES = frozenset({"nnx_migrate.linen.lazy"})
 TO_NNX = frozenset(
     ("flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX", "nnx_migrate.nn.ToNNX")
 )

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.ledger.externals import HANDS_ON, LIFTED, MAKES_LINEN, OPEN_BUILTINS, is_class_name
+from nnx_migrate.ledger.externals import (
+    HANDS_ON,
+    LAZY_CLASSES,
+    LIFTED,
+    MAKES_LINEN,
+    OPEN_BUILTINS,
+    is_class_name,
+)
 from nnx_migrate.ledger.resolve import (
     LINEN,
     UNKNOWN,
@@ -262,6 +269,8 @@ class Inference:
             return frozenset({Instance(Definition(method.parent))})
         if under(name, "builtins"):
             return ANY if name.partition(".")[2] in OPEN_BUILTINS else NO
+        if name in LAZY_CLASSES:
+            return frozenset({Symbol("flax.nnx.bridge.ToLinen")})
         if name in MAKES_LINEN:
             return frozenset({Instance(Symbol("flax.nnx.bridge.ToLinen"))})
         if under(name, LINEN) and not is_class_name(name):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -13,10 +13,13 @@ from nnx_migrate.rewrite.imports import ImportConflict, fix_imports
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, convert_outside
+from nnx_migrate.rewrite.outside.data import Doubted
+from nnx_migrate.rewrite.outside.holding import fields_of_modules
 from nnx_migrate.rewrite.render import Renderer, Replacement, Unrenderable
 from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.sizes import ClassSizes
-from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.project import Module, Project, Scope
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,12 @@ class Attempt:
     failed: dict[str, Failure] = field(default_factory=dict)
     kept: dict[str, frozenset[int]] = field(default_factory=dict)  # lines the user keeps
     edited: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes around classes
+    lazily: frozenset[str] = frozenset()  # classes that code around them builds by lazy(Class)
+    lazy: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes that say so
+    doubts: dict[str, tuple[Doubted, ...]] = field(default_factory=dict)
+    placed: set[str] = field(default_factory=set)  # those that are built so somewhere
+    values: set[str] = field(default_factory=set)  # those with `modules_in` that are used as values
+    modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def make_attempt(
@@ -46,20 +55,26 @@ def make_attempt(
     barred: Mapping[str, ClassRefusal],
     untouched: frozenset[str] = frozenset(),
     frozen: Mapping[str, frozenset[int]] = MappingProxyType({}),
+    lazily: frozenset[str] = frozenset(),
 ) -> Attempt:
     """Decide about every class and render every file that changes.
 
-    ``untouched``: paths of which nothing but classes may change; ``frozen``: lines, by path.
+    ``untouched``: paths of which nothing but classes may change; ``frozen``: lines, by path, where
+    code keeps Linen's style; ``lazily``: the classes that it builds by ``lazy(Class)``.
     """
     project = loaded.project
     targets = frozenset(id(module) for module in loaded.targets.values())
-    decisions = decide(project, sizes, targets, request.select, request.exclude, barred)
-    attempt = Attempt(decisions)
+    decisions = decide(project, sizes, targets, request.select, request.exclude, barred, lazily)
+    lazily &= decisions.converted.keys()
+    modules_in = fields_of_modules(project, sizes, lazily)
+    attempt = Attempt(decisions, lazily=lazily, modules_in=modules_in)
     context = OutsideContext(
         converted=frozenset(decisions.converted),
         new_arguments={name: sizes[name].new_arguments for name in decisions.converted},
         factories=decisions.factories,
         scope_functions=tuple(decisions.scope_functions.values()),
+        lazily=lazily,
+        modules_in=modules_in,
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
     )
     for path, module in loaded.targets.items():
@@ -81,9 +96,16 @@ def _render(
     outside = OutsideResult({}, frozenset(), ())
     if context is not None:
         outside = convert_outside(project, module, context)
-    kept = kept_lines(module) | frozen
+    own = kept_lines(module)
+    free = frozenset(_lines_of_builders(project, module, attempt, outside)) if frozen else frozenset()
+    kept = own | (frozen - free)
     edits = _without_kept(module, outside.edits, kept)
+    edits |= _without_kept(module, {one: outside.edits[one] for one in outside.lazy}, own)
     attempt.edited[path] = frozenset(edits)
+    attempt.lazy[path] = outside.lazy & edits.keys()
+    attempt.doubts[path] = outside.doubts
+    attempt.values |= outside.values
+    attempt.placed |= outside.placed
     needed = outside.imports if edits else frozenset()
     attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, kept))
     attempt.kept[path] = kept
@@ -108,6 +130,25 @@ def _render(
         return
     if text != module.text:
         attempt.texts[path] = text
+
+
+def _lines_of_builders(
+    project: Project, module: Module, attempt: Attempt, outside: OutsideResult
+) -> Iterator[int]:
+    """Lines of converted classes, of functions that build for them, and of layers they are given."""
+    decisions = attempt.decisions
+    whole = {id(one.node) for one in decisions.factories if one.module is module}
+    whole |= {key for one in decisions.scope_functions.values() for key in one.edits}
+    whole |= {id(project.linen[name].node) for name in decisions.converted}
+    for node in ast.walk(module.tree):
+        if id(node) in whole or _is_layer(project, module, node, outside):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)  # type: ignore[attr-defined]
+
+
+def _is_layer(project: Project, module: Module, node: ast.AST, outside: OutsideResult) -> bool:
+    if id(node) not in outside.lazy or not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    return is_linen(project.resolve(node, Scope(module)))
 
 
 def _without_kept(

@@ -28,16 +28,22 @@ class Cut:
     reason: str
 
 
-def cut(links: Links, staying: frozenset[str], candidates: frozenset[str]) -> tuple[Cut, ...]:
+def cut(
+    links: Links,
+    staying: frozenset[str],
+    candidates: frozenset[str],
+    lazily: frozenset[str] = frozenset(),
+) -> tuple[Cut, ...]:
     """Candidates that must join ``staying``, directly or through others (a fixed point).
 
-    A class that several force is cut by the nearest of them, the first by name.
+    A class that several force is cut by the nearest of them, the first by name. What stays can build
+    those of ``lazily`` by ``lazy(Class)``; these build nothing that stays.
     """
     cuts: dict[str, Cut] = {}
     frontier = deque(sorted(staying))
     while frontier:
         name = frontier.popleft()
-        for other, reason in _forced(links, name):
+        for other, reason in _forced(links, name, lazily):
             if other in candidates and other not in staying and other not in cuts:
                 cuts[other] = Cut(other, name, reason)
                 frontier.append(other)
@@ -79,14 +85,18 @@ def bridged(
     return frozenset(found)
 
 
-def _forced(links: Links, name: str) -> Iterator[tuple[str, str]]:
+def _forced(links: Links, name: str, lazily: frozenset[str]) -> Iterator[tuple[str, str]]:
     for other, bases in sorted(links.bases.items()):
         if name in bases:
             yield other, f"its base {name} stays Linen"
     for base in sorted(links.bases.get(name, ())):
         yield base, f"{name}, which inherits from it, stays Linen"
     for built in sorted(links.builds.get(name, ())):
-        yield built, f"{name}, which builds it, stays Linen"
+        if built not in lazily:
+            yield built, f"{name}, which builds it, stays Linen"
+    for other in sorted(lazily):
+        if name in links.builds.get(other, ()):
+            yield other, f"it builds {name}, which stays Linen"
     for other in sorted(links.shares.get(name, ())):
         yield other, f"{name}, which calls the same factory function, stays Linen"
     for other, held in sorted(links.holds.items()):

@@ -50,12 +50,14 @@ def decide(
     select: tuple[str, ...],
     exclude: tuple[str, ...],
     barred: Mapping[str, ClassRefusal],
+    lazily: frozenset[str] = frozenset(),
 ) -> Decisions:
     """Decide over all classes.
 
     Args:
         targets: ``id`` of the modules that may change.
         barred: classes that an earlier attempt showed cannot be converted.
+        lazily: classes that code around them builds by ``lazy(Class)``.
     """
     outside = frozenset(n for n, cls in project.linen.items() if id(cls.module) not in targets)
     kept = frozenset(
@@ -71,13 +73,13 @@ def decide(
     decisions = Decisions(kept=kept, outside=outside, refused={**stuck, **barred})
     links = links_of(project)
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
-    pending -= _join_cuts(decisions, links, pending)
+    pending -= _join_cuts(decisions, links, pending, lazily)
     copied = copied_classes(project)
     while True:
         context = replace(_context(sizes, pending), copied=copied)
         refused = _convert(project, sizes, context, pending, decisions)
         refused |= _part_ways(project, decisions, pending - refused)
-        gone = refused | _join_cuts(decisions, links, pending - refused)
+        gone = refused | _join_cuts(decisions, links, pending - refused, lazily)
         if not gone:
             converted = frozenset(decisions.converted)
             decisions.bridged = bridged(links, converted, behind_bridges(project)) - kept
@@ -172,9 +174,11 @@ def _converted(
         return ClassRefusal(cls.node, f"the conversion failed: {bug!r}", recipe, "internal")
 
 
-def _join_cuts(decisions: Decisions, links: Links, pending: frozenset[str]) -> frozenset[str]:
+def _join_cuts(
+    decisions: Decisions, links: Links, pending: frozenset[str], lazily: frozenset[str]
+) -> frozenset[str]:
     staying = frozenset(links.bases) - pending
-    cuts = cut(links, staying, pending)
+    cuts = cut(links, staying, pending, lazily)
     decisions.cuts.update({one.name: one for one in cuts})
     return frozenset(one.name for one in cuts)
 

@@ -55,12 +55,14 @@ def make_explicit(
     request: RewriteRequest,
     doubts: Mapping[str, str] = MappingProxyType({}),
     frozen: Mapping[str, frozenset[int]] = MappingProxyType({}),
+    lazily: frozenset[str] = frozenset(),
 ) -> Explicit:
     """Decide and render everything a request asks for, in the explicit form or not at all.
 
     Args:
         doubts: classes that must not become explicit, and why.
         frozen: lines, by path, on which nothing may change outside of classes.
+        lazily: classes that code on those lines builds by ``lazy(Class)``.
 
     Raises:
         EngineError: the ledger does not balance whatever is refused.
@@ -79,11 +81,11 @@ def make_explicit(
     barred = {name: _doubted(loaded.project, name, why) for name, why in doubts.items()}
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
-        attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen)
+        attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen, lazily)
         while wanted.learn(attempt.decisions):
             granted = (wanted.shapes, wanted.facts, wanted.dtypes)
             sizes = analyse(loaded.project, names, evidence, *granted)
-            attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen)
+            attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen, lazily)
         after = ledger.count(_sources(loaded.project, attempt.texts), paths)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before))
         unfinished = _unfinished(loaded, attempt, books)

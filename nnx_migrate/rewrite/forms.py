@@ -30,7 +30,7 @@ from nnx_migrate.source.settings import SettingsError
 FORMS = ("auto", "lazy", "explicit")
 _SECONDS = 900.0  # for the analysis of one project; what is not decided by then is lazy
 _STAYS = "stays Linen"
-_ROUNDS = 2  # attempts without what earlier ones left unproven
+_ROUNDS = 6  # attempts without what earlier ones left unproven
 
 
 class OutOfTime(Exception):
@@ -85,20 +85,25 @@ def _prove(request: RewriteRequest) -> _Proof:
 def _attempt(request: RewriteRequest, proof: _Proof) -> None:
     doubts: dict[str, Doubt] = {}
     lines: dict[str, frozenset[int]] = {}
+    lazily: frozenset[str] = frozenset()
     for _ in range(1 + _ROUNDS):
         whys = {name: f"not proven: {doubt.text}" for name, doubt in doubts.items()}
-        made = make_explicit(request, whys, lines)
+        made = make_explicit(request, whys, lines, lazily)
         if proof.first is None:
             proof.first = made.result
             failures = made.loaded.failures
             proof.unreadable = {one.path: one.error for one in failures if one.error is not None}
         verdict = judge(made.loaded, made.attempt, made.books, made.result)
-        doubts |= verdict.doubts
         linen = made.loaded.project.linen
-        proof.doubts = {linen[name].qualified: doubt for name, doubt in doubts.items()}
         if not verdict.doubts and _is_frozen(verdict.lines, lines, made):
+            proof.doubts = {linen[name].qualified: doubt for name, doubt in doubts.items()}
             proof.explicit = made if made.attempt.decisions.converted else None
             return
+        # Code that is not rewritten builds their classes by lazy(Class), if nothing speaks against it.
+        fresh = verdict.around - lazily
+        lazily |= fresh
+        doubts |= {name: one for name, one in verdict.doubts.items() if name not in fresh}
+        proof.doubts = {linen[name].qualified: one for name, one in {**verdict.doubts, **doubts}.items()}
         for path, more in verdict.lines.items():
             lines[path] = lines.get(path, frozenset()) | more
 

@@ -30,13 +30,13 @@ def class_of(
         match scope.lookup(function.id):
             case Definition(node=ast.ClassDef() as node) | Rebound(node=node):
                 cls = project.by_node.get(id(node))
-                return cls if cls and cls.name in context.converted else None
+                return cls if cls and cls.name in context.rewritten else None
             case Assignment(value=ast.Call() as value):
                 return class_of(project, value, scope, context, depth - 1)
     symbol = project.resolve(function, scope)
     if symbol is None:
         return None
-    if symbol in context.converted:
+    if symbol in context.rewritten:
         return project.linen.get(symbol)
     definition = project.definition(symbol)
     if definition is None or not isinstance(definition[1], ast.Call):

@@ -6,6 +6,7 @@ from nnx_migrate.rewrite.outside.calls import convert_calls
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext, OutsideResult
 from nnx_migrate.rewrite.outside.factories import convert_factories
 from nnx_migrate.rewrite.outside.layers import convert_layers
+from nnx_migrate.rewrite.outside.lazily import convert_lazily
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.outside.references import convert_references
 from nnx_migrate.rewrite.outside.scope_functions import convert_scope_functions
@@ -27,4 +28,8 @@ def convert_outside(project: Project, module: Module, context: OutsideContext) -
     convert_layers(project, places, context, draft)
     convert_references(project, places, context, draft)
     convert_calls(project, places, context, draft)
+    if context.lazily:
+        classes = project.linen.values()
+        explicit = frozenset(id(one.node) for one in classes if one.name in context.converted)
+        convert_lazily(project, places_of(module, explicit | converted), context, draft)
     return draft.result()

@@ -23,6 +23,9 @@ class OutsideContext:
       new_arguments: the size arguments that each converted class gains.
       factories: functions that build submodules for converted classes only.
       scope_functions: functions that build and call submodules of converted classes only.
+      lazily: classes that code outside of converted classes builds and calls as Linen does, each
+        place through ``lazy(Class)``.
+      modules_in: fields of those that hold modules, classes or what builds them.
       skip: ids of class statements that are not looked into: converted ones, and those that stay.
       memo: what was worked out about the project, shared by its modules.
     """
@@ -31,8 +34,15 @@ class OutsideContext:
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: tuple[FactoryFunction, ...] = ()
     scope_functions: tuple[ConvertedFunction, ...] = ()
+    lazily: frozenset[str] = frozenset()
+    modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
     skip: frozenset[int] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def rewritten(self) -> frozenset[str]:
+        """Converted classes whose callers are rewritten with them."""
+        return self.converted - self.lazily
 
 
 @dataclass(frozen=True)
@@ -47,12 +57,28 @@ class Remark:
 
 
 @dataclass(frozen=True)
+class Doubted:
+    """A place that cannot take the lazy form of an explicit class, and why."""
+
+    cls: str
+    node: ast.AST
+    reason: str
+
+
+@dataclass(frozen=True)
 class OutsideResult:
-    """Edits (node ``id`` -> replacement), keys of ``IMPORT_LINES`` they need, and remarks."""
+    """Edits (node ``id`` -> replacement), keys of ``IMPORT_LINES`` they need, and remarks.
+
+    ``lazy`` are the ids of edited nodes that take the lazy form of a class.
+    """
 
     edits: Mapping[int, Replacement] = field(default_factory=dict)
     imports: frozenset[str] = frozenset()
     findings: tuple[Remark, ...] = ()
+    lazy: frozenset[int] = frozenset()
+    doubts: tuple[Doubted, ...] = ()
+    values: frozenset[str] = frozenset()  # lazy classes that are used as values
+    placed: frozenset[str] = frozenset()  # lazy classes that are named at all
 
 
 @dataclass
@@ -63,6 +89,10 @@ class Draft:
     imports: set[str] = field(default_factory=set)
     findings: list[Remark] = field(default_factory=list)
     refused: set[int] = field(default_factory=set)  # ids of nodes that stay as they are
+    lazy: set[int] = field(default_factory=set)
+    doubts: list[Doubted] = field(default_factory=list)
+    values: set[str] = field(default_factory=set)
+    placed: set[str] = field(default_factory=set)
 
     def refuse(self, node: ast.AST, rule: str, message: str, kind: Kind) -> None:
         """Leave ``node`` as it is and say why."""
@@ -76,7 +106,15 @@ class Draft:
     def result(self) -> OutsideResult:
         """The finished result, remarks in the order of their places."""
         ordered = sorted(self.findings, key=lambda one: _place(one.node))
-        return OutsideResult(dict(self.edits), frozenset(self.imports), tuple(ordered))
+        return OutsideResult(
+            dict(self.edits),
+            frozenset(self.imports),
+            tuple(ordered),
+            frozenset(self.lazy),
+            tuple(self.doubts),
+            frozenset(self.values),
+            frozenset(self.placed),
+        )
 
 
 def _place(node: ast.AST) -> tuple[int, int]:

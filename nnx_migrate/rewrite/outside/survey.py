@@ -41,7 +41,7 @@ def _survey(project: Project, context: OutsideContext) -> Survey:
     pending: list[tuple[str, str]] = []
     for name in unconverted:
         cls = project.linen[name]
-        pending += [(symbol, name) for symbol in _loads(project, cls.node, cls.scope)]
+        pending += [(symbol, name) for symbol in loads(project, cls.node, cls.scope)]
     while pending:
         symbol, cls_name = pending.pop()
         if symbol in needed or symbol in project.linen:
@@ -50,12 +50,12 @@ def _survey(project: Project, context: OutsideContext) -> Survey:
         if module is None or not rest or rest[0] not in module.table:
             continue
         needed[symbol] = cls_name
-        for node in _definitions(module, rest[0]):
-            pending += [(one, cls_name) for one in _loads(project, node, Scope(module))]
+        for node in definitions(module, rest[0]):
+            pending += [(one, cls_name) for one in loads(project, node, Scope(module))]
     return Survey(unconverted, needed)
 
 
-def _definitions(module: Module, name: str) -> Iterator[ast.AST]:
+def definitions(module: Module, name: str) -> Iterator[ast.AST]:
     """What gives a global its meaning; every statement that stores it when there are several."""
     match module.table[name]:
         case Definition(node=node):
@@ -73,7 +73,7 @@ def _definitions(module: Module, name: str) -> Iterator[ast.AST]:
                     yield statement
 
 
-def _loads(project: Project, node: ast.AST, scope: Scope) -> Iterator[str]:
+def loads(project: Project, node: ast.AST, scope: Scope) -> Iterator[str]:
     """Project names loaded in ``node``; local names that hide one only widen the answer."""
     todo = [node]
     while todo:

@@ -46,6 +46,10 @@ class Graph:
                 users[one].add(key)
         return _closure(keys, users)
 
+    def below(self, key: Key) -> set[Key]:
+        """This node and all that it names, at any remove."""
+        return _closure([key], self.names)
+
     def components(self, keys: set[Key]) -> Iterator[set[Key]]:
         """Nodes that hang together by names, among ``keys`` only."""
         beside: dict[Key, set[Key]] = defaultdict(set)
@@ -89,15 +93,17 @@ def graph_of(project: Project) -> Graph:
         }
         named |= {
             target
-            for other in _opened(project, module, statements)
+            for _, other in opened(project, module, statements)
             for target in defined[other].values()
         }
         graph.names[key] = named
     return graph
 
 
-def _opened(project: Project, module: Module, statements: Iterable[ast.AST]) -> Iterator[str]:
-    """Modules that code asks for names it computes, ``getattr(models, config.model)``."""
+def opened(
+    project: Project, module: Module, statements: Iterable[ast.AST]
+) -> Iterator[tuple[int, str]]:
+    """Modules that code asks for names it computes, ``getattr(models, config.model)``; the lines."""
     for statement in statements:
         for node in ast.walk(statement):
             match node:
@@ -106,15 +112,16 @@ def _opened(project: Project, module: Module, statements: Iterable[ast.AST]) -> 
                 case ast.Attribute(value=owner, attr="__dict__"):
                     given = None
                 case ast.Call(func=ast.Name(id="globals")):
-                    yield module.name
+                    yield node.lineno, module.name
                     continue
                 case _:
                     continue
             if not isinstance(given, ast.Constant):
                 symbol = project.resolve(owner, Scope(module))
                 if symbol in project.modules:
-                    yield symbol
-                    yield from _handing_on(project, symbol)
+                    assert symbol is not None
+                    yield owner.lineno, symbol
+                    yield from ((owner.lineno, one) for one in _handing_on(project, symbol))
 
 
 def _handing_on(project: Project, package: str) -> Iterator[str]:

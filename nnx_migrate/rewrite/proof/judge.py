@@ -13,70 +13,13 @@ from nnx_migrate import ledger
 from nnx_migrate.model import Outcome, RewriteResult
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.loading import Loaded
+from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import Graph, Key, graph_of
+from nnx_migrate.rewrite.proof.lazily import lazy_doubts
 from nnx_migrate.rewrite.proof.uses import doubtful_uses
 from nnx_migrate.source.classes import ClassInfo
 
 _LEFT = (Outcome.REFUSED, Outcome.BRIDGED)
-
-# What of Linen handles modules or their classes; all else in lower case handles arrays.
-_OF_MODULES = ("flax.linen.transforms", "flax.linen.module", "flax.linen.summary")
-_TAKING_MODULES = frozenset(
-    [
-        "add_metadata_axis",
-        "apply",
-        "bind",
-        "checkpoint",
-        "compact",
-        "compact_name_scope",
-        "cond",
-        "custom_vjp",
-        "fold_rngs",
-        "grad",
-        "init",
-        "init_with_output",
-        "intercept_methods",
-        "jit",
-        "jvp",
-        "map_variables",
-        "merge_param",
-        "module",
-        "named_call",
-        "nowrap",
-        "param_with_axes",
-        "partitioning",
-        "remat",
-        "remat_scan",
-        "scan",
-        "scan_with_axes",
-        "share_scope",
-        "summary",
-        "switch",
-        "tabulate",
-        "transforms",
-        "value_and_grad",
-        "variable_with_axes",
-        "vjp",
-        "vmap",
-        "vmap_with_axes",
-        "while_loop",
-    ]
-)
-
-
-@dataclass(frozen=True)
-class Doubt:
-    """A place that is not proven."""
-
-    path: str
-    line: int
-    reason: str
-
-    @property
-    def text(self) -> str:
-        """The place and why, in one line."""
-        return f"{self.path}:{self.line}: {self.reason}"
-
 
 @dataclass
 class Verdict:
@@ -84,25 +27,51 @@ class Verdict:
 
     doubts: dict[str, Doubt] = field(default_factory=dict)
     lines: dict[str, frozenset[int]] = field(default_factory=dict)
+    around: frozenset[str] = frozenset()  # every class that hangs together with one of `doubts`
 
 
 def judge(loaded: Loaded, attempt: Attempt, books: ledger.Ledger, result: RewriteResult) -> Verdict:
-    """Find the converted classes that hang together with anything unproven."""
+    """Find the converted classes that hang together with anything unproven.
+
+    Those that code around them builds by ``lazy(Class)`` are judged each by itself.
+    """
     graph = graph_of(loaded.project)
-    seeds = _seeds(loaded, attempt, books, result, graph)
+    doubts = list(_doubts(loaded, attempt, books, result))
+    seeds = _seeds(doubts, graph)
     concerned = graph.reaching([*_holding(loaded, books, graph), *seeds])
     seeds |= _read_only(loaded, concerned)
     verdict = Verdict()
     for component in graph.components(concerned):
         found = [seeds[one] for one in component & seeds.keys()]
-        if not found:
+        classes = [one for one in loaded.project.linen.values() if _key(one, graph) in component]
+        if not found or attempt.lazily & {one.name for one in classes}:
             continue
-        for cls in loaded.project.linen.values():
-            key = _key(cls, graph)
-            if key in component and cls.name in attempt.decisions.converted:
-                verdict.doubts[cls.name] = seeds.get(key) or _nearest(found, cls.module.path)
+        for cls in classes:
+            if cls.name in attempt.decisions.converted:
+                key = _key(cls, graph)
+                seed = seeds.get(key) if key is not None else None
+                verdict.doubts[cls.name] = seed or _nearest(found, cls.module.path)
+        verdict.around |= {one.name for one in classes}
         _freeze(component, graph, verdict)
+    verdict.doubts |= {**dict(_inside(loaded, attempt, doubts)), **_lazily(loaded, attempt, graph)}
     return verdict
+
+
+def _lazily(loaded: Loaded, attempt: Attempt, graph: Graph) -> dict[str, Doubt]:
+    targets = frozenset(module.name for module in loaded.targets.values())
+    return lazy_doubts(loaded.project, targets, attempt, graph)
+
+
+def _inside(
+    loaded: Loaded, attempt: Attempt, doubts: list[Doubt]
+) -> Iterator[tuple[str, Doubt]]:
+    """What is unproven in the text of a class that is built by ``lazy(Class)``."""
+    for name in attempt.lazily:
+        cls = loaded.project.linen[name]
+        lines = range(cls.node.lineno, (cls.node.end_lineno or cls.node.lineno) + 1)
+        for one in doubts:
+            if one.path == cls.module.path and one.line in lines:
+                yield name, one
 
 
 def _nearest(doubts: list[Doubt], path: str) -> Doubt:
@@ -145,23 +114,33 @@ def _holding(loaded: Loaded, books: ledger.Ledger, graph: Graph) -> Iterable[Key
     return [one for one in found if one is not None]
 
 
-def _seeds(
-    loaded: Loaded, attempt: Attempt, books: ledger.Ledger, result: RewriteResult, graph: Graph
-) -> dict[Key, Doubt]:
+def _seeds(doubts: list[Doubt], graph: Graph) -> dict[Key, Doubt]:
     """Nodes with something unproven, and the first such thing."""
+    seeds: dict[Key, Doubt] = {}
+    for one in reversed(doubts):
+        key = graph.at(one.path, one.line)
+        if key is not None:
+            seeds[key] = one
+    return seeds
+
+
+def _doubts(
+    loaded: Loaded, attempt: Attempt, books: ledger.Ledger, result: RewriteResult
+) -> list[Doubt]:
+    """Everything unproven."""
     found: list[Doubt] = []
     for name, cls in loaded.project.linen.items():
         if name not in attempt.decisions.converted:
             reason = f"{cls.qualified} is not explicit"
             found.append(Doubt(cls.module.path, cls.node.lineno, reason))
     for entry in _entries(books):
-        if entry.outcome in _LEFT and not _is_of_arrays(entry.place.symbol):
+        if entry.outcome in _LEFT and not is_of_arrays(entry.place.symbol):
             what = f"{entry.place.symbol} is not rewritten here"
             found.append(Doubt(entry.place.path, entry.place.line, what))
     harmless = {
         (entry.place.path, entry.place.line, entry.place.column)
         for entry in _entries(books)
-        if _is_of_arrays(entry.place.symbol)
+        if is_of_arrays(entry.place.symbol)
     }
     for finding in result.findings:
         if (
@@ -169,25 +148,7 @@ def _seeds(
             and (finding.path, finding.line, finding.column) not in harmless
         ):
             found.append(Doubt(finding.path, finding.line, finding.message))
-    found += [Doubt(*use) for use in doubtful_uses(loaded.project, attempt)]
-    seeds: dict[Key, Doubt] = {}
-    for one in reversed(found):
-        key = graph.at(one.path, one.line)
-        if key is not None:
-            seeds[key] = one
-    return seeds
-
-
-def _is_of_arrays(symbol: str) -> bool:
-    """Whether a name of Linen's is a function of arrays or a constant: its import alone changes.
-
-    >>> _is_of_arrays("flax.linen.linear._conv_dimension_numbers"), _is_of_arrays("flax.linen.scan")
-    (True, False)
-    """
-    home, _, name = symbol.rpartition(".")
-    if not symbol.startswith("flax.linen.") or home in _OF_MODULES or name in _TAKING_MODULES:
-        return False
-    return name.lstrip("_")[:1].islower()
+    return found + [Doubt(*use) for use in doubtful_uses(loaded.project, attempt)]
 
 
 def _read_only(loaded: Loaded, concerned: set[Key]) -> dict[Key, Doubt]:

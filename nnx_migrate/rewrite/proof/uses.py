@@ -29,6 +29,8 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
     for module in {cls.module.path: cls.module for cls in converted}.values():
         yield from _dynamic(module)
     for cls in converted:
+        if cls.name in attempt.lazily and cls.name in attempt.placed:
+            continue  # every place that builds it shows what the fields are given
         for use in _classes_in_fields(project, cls):
             yield use
             # Which classes it is given is not known; those of its file are the likeliest.

@@ -1,0 +1,119 @@
+"""``lazy(Class, ...)``: where a lazy class of an explicit one takes its sizes from, as text.
+
+What `nnx_migrate.linen.lazy` reads off the name of a size is not written. The rest is declared as a
+``Size``: an input of the call, or the input of a submodule that the call reaches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.outside.sizes import Unknown
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+Arguments = Mapping[str, tuple[SizeArgument, ...]]
+_DEPTH = 6  # longest chain of sizes of submodules of submodules
+
+
+def declarations(project: Project, cls: ClassInfo, arguments: Arguments) -> dict[str, str]:
+    """Texts of the keyword arguments that ``lazy`` needs for a class, by the size's name.
+
+    Raises:
+      Unknown: a size cannot be declared; the message says which.
+    """
+    taken = {one.name for one in cls.fields}
+    texts = {}
+    for one in arguments.get(cls.name, ()):
+        if one.name in taken:
+            raise Unknown(f"the size {one.name} has the name of a field")
+        if not _is_named(cls, one):
+            texts[one.name] = _declared(project, one, arguments)
+    return texts
+
+
+def _is_named(cls: ClassInfo, one: SizeArgument) -> bool:
+    """Whether the size's name says where it comes from."""
+    if one.optional or one.fact or one.submodule or one.each or one.within:
+        return False
+    if one.method != "__call__" or one.argument is None or not one.argument.isidentifier():
+        return False
+    if one.name == "in_features":
+        return one.axis == -1 and one.argument == _first(cls, one.method)
+    ending = "shape" if one.axis is None else "features"
+    return one.axis in (None, -1) and one.name == f"{one.argument}_{ending}"
+
+
+def _first(cls: ClassInfo, method: str) -> str | None:
+    found = cls.find(method)
+    if found is None:
+        return None
+    spec = found[1].args
+    names = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:]
+    return names[0] if names else None
+
+
+def _declared(project: Project, one: SizeArgument, arguments: Arguments) -> str:
+    of, leaf = _path(project, one, arguments)
+    parts = [repr(leaf.argument)] if leaf.argument is not None else []
+    if leaf.axis != -1:
+        parts.append(repr(leaf.axis) if parts else f"axis={leaf.axis!r}")
+    if of:
+        parts.append(f'of="{of}"')
+    if one.method != "__call__":
+        parts.append(f'method="{one.method}"')
+    if one.fact is not None:
+        parts.append(f'fact="{one.fact}"')
+    return f"Size({', '.join(parts)})".replace("'", '"')
+
+
+def _path(project: Project, one: SizeArgument, arguments: Arguments) -> tuple[str, SizeArgument]:
+    """The scope path of the submodule that is measured ("" for the module itself), and how.
+
+    ``*`` stands for each direct submodule of what is left of it.
+    """
+    steps: list[str] = []
+    for _ in range(_DEPTH):
+        steps += [one.submodule] if one.submodule else []
+        if one.each is None:
+            return "/".join(steps), one
+        steps.append("*")
+        if one.within:
+            return "/".join([*steps, one.within]), SizeArgument(one.name, axis=one.axis)
+        one = _of_each(project, one.each, arguments)
+    raise Unknown(f"the size {one.name} lies too deep")
+
+
+def _of_each(project: Project, name: str, arguments: Arguments) -> SizeArgument:
+    """What submodules call ``name``: one thing for all classes that have it.
+
+    Raises:
+      Unknown: it means different things.
+    """
+    found = set(_meanings(project, name, arguments))
+    if name == "in_features":  # of built-in layers
+        found.add(SizeArgument(name))
+    if len(found) != 1:
+        raise Unknown(f"the size {name} of submodules means different things")
+    return found.pop()
+
+
+def _meanings(project: Project, name: str, arguments: Arguments) -> Iterable[SizeArgument]:
+    for owner, every in arguments.items():
+        for one in every:
+            if one.name != name:
+                continue
+            plain = one.submodule is None and one.each is None and one.axis == -1
+            cls = project.linen[owner]
+            if name == "in_features" and plain and one.argument == _first(cls, one.method):
+                yield SizeArgument(name)
+            else:
+                yield SizeArgument(
+                    name,
+                    argument=one.argument,
+                    axis=one.axis,
+                    submodule=one.submodule,
+                    each=one.each,
+                    within=one.within,
+                )

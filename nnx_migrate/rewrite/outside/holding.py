@@ -1,0 +1,126 @@
+"""Fields of converted classes that hold modules, classes of modules, or what builds them.
+
+An explicit class gives what it builds sizes and ``rngs``, so what such a field is given has to be
+explicit itself. All other fields are data and functions of arrays, the same in both forms.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+
+from nnx_migrate.rewrite.rules import is_linen
+from nnx_migrate.sizes import ClassSizes, SiteKind
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+
+_BUILT = (SiteKind.FACTORY, SiteKind.COPY, SiteKind.FUNCTION)
+
+
+def fields_of_modules(
+    project: Project, sizes: Mapping[str, ClassSizes], names: Iterable[str]
+) -> dict[str, frozenset[str]]:
+    """By class, the fields of it that may hold modules or what builds them."""
+    found = {name: frozenset(_own(project, project.linen[name], sizes[name])) for name in names}
+    while True:
+        wider = {
+            name: found[name] | frozenset(_handed_on(project, sizes[name], found, name))
+            for name in found
+        }
+        if wider == found:
+            return found
+        found = wider
+
+
+def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
+    for one in cls.fields:
+        given = [one.annotation, *([one.default] if one.default is not None else [])]
+        if any(_is_module(project, cls, part) for whole in given for part in ast.walk(whole)):
+            yield one.name
+    for site in sizes.sites.values():
+        if site.kind is SiteKind.FUNCTION:
+            yield from _read(cls, site.call)
+        elif site.kind in _BUILT or site.symbol is None:
+            yield from _read(cls, site.call.func)
+
+
+def _is_module(project: Project, cls: ClassInfo, node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return "Module" in node.value
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    symbol = project.resolve(node, cls.scope)
+    if symbol is None:
+        return False
+    last = symbol.rpartition(".")[2]
+    return symbol in project.linen or (is_linen(symbol) and last[:1].isupper()) or "Module" in last
+
+
+def _handed_on(
+    project: Project, sizes: ClassSizes, found: Mapping[str, frozenset[str]], name: str
+) -> Iterator[str]:
+    """Fields that are passed to such fields of the classes that this one builds."""
+    cls = project.linen[name]
+    every = frozenset().union(*found.values())
+    for site in sizes.sites.values():
+        built = project.linen.get(site.symbol or "")
+        open_fields = found.get(built.name, frozenset()) if built is not None else every
+        if not open_fields or site.kind is SiteKind.LAYER:
+            continue
+        names = [one.name for one in built.fields if not one.keyword_only] if built else [""]
+        names += [""] * (len(site.call.args) - len(names))  # given to what takes no such fields
+        for index, value in enumerate(site.call.args):
+            if names[index] in open_fields:
+                yield from _read(cls, value)
+        for one in site.call.keywords:
+            if one.arg is None or one.arg in open_fields:
+                yield from _read(cls, one.value)
+
+
+def _read(cls: ClassInfo, node: ast.AST) -> set[str]:
+    """Fields that an expression reads, also through names that the class's methods assign."""
+    fields = {one.name for one in cls.fields}
+    assigned = _assigned(cls)
+    found: set[str] = set()
+    seen: set[str] = set()
+    todo: list[ast.AST] = [node]
+    while todo:
+        for one in ast.walk(todo.pop()):
+            match one:
+                case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                    found |= {name} & fields
+                    key = f"self.{name}"
+                case ast.Name(id=name):
+                    key = name
+                case _:
+                    continue
+            if key not in seen:
+                seen.add(key)
+                todo += assigned.get(key, [])
+    return found
+
+
+def _assigned(cls: ClassInfo) -> dict[str, list[ast.AST]]:
+    """Values of local names and attributes, by name, over all methods."""
+    found: dict[str, list[ast.AST]] = {}
+    for owner in cls.mro:
+        for node in ast.walk(owner.node):
+            targets: list[ast.expr] = []
+            value: ast.AST | None = None
+            match node:
+                case ast.Assign(targets=targets, value=value):
+                    pass
+                case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(
+                    target=target, value=value
+                ):
+                    targets = [target]
+                case ast.For(target=target, iter=value) | ast.comprehension(
+                    target=target, iter=value
+                ):
+                    targets = [target]
+            for name in (n for one in targets for n in ast.walk(one)) if value is not None else ():
+                if isinstance(name, ast.Name):
+                    found.setdefault(name.id, []).append(value)
+                elif isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name):
+                    found.setdefault(f"self.{name.attr}", []).append(value)
+    return found

@@ -1,0 +1,187 @@
+"""Places that keep Linen's style: ``Net(...)`` becomes ``lazy(Net)(...)``, and nothing around it changes.
+
+A class of `OutsideContext.lazily` is explicit, but code outside of converted classes goes on to build,
+call and hand it on as Linen does. There every mention of the class takes its lazy form, also as a value
+(registries, partials, factories) and in what stays lazy. What that cannot carry is doubted.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext
+from nnx_migrate.rewrite.outside.declared import declarations
+from nnx_migrate.rewrite.outside.places import Place, Places
+from nnx_migrate.rewrite.outside.references import is_alias
+from nnx_migrate.rewrite.outside.sizes import Unknown
+from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.rules import is_layer, is_linen, name_rule
+from nnx_migrate.rewrite.rules.base import PLACEMENT, Code, Context
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import Definition
+from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.rebound import Rebound
+
+_NOT_EVALUATED = (Context.ANNOTATION, Context.BASE)
+
+
+def convert_lazily(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
+    """Give every mention of a class of `OutsideContext.lazily` its lazy form, or doubt the class."""
+    walk = _Walk(project, places, context, draft)
+    for place in places:
+        if id(place.node) not in walk.plain:
+            walk.at(place)
+
+
+def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | None:
+    """The Linen class of the project that an expression names, not through an alias."""
+    if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return None
+    if isinstance(node, ast.Name):
+        match scope.lookup(node.id):
+            case Definition(node=ast.ClassDef() as statement) | Rebound(node=statement):
+                return project.by_node.get(id(statement))
+    symbol = project.resolve(node, scope)
+    if symbol not in project.linen or is_alias(project, node, scope):
+        return None
+    return project.linen[symbol]
+
+
+@dataclass
+class _Walk:
+    project: Project
+    places: Places
+    context: OutsideContext
+    draft: Draft
+    plain: set[int] = field(default_factory=set)  # ids of mentions that stay as they are
+    texts: dict[str, str] = field(default_factory=dict)
+
+    def at(self, place: Place) -> None:
+        """Edit one place, or doubt the class it names."""
+        cls = class_named(self.project, place.node, place.scope)
+        if cls is None or cls.name not in self.context.lazily or place.context in _NOT_EVALUATED:
+            return
+        node = place.node
+        assert isinstance(node, ast.Name | ast.Attribute)
+        try:
+            self._given(cls, place)
+            more = self._more(cls)
+        except Unknown as problem:
+            self.draft.doubts.append(Doubted(cls.name, node, str(problem)))
+            return
+        self.draft.edits[id(node)] = lambda renderer: _text(renderer, node, more)
+        self.draft.lazy.add(id(node))
+        self.draft.placed.add(cls.name)
+        self.draft.imports |= {"lazy", "Size"} if more else {"lazy"}
+
+    def _more(self, cls: ClassInfo) -> str:
+        """The declarations of a class's sizes, as the rest of the arguments of ``lazy``."""
+        if cls.name not in self.texts:
+            found = declarations(self.project, cls, self.context.new_arguments)
+            self.texts[cls.name] = "".join(f", {name}={text}" for name, text in found.items())
+        return self.texts[cls.name]
+
+    # ---- what the class is given
+
+    def _given(self, cls: ClassInfo, place: Place) -> None:
+        """Check the arguments that the class is built with.
+
+        Raises:
+          Unknown: modules, or what builds them, reach the class in a form it cannot take.
+        """
+        parent = place.parent
+        if isinstance(parent, ast.Subscript) and parent.value is place.node:
+            raise Unknown("the class is given types here")
+        if isinstance(parent, ast.Attribute) and not _is_method(cls, parent.attr):
+            raise Unknown(f"{parent.attr} of the class itself is used here")
+        holding = self.context.modules_in.get(cls.name, frozenset())
+        args = list(parent.args) if isinstance(parent, ast.Call) else []
+        if not isinstance(parent, ast.Call) or parent.func is not place.node:
+            if holding:
+                self.draft.values.add(cls.name)
+            function = parent.func if isinstance(parent, ast.Call) else place.node
+            if self.project.resolve(function, place.scope) != "functools.partial":
+                return
+            if args[:1] != [place.node]:
+                return
+            args = args[1:]
+        assert isinstance(parent, ast.Call)
+        starred = any(isinstance(one, ast.Starred) for one in args)
+        if holding and (starred or any(one.arg is None for one in parent.keywords)):
+            raise Unknown(f"what is unpacked here may give {min(holding)} a module")
+        for name, value in _by_field(cls, args, parent.keywords):
+            if name in holding:
+                self._held(value, place.scope, name)
+            elif name not in PLACEMENT:
+                self._plain(value, place.scope, name)
+
+    def _held(self, value: ast.expr, scope: Scope, name: str) -> None:
+        """A class or layer for a field that builds submodules: an explicit class takes it as it is."""
+        if isinstance(value, ast.Constant):
+            return
+        if isinstance(value, ast.Call):
+            if self.project.resolve(value.func, scope) == "functools.partial" and value.args:
+                self._held(value.args[0], scope, name)
+                for one in (*value.args[1:], *(k.value for k in value.keywords)):
+                    self._plain(one, scope, name)
+                return
+        cls = class_named(self.project, value, scope)
+        if cls is not None and cls.name in self.context.converted:
+            self.plain.add(id(value))
+            self.draft.edits[id(value)] = lambda renderer: renderer.inner(value)
+            self.draft.lazy.add(id(value))
+            return
+        symbol = self.project.resolve(value, scope)
+        if symbol is not None and is_linen(symbol) and is_layer(symbol):
+            made = name_rule(symbol)
+            if isinstance(made, Code) and not is_alias(self.project, value, scope):
+                self.draft.edits[id(value)] = made.text
+                self.draft.imports |= made.imports
+                self.draft.lazy.add(id(value))
+                return
+        raise Unknown(f"what the field {name} is given here is not known to be explicit")
+
+    def _plain(self, value: ast.expr, scope: Scope, name: str) -> None:
+        for node in ast.walk(value):
+            symbol = self._symbol(node, scope)
+            if symbol is not None and (symbol in self.project.linen or is_module(symbol)):
+                raise Unknown(f"the field {name} is given {symbol}, a module, here")
+
+    def _symbol(self, node: ast.AST, scope: Scope) -> str | None:
+        cls = class_named(self.project, node, scope)
+        if cls is not None:
+            return cls.name
+        named = isinstance(node, ast.Name | ast.Attribute)
+        return self.project.resolve(node, scope) if named else None  # type: ignore[arg-type]
+
+
+def is_module(symbol: str) -> bool:
+    """Whether a name of Linen's is a class of modules, by Python's spelling of classes."""
+    return is_linen(symbol) and symbol.rpartition(".")[2].lstrip("_")[:1].isupper()
+
+
+def _is_method(cls: ClassInfo, name: str) -> bool:
+    found = cls.find(name)
+    return name in ("__name__", "__qualname__") or (
+        found is not None and not _decorators(found[1]) & {"classmethod", "staticmethod", "property"}
+    )
+
+
+def _decorators(method: ast.FunctionDef) -> set[str]:
+    return {one.id for one in method.decorator_list if isinstance(one, ast.Name)}
+
+
+def _by_field(
+    cls: ClassInfo, args: list[ast.expr], keywords: list[ast.keyword]
+) -> Iterator[tuple[str, ast.expr]]:
+    """The arguments of a constructor call with the fields they give; "" where unknown."""
+    names = [one.name for one in cls.fields if not one.keyword_only]
+    for index, value in enumerate(args):
+        yield (names[index] if index < len(names) else ""), value
+    yield from ((one.arg or "", one.value) for one in keywords)
+
+
+def _text(renderer: Renderer, node: ast.expr, more: str) -> str:
+    return f"lazy({renderer.inner(node)}{more})"

@@ -1,0 +1,265 @@
+"""Judges classes that code around them builds by ``lazy(Class)``: each by what is done with it.
+
+Code around such a class keeps Linen's style and sees lazy modules only. So its calls need no proof;
+what does is every way to the class itself that is not in sight, and every use that a lazy form of an
+explicit class does not carry.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.attempt import Attempt
+from nnx_migrate.rewrite.outside.lazily import class_named
+from nnx_migrate.rewrite.outside.places import Place, places_of
+from nnx_migrate.rewrite.outside.references import is_alias
+from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
+from nnx_migrate.rewrite.proof.graph import Graph, computed, opened
+from nnx_migrate.rewrite.proof.reading import read_by
+from nnx_migrate.rewrite.rules import is_linen
+from nnx_migrate.rewrite.rules.base import Context
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import Import
+from nnx_migrate.source.project import Module, Project, Scope
+
+# What asks a model for more than its methods.
+_INSIDE = frozenset({"capture_intermediates", "intercept_methods", "module_paths"})
+_BOUND = frozenset({"bind", "method", "apply_in_scope"})
+
+
+def lazy_doubts(
+    project: Project, targets: frozenset[str], attempt: Attempt, graph: Graph
+) -> dict[str, Doubt]:
+    """Classes built by ``lazy(Class)`` that must not be explicit, and the first reason of each.
+
+    Args:
+      targets: names of the modules that are rewritten.
+    """
+    found: dict[str, Doubt] = {}
+    judge = _Judge(project, targets, attempt, graph)
+    for name, doubt in judge.doubts():
+        if name in attempt.decisions.converted:
+            found.setdefault(name, doubt)
+    return found
+
+
+@dataclass
+class _Judge:
+    project: Project
+    targets: frozenset[str]
+    attempt: Attempt
+    graph: Graph
+
+    def __post_init__(self) -> None:
+        linen = self.project.linen
+        self.lazily = [linen[name] for name in sorted(self.attempt.lazily)]
+        self.by_word: dict[str, list[ClassInfo]] = {}
+        for cls in self.lazily:
+            self.by_word.setdefault(cls.node.name, []).append(cls)
+        converted = self.attempt.decisions.converted
+        self.explicit = frozenset(id(linen[name].node) for name in converted)
+
+    def doubts(self) -> Iterator[tuple[str, Doubt]]:
+        """Classes and what is doubtful about them."""
+        if not self.lazily:
+            return
+        for path, every in self.attempt.doubts.items():
+            for one in every:
+                yield one.cls, Doubt(path, getattr(one.node, "lineno", 1), one.reason)
+        yield from self._read()
+        yield from self._builders()
+        words: set[str] = set()
+        called: dict[str, tuple[str, int]] = {}  # attributes and keywords outside: where
+        for module in self.project.modules.values():
+            places = places_of(module, self.explicit)
+            yield from self._named(module, list(places))
+            yield from self._opened(module)
+            yield from self._computed(module)
+            yield from self._asked_inside(module)
+            for place in places:
+                for word in _said(place.node):
+                    words.add(word)
+                    called.setdefault(word, (module.path, getattr(place.node, "lineno", 1)))
+        yield from self._members(words, called)
+
+    # ---- ways to the class
+
+    def _named(self, module: Module, places: list[Place]) -> Iterator[tuple[str, Doubt]]:
+        handled = self.attempt.lazy.get(module.path, frozenset())
+        for place in places:
+            node = place.node
+            word = _word(node)
+            if word not in self.by_word or id(node) in handled:
+                continue
+            if place.context in (Context.ANNOTATION, Context.BASE):
+                continue
+            doubt = Doubt(module.path, getattr(node, "lineno", 1), f"{word} is named here")
+            for cls in self.by_word[word]:
+                if self._may_mean(cls, node, place.scope):
+                    yield cls.name, doubt
+
+    def _may_mean(self, cls: ClassInfo, node: ast.AST, scope: Scope) -> bool:
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return True
+        named = class_named(self.project, node, scope)
+        if named is not None:
+            return named is cls
+        symbol = self.project.resolve(node, scope)
+        if symbol is not None:
+            # An alias stands for what its assignment is edited to.
+            return symbol == cls.name and not is_alias(self.project, node, scope)
+        if isinstance(node, ast.Name):
+            return scope.lookup(node.id) is None and bool(scope.module.stars)
+        return not (isinstance(node.value, ast.Name) and node.value.id == "self")
+
+    def _opened(self, module: Module) -> Iterator[tuple[str, Doubt]]:
+        """Modules whose names code reads by strings: any class in them may be meant."""
+        for line, name in opened(self.project, module, module.tree.body):
+            doubt = Doubt(module.path, line, f"names of {name} are computed here")
+            for cls in self.lazily:
+                if self._holds(name, cls):
+                    yield cls.name, doubt
+
+    def _holds(self, module: str, cls: ClassInfo) -> bool:
+        if cls.module.name == module:
+            return True
+        for binding in self.project.modules[module].table.values():
+            if isinstance(binding, Import) and self.project.canonical(binding.target) == cls.name:
+                return True
+        stars = self.project.modules[module].stars
+        return cls.module.name in stars
+
+    def _computed(self, module: Module) -> Iterator[tuple[str, Doubt]]:
+        prefixes = set(computed(module))
+        if not prefixes:
+            return
+        words = {word for node in ast.walk(module.tree) for word in _said(node)}
+        asks = any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("getattr", "vars")
+            and not (len(node.args) > 1 and isinstance(node.args[1], ast.Constant))
+            for node in ast.walk(module.tree)
+        )
+        doubt = Doubt(module.path, 1, "a module is imported by a name that is computed")
+        for cls in self.lazily:
+            tails = cls.module.name.split(".")
+            starts = [".".join(tails[start:]) for start in range(len(tails))]
+            fits = any(one.startswith(prefix) for prefix in prefixes for one in starts)
+            if fits and (asks or cls.node.name in words):
+                yield cls.name, doubt
+
+    # ---- what is between explicit classes
+
+    def _read(self) -> Iterator[tuple[str, Doubt]]:
+        """Explicit classes that read what code around them holds: it is in Linen's style."""
+        converted = [self.project.linen[name] for name in self.attempt.decisions.converted]
+        for reader, module, node in read_by(self.project, converted):
+            lazy = self.attempt.lazy.get(module.path, frozenset())
+            kept = self.attempt.kept.get(module.path, frozenset())
+            for one in ast.walk(node):
+                if id(one) in lazy:
+                    what = "what it reads here keeps Linen's style"
+                elif getattr(one, "lineno", 0) in kept and self._is_linen(module, one):
+                    what = "what it reads here stays lazy"
+                else:
+                    continue
+                yield reader, Doubt(module.path, getattr(one, "lineno", 1), what)
+                break
+
+    def _is_linen(self, module: Module, node: ast.AST) -> bool:
+        if not isinstance(node, ast.Name | ast.Attribute):
+            return False
+        symbol = self.project.resolve(node, Scope(module))
+        return symbol is not None and is_linen(symbol) and not is_of_arrays(symbol)
+
+    def _builders(self) -> Iterator[tuple[str, Doubt]]:
+        """Functions that build for explicit classes, and that other code calls, too."""
+        decisions = self.attempt.decisions
+        functions = {one.symbol: one.users for one in decisions.factories}
+        own = {id(one.node) for one in decisions.factories}
+        scopes = decisions.scope_functions
+        own |= {key for one in scopes.values() for key in one.edits}
+        functions |= {name: frozenset(decisions.converted) for name, one in scopes.items() if not one.stays}
+        if not functions:
+            return
+        for module in self.project.modules.values():
+            for place in places_of(module, self.explicit | own):
+                node = place.node
+                if not isinstance(node, ast.Name | ast.Attribute):
+                    continue
+                symbol = self.project.resolve(node, place.scope)
+                if symbol in functions:
+                    doubt = Doubt(module.path, node.lineno, f"{symbol} is called here, too")
+                    yield from ((user, doubt) for user in sorted(functions[symbol]))
+
+    # ---- what a lazy form does not carry
+
+    def _asked_inside(self, module: Module) -> Iterator[tuple[str, Doubt]]:
+        for node in ast.walk(module.tree):
+            word = next((one for one in _said(node) if one in _INSIDE), None)
+            key = self.graph.at(module.path, getattr(node, "lineno", 0)) if word else None
+            if key is None:
+                continue
+            reached = self.graph.below(key)
+            doubt = Doubt(module.path, getattr(node, "lineno", 1), f"{word} looks into modules")
+            for cls in self.lazily:
+                if self.graph.at(cls.module.path, cls.node.lineno) in reached:
+                    yield cls.name, doubt
+
+    def _members(
+        self, words: set[str], called: dict[str, tuple[str, int]]
+    ) -> Iterator[tuple[str, Doubt]]:
+        for cls in self.lazily:
+            wanted = self.attempt.decisions.converted[cls.name].new_arguments
+            for method in _methods(cls) if wanted else ():
+                if method in words and any(one.method != method for one in wanted):
+                    path, line = called[method]
+                    yield cls.name, Doubt(path, line, f"{method} shows no sizes of the class")
+            if words & _BOUND:
+                for name in sorted(_children(cls) & words):
+                    path, line = called[name]
+                    yield cls.name, Doubt(path, line, f"the submodule {name} may be used here")
+            if cls.name in self.attempt.values:
+                for name in sorted(self.attempt.modules_in[cls.name] & words):
+                    path, line = called[name]
+                    yield cls.name, Doubt(path, line, f"{name} may be given a module here")
+
+
+def _word(node: ast.AST) -> str | None:
+    """The name that a node loads, also by a string."""
+    match node:
+        case ast.Name(id=word, ctx=ast.Load()) | ast.Attribute(attr=word, ctx=ast.Load()):
+            return word
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as word), *_]):
+            return word
+        case ast.Constant(value=str() as text) if " " not in text and len(text) < 200:
+            return text.replace(":", ".").rpartition(".")[2] if set(text) & {".", ":"} else None
+    return None
+
+
+def _said(node: ast.AST) -> Iterator[str]:
+    """Attributes, keywords and one-word strings."""
+    match node:
+        case ast.Attribute(attr=word) | ast.keyword(arg=str() as word):
+            yield word
+        case ast.Constant(value=str() as word) if word.isidentifier():
+            yield word
+
+
+def _methods(cls: ClassInfo) -> set[str]:
+    names = {name for owner in cls.mro for name in owner.methods}
+    return {one for one in names if not one.startswith("_") and one != "setup"}
+
+
+def _children(cls: ClassInfo) -> set[str]:
+    """Names that methods assign on ``self``: submodules, and what is computed of them."""
+    found = set()
+    for owner in cls.mro:
+        for node in ast.walk(owner.node):
+            match node:
+                case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                    found.add(name)
+    return found - {one.name for one in cls.fields}
