@@ -76,6 +76,7 @@ def make_attempt(
         lazily=lazily,
         modules_in=modules_in,
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
+        kept=frozenset(id(project.linen[name].node) for name in decisions.kept),
     )
     for path, module in loaded.targets.items():
         around = None if path in untouched else context
@@ -97,7 +98,9 @@ def _render(
     if context is not None:
         outside = convert_outside(project, module, context)
     own = kept_lines(module)
-    free = frozenset(_lines_of_builders(project, module, attempt, outside)) if frozen else frozenset()
+    free = (
+        frozenset(_lines_of_builders(project, module, attempt, outside)) if frozen else frozenset()
+    )
     kept = own | (frozen - free)
     edits = _without_kept(module, outside.edits, kept)
     edits |= _without_kept(module, {one: outside.edits[one] for one in outside.lazy}, own)

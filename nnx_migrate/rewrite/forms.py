@@ -44,6 +44,7 @@ class _Proof:
     explicit: Explicit | None = None
     doubts: dict[str, Doubt] = field(default_factory=dict)  # by the class's qualified name
     first: RewriteResult | None = None  # what the engine says of classes by itself
+    last: RewriteResult | None = None  # and without what is not proven
     failure: str | None = None
     unreadable: dict[str, str] = field(default_factory=dict)  # files that are no Python
 
@@ -95,15 +96,19 @@ def _attempt(request: RewriteRequest, proof: _Proof) -> None:
             proof.unreadable = {one.path: one.error for one in failures if one.error is not None}
         verdict = judge(made.loaded, made.attempt, made.books, made.result)
         linen = made.loaded.project.linen
-        if not verdict.doubts and _is_frozen(verdict.lines, lines, made):
+        proof.last = made.result
+        fresh = verdict.around - lazily
+        waiting = fresh & made.attempt.decisions.cuts.keys()
+        if not verdict.doubts and not waiting and _is_frozen(verdict.lines, lines, made):
             proof.doubts = {linen[name].qualified: doubt for name, doubt in doubts.items()}
             proof.explicit = made if made.attempt.decisions.converted else None
             return
         # Code that is not rewritten builds their classes by lazy(Class), if nothing speaks against it.
-        fresh = verdict.around - lazily
         lazily |= fresh
         doubts |= {name: one for name, one in verdict.doubts.items() if name not in fresh}
-        proof.doubts = {linen[name].qualified: one for name, one in {**verdict.doubts, **doubts}.items()}
+        proof.doubts = {
+            linen[name].qualified: one for name, one in {**verdict.doubts, **doubts}.items()
+        }
         for path, more in verdict.lines.items():
             lines[path] = lines.get(path, frozenset()) | more
 
@@ -157,6 +162,7 @@ def _classes(
     """Every class once: explicit ones as the engine says, lazy ones with the reason."""
     decided = {(one.path, one.line): one for one in (explicit.classes if explicit else ())}
     first = {(one.path, one.line): one for one in (proof.first.classes if proof.first else ())}
+    last = {(one.path, one.line): one for one in (proof.last.classes if proof.last else ())}
     lazy = {(one.path, one.line): one for one in result.classes}
     found: list[ClassResult] = []
     for at in sorted({*decided, *first, *lazy}):
@@ -166,8 +172,15 @@ def _classes(
         elif known is not None and known.outcome is not Outcome.REWRITTEN:
             found.append(known)
         else:
-            found.append(_lazy(at, known, first.get(at), proof, made))
+            found.append(_lazy(at, known, _said(first.get(at), last.get(at)), proof, made))
     return tuple(found)
+
+
+def _said(first: ClassResult | None, last: ClassResult | None) -> ClassResult | None:
+    """What the engine says of a class that is lazy: at last, where it gave it up in the end."""
+    if first is None or first.outcome is not Outcome.REWRITTEN:
+        return first
+    return last if last is not None and last.cut_by else first
 
 
 def _lazy(

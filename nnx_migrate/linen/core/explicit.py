@@ -7,58 +7,51 @@ Linen's keys. What the constructor asks for beyond sizes are the fields.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import functools
 import inspect
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
-import jax.numpy as jnp
+import jax
 from flax import nnx
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.module import Module
-from nnx_migrate.linen.core.wrapping import compact
+from nnx_migrate.linen.core.sizes import Size, solve
+from nnx_migrate.linen.core.wrapping import compact, nowrap
 
 # Beside the counters of the scope's own keys: what calls drew, and how often it was made.
 _DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
-
-
-@dataclasses.dataclass(frozen=True)
-class Size:
-    """A constructor argument that comes from an input of the first call.
-
-    ``argument``: the input's name; None for the first. ``axis``: which of its dimensions; None for
-    the whole shape.
-
-    >>> lazy(MlpBlock, in_features=Size(axis=-1), length=Size("tokens", 1))
-    """
-
-    argument: str | None = None
-    axis: int | None = -1
-
-    def of(self, inputs: Mapping[str, Any]) -> Any:
-        """The size in the inputs of a call."""
-        name = next(iter(inputs)) if self.argument is None else self.argument
-        shape = jnp.shape(inputs[name])
-        return shape if self.axis is None else shape[self.axis]
 
 
 class ExplicitInLazy(Module):
     """A lazy module whose calls are those of an explicit one; see `lazy`."""
 
     _sizes: ClassVar[Mapping[str, Size]] = {}
+    _optional: ClassVar[frozenset[str]] = frozenset()
+    _declared: ClassVar[tuple[tuple[str, Size], ...]] = ()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Definitions are made anew from their fields: their class has no module of its own."""
+        if self.scope is not None or self._is_built:
+            return super().__reduce_ex__(protocol)
+        fields = {name: getattr(self, name) for name in (*self._fields, "name")}
+        return _restored, (self._explicit_class(), type(self)._declared, fields)
 
     def _explicit_class(self) -> Any:
         raise NotImplementedError
 
     def _call_explicit(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        scope, make = self.scope, self._constructor(method, args, kwargs)
+        scope = self.scope
         streams = {name: rng.rng for name, rng in scope.rngs.items()}
         path = next((rng.suffix for rng in scope.rngs.values()), scope.path)
         draws = scope.rng_counters.setdefault(_DRAWN, {})
         held = {col: scope._collection(col) for col in scope.root._variables}
         first = not any(held.values()) and scope.is_mutable_collection("params")
+        make = self._constructor(method, args, kwargs, None if first else held)
         if first:
             held = self._first(make, streams, path, method, args, kwargs)
         outputs, changed = nnm.apply(
@@ -96,15 +89,42 @@ class ExplicitInLazy(Module):
             return nnm.variables_of(model)
         return nnm.variables_of(model, *args, **kwargs)
 
-    def _constructor(self, method: str, args: tuple[Any, ...], kwargs: Any) -> Callable[..., Any]:
-        cls, sizes = self._explicit_class(), type(self)._sizes
-        given = {field: getattr(self, field) for field in self._fields}
-        if sizes:
-            signature = inspect.signature(getattr(cls, method))
-            bound = signature.bind(None, *args, **kwargs).arguments
-            inputs = dict(list(bound.items())[1:])
-            given |= {name: size.of(inputs) for name, size in sizes.items()}
-        return functools.partial(cls, **given)
+    def _constructor(
+        self, method: str, args: tuple[Any, ...], kwargs: Any, held: Any
+    ) -> Callable[..., Any]:
+        """The class with all its arguments but ``rngs``; sizes are found once for calls alike."""
+        sizes = type(self)._sizes
+        fields = {field: getattr(self, field) for field in self._fields}
+        make = functools.partial(self._explicit_class(), **fields)
+        if not sizes:
+            return make
+        key = _alike(make, method, args, kwargs, held)
+        found = _known.get(key) if key is not None else None
+        if found is None:
+            found = solve(make, sizes, type(self)._optional, method, args, kwargs, held)
+            if key is not None and len(_known) < _MOST:
+                _known[key] = found
+        return functools.partial(make, **found)
+
+
+_MOST = 4096  # kinds of calls whose sizes are remembered
+_known: dict[Any, dict[str, Any]] = {}
+
+
+def _alike(
+    make: functools.partial[Any], method: str, args: Any, kwargs: Any, held: Any
+) -> Any | None:
+    """A key that calls with the same sizes have; None where what they are given cannot be one."""
+    try:
+        leaves, tree = jax.tree.flatten((args, kwargs, held))
+        shapes = tuple(
+            (one.shape, one.dtype) if hasattr(one, "dtype") else (type(one), one) for one in leaves
+        )
+        key = (make.func, tuple(make.keywords.items()), method, tree, shapes)
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 def lazy(cls: Any, **sizes: Size) -> Any:
@@ -144,12 +164,16 @@ def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
             continue
         annotations[name] = Any
         body[name] = _field(parameter)
-    for name, value in _methods(cls):
-        body[name] = _forward(name, value)
+    for name, value in _members(cls).items():
+        if name not in body:
+            body[name] = _carried(name, value, frozenset(annotations))
+    optional = {name for name in sizes if parameters[name].default is not inspect.Parameter.empty}
     body |= {
         "__annotations__": annotations,
         "__qualname__": cls.__qualname__,
         "_sizes": sizes,
+        "_optional": frozenset(optional),
+        "_declared": declared,
         "_explicit_class": lambda self: cls,
     }
     make: Any = type(Module)
@@ -178,15 +202,47 @@ def _field(parameter: inspect.Parameter) -> Any:
     return dataclasses.field(default_factory=lambda: parameter.default, kw_only=only)
 
 
-def _methods(cls: Any) -> list[tuple[str, Any]]:
+def _members(cls: Any) -> dict[str, Any]:
+    """What the class and its bases define, private names aside."""
     found: dict[str, Any] = {}
     for base in cls.__mro__:
         if base is nnx.Module:
             break
         for name, value in vars(base).items():
-            if inspect.isfunction(value) and (name == "__call__" or not name.startswith("_")):
+            if name == "__call__" or not name.startswith("_"):
                 found.setdefault(name, value)
-    return list(found.items())
+    return found
+
+
+def _carried(name: str, value: Any, fields: frozenset[str]) -> Any:
+    """A member for the lazy class: methods run on the explicit module, unless fields are enough."""
+    if not inspect.isfunction(value):
+        return value
+    return (
+        nowrap(value)
+        if name != "__call__" and _reads_only(value, fields)
+        else _forward(name, value)
+    )
+
+
+def _reads_only(function: Any, fields: frozenset[str]) -> bool:
+    """Whether a method reads nothing of its module but fields; False where that does not show."""
+    try:
+        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    except (OSError, SyntaxError, ValueError):
+        return False
+    if not isinstance(tree, ast.FunctionDef):
+        return False
+    spec = tree.args
+    first = next((one.arg for one in (*spec.posonlyargs, *spec.args)), None)
+    nodes = list(ast.walk(tree))
+    read = [one for one in nodes if isinstance(one, ast.Attribute) and _is(one.value, first)]
+    named = [one for one in nodes if _is(one, first) or _is(one, "super") or _is(one, "__class__")]
+    return len(named) == len(read) and all(one.attr in fields for one in read)
+
+
+def _is(node: ast.AST, name: str | None) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 def _forward(name: str, value: Any) -> Any:
@@ -195,3 +251,7 @@ def _forward(name: str, value: Any) -> Any:
         return self._call_explicit(name, args, kwargs)
 
     return compact(method)
+
+
+def _restored(cls: Any, declared: tuple[tuple[str, Size], ...], fields: dict[str, Any]) -> Any:
+    return _lazy(cls, declared)(**fields, parent=None)

@@ -31,5 +31,7 @@ def convert_outside(project: Project, module: Module, context: OutsideContext) -
     if context.lazily:
         classes = project.linen.values()
         explicit = frozenset(id(one.node) for one in classes if one.name in context.converted)
-        convert_lazily(project, places_of(module, explicit | converted), context, draft)
+        builders = frozenset(id(one.node) for one in context.factories)
+        places = places_of(module, explicit | converted | builders | context.kept)
+        convert_lazily(project, places, context, draft)
     return draft.result()

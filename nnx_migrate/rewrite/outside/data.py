@@ -27,6 +27,7 @@ class OutsideContext:
         place through ``lazy(Class)``.
       modules_in: fields of those that hold modules, classes or what builds them.
       skip: ids of class statements that are not looked into: converted ones, and those that stay.
+      kept: ids of class statements that the user keeps as they are.
       memo: what was worked out about the project, shared by its modules.
     """
 
@@ -37,6 +38,7 @@ class OutsideContext:
     lazily: frozenset[str] = frozenset()
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
     skip: frozenset[int] = frozenset()
+    kept: frozenset[int] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
 
     @property

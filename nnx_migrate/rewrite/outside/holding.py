@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
-from nnx_migrate.rewrite.rules import is_linen
-from nnx_migrate.sizes import ClassSizes, SiteKind
+from nnx_migrate.rewrite.rules import is_layer, is_linen
+from nnx_migrate.sizes import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -39,9 +39,29 @@ def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
             yield one.name
     for site in sizes.sites.values():
         if site.kind is SiteKind.FUNCTION:
-            yield from _read(cls, site.call)
+            called = _called(project, site)
+            for value in site.call.args if called else ():
+                yield from _read(project, cls, value)
+            for keyword in site.call.keywords:
+                if keyword.arg is None or keyword.arg in called:
+                    yield from _read(project, cls, keyword.value)
         elif site.kind in _BUILT or site.symbol is None:
-            yield from _read(cls, site.call.func)
+            yield from _read(project, cls, site.call.func)
+
+
+def _called(project: Project, site: Site) -> set[str]:
+    """Parameters that a scope function calls or hands on to a call of a parameter."""
+    owner, _, name = (site.symbol or "").rpartition(".")
+    function: ast.AST | None = project.function(site.symbol)
+    if function is None and owner in project.linen:
+        found = project.linen[owner].find(name)
+        function = found[1] if found is not None else None
+    if not isinstance(function, ast.FunctionDef):
+        return {keyword.arg or "" for keyword in site.call.keywords}
+    spec = function.args
+    names = {one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    calls = [one for one in ast.walk(function) if isinstance(one, ast.Call)]
+    return names & {one.func.id for one in calls if isinstance(one.func, ast.Name)}
 
 
 def _is_module(project: Project, cls: ClassInfo, node: ast.AST) -> bool:
@@ -71,21 +91,21 @@ def _handed_on(
         names += [""] * (len(site.call.args) - len(names))  # given to what takes no such fields
         for index, value in enumerate(site.call.args):
             if names[index] in open_fields:
-                yield from _read(cls, value)
+                yield from _read(project, cls, value)
         for one in site.call.keywords:
             if one.arg is None or one.arg in open_fields:
-                yield from _read(cls, one.value)
+                yield from _read(project, cls, one.value)
 
 
-def _read(cls: ClassInfo, node: ast.AST) -> set[str]:
-    """Fields that an expression reads, also through names that the class's methods assign."""
+def _read(project: Project, cls: ClassInfo, node: ast.AST) -> set[str]:
+    """Fields that an expression may be, also through names that the class's methods assign."""
     fields = {one.name for one in cls.fields}
     assigned = _assigned(cls)
     found: set[str] = set()
     seen: set[str] = set()
     todo: list[ast.AST] = [node]
     while todo:
-        for one in ast.walk(todo.pop()):
+        for one in _parts(project, cls, todo.pop()):
             match one:
                 case ast.Attribute(value=ast.Name(id="self"), attr=name):
                     found |= {name} & fields
@@ -100,27 +120,52 @@ def _read(cls: ClassInfo, node: ast.AST) -> set[str]:
     return found
 
 
+def _parts(project: Project, cls: ClassInfo, node: ast.AST) -> Iterator[ast.AST]:
+    """What the value of an expression is or is made of; not what its calls were only given."""
+    match node:
+        case ast.Lambda():
+            yield from ast.walk(node)
+        case ast.Call(func=function):
+            symbol = project.resolve(function, cls.scope) or ""
+            if symbol == "functools.partial" and node.args:
+                yield from _parts(project, cls, node.args[0])
+                if is_layer(project.resolve(node.args[0], cls.scope)):
+                    return  # what a layer is given is data
+            made = symbol == "functools.partial" or project.function(symbol) is not None
+            if made or (is_linen(symbol) and not is_layer(symbol)) or symbol == "builtins.getattr":
+                for one in (*node.args, *(k.value for k in node.keywords)):
+                    yield from _parts(project, cls, one)
+        case ast.Attribute() | ast.Name():
+            yield node
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from _parts(project, cls, body)
+            yield from _parts(project, cls, orelse)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _parts(project, cls, child)
+
+
 def _assigned(cls: ClassInfo) -> dict[str, list[ast.AST]]:
     """Values of local names and attributes, by name, over all methods."""
     found: dict[str, list[ast.AST]] = {}
     for owner in cls.mro:
-        for node in ast.walk(owner.node):
-            targets: list[ast.expr] = []
-            value: ast.AST | None = None
-            match node:
-                case ast.Assign(targets=targets, value=value):
-                    pass
-                case ast.AnnAssign(target=target, value=value) | ast.NamedExpr(
-                    target=target, value=value
-                ):
-                    targets = [target]
-                case ast.For(target=target, iter=value) | ast.comprehension(
-                    target=target, iter=value
-                ):
-                    targets = [target]
-            for name in (n for one in targets for n in ast.walk(one)) if value is not None else ():
+        for targets, value in _assignments(owner.node):
+            for name in (node for one in targets for node in ast.walk(one)):
                 if isinstance(name, ast.Name):
                     found.setdefault(name.id, []).append(value)
                 elif isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name):
                     found.setdefault(f"self.{name.attr}", []).append(value)
     return found
+
+
+def _assignments(tree: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                yield targets, value
+            case ast.AnnAssign(target=target, value=ast.expr() as value):
+                yield [target], value
+            case ast.NamedExpr(target=target, value=value):
+                yield [target], value
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                yield [target], value

@@ -101,13 +101,11 @@ class _Walk:
         if not isinstance(parent, ast.Call) or parent.func is not place.node:
             if holding:
                 self.draft.values.add(cls.name)
-            function = parent.func if isinstance(parent, ast.Call) else place.node
-            if self.project.resolve(function, place.scope) != "functools.partial":
+            if not isinstance(parent, ast.Call) or args[:1] != [place.node]:
                 return
-            if args[:1] != [place.node]:
+            if self.project.resolve(parent.func, place.scope) != "functools.partial":
                 return
             args = args[1:]
-        assert isinstance(parent, ast.Call)
         starred = any(isinstance(one, ast.Starred) for one in args)
         if holding and (starred or any(one.arg is None for one in parent.keywords)):
             raise Unknown(f"what is unpacked here may give {min(holding)} a module")
@@ -121,12 +119,15 @@ class _Walk:
         """A class or layer for a field that builds submodules: an explicit class takes it as it is."""
         if isinstance(value, ast.Constant):
             return
-        if isinstance(value, ast.Call):
-            if self.project.resolve(value.func, scope) == "functools.partial" and value.args:
-                self._held(value.args[0], scope, name)
-                for one in (*value.args[1:], *(k.value for k in value.keywords)):
-                    self._plain(one, scope, name)
-                return
+        if (
+            isinstance(value, ast.Call)
+            and value.args
+            and self.project.resolve(value.func, scope) == "functools.partial"
+        ):
+            self._held(value.args[0], scope, name)
+            for one in (*value.args[1:], *(k.value for k in value.keywords)):
+                self._plain(one, scope, name)
+            return
         cls = class_named(self.project, value, scope)
         if cls is not None and cls.name in self.context.converted:
             self.plain.add(id(value))
@@ -165,7 +166,8 @@ def is_module(symbol: str) -> bool:
 def _is_method(cls: ClassInfo, name: str) -> bool:
     found = cls.find(name)
     return name in ("__name__", "__qualname__") or (
-        found is not None and not _decorators(found[1]) & {"classmethod", "staticmethod", "property"}
+        found is not None
+        and not _decorators(found[1]) & {"classmethod", "staticmethod", "property"}
     )
 
 

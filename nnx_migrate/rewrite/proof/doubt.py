@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 # What of Linen handles modules or their classes; all else in lower case handles arrays.
 _OF_MODULES = ("flax.linen.transforms", "flax.linen.module", "flax.linen.summary")
 _TAKING_MODULES = frozenset(

@@ -21,6 +21,7 @@ from nnx_migrate.source.classes import ClassInfo
 
 _LEFT = (Outcome.REFUSED, Outcome.BRIDGED)
 
+
 @dataclass
 class Verdict:
     """Classes that may not be explicit, by name, and lines that go lazy with them, by path."""
@@ -62,9 +63,7 @@ def _lazily(loaded: Loaded, attempt: Attempt, graph: Graph) -> dict[str, Doubt]:
     return lazy_doubts(loaded.project, targets, attempt, graph)
 
 
-def _inside(
-    loaded: Loaded, attempt: Attempt, doubts: list[Doubt]
-) -> Iterator[tuple[str, Doubt]]:
+def _inside(loaded: Loaded, attempt: Attempt, doubts: list[Doubt]) -> Iterator[tuple[str, Doubt]]:
     """What is unproven in the text of a class that is built by ``lazy(Class)``."""
     for name in attempt.lazily:
         cls = loaded.project.linen[name]

@@ -16,17 +16,16 @@ from nnx_migrate.rewrite.outside.lazily import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
-from nnx_migrate.rewrite.proof.graph import Graph, computed, opened
+from nnx_migrate.rewrite.proof.graph import DYNAMIC, Graph, Key, computed, opened
 from nnx_migrate.rewrite.proof.reading import read_by
 from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.rewrite.rules.base import Context
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Import
+from nnx_migrate.source.names import Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
 
 # What asks a model for more than its methods.
 _INSIDE = frozenset({"capture_intermediates", "intercept_methods", "module_paths"})
-_BOUND = frozenset({"bind", "method", "apply_in_scope"})
 
 
 def lazy_doubts(
@@ -59,7 +58,15 @@ class _Judge:
         for cls in self.lazily:
             self.by_word.setdefault(cls.node.name, []).append(cls)
         converted = self.attempt.decisions.converted
-        self.explicit = frozenset(id(linen[name].node) for name in converted)
+        decisions = self.attempt.decisions
+        scopes = [one for one in decisions.scope_functions.values() if not one.stays]
+        self.explicit = frozenset(
+            [
+                *(id(linen[name].node) for name in converted),
+                *(id(one.node) for one in decisions.factories),
+                *(key for one in scopes for key in one.edits),
+            ]
+        )
 
     def doubts(self) -> Iterator[tuple[str, Doubt]]:
         """Classes and what is doubtful about them."""
@@ -82,7 +89,7 @@ class _Judge:
                 for word in _said(place.node):
                     words.add(word)
                     called.setdefault(word, (module.path, getattr(place.node, "lineno", 1)))
-        yield from self._members(words, called)
+        yield from self._members(words, self._starting(), called)
 
     # ---- ways to the class
 
@@ -133,6 +140,8 @@ class _Judge:
 
     def _computed(self, module: Module) -> Iterator[tuple[str, Doubt]]:
         prefixes = set(computed(module))
+        if "" in prefixes and not _computes(module):
+            prefixes.discard("")
         if not prefixes:
             return
         words = {word for node in ast.walk(module.tree) for word in _said(node)}
@@ -159,7 +168,7 @@ class _Judge:
         for reader, module, node in read_by(self.project, converted):
             lazy = self.attempt.lazy.get(module.path, frozenset())
             kept = self.attempt.kept.get(module.path, frozenset())
-            for one in ast.walk(node):
+            for one in _expressions(node):
                 if id(one) in lazy:
                     what = "what it reads here keeps Linen's style"
                 elif getattr(one, "lineno", 0) in kept and self._is_linen(module, one):
@@ -179,14 +188,14 @@ class _Judge:
         """Functions that build for explicit classes, and that other code calls, too."""
         decisions = self.attempt.decisions
         functions = {one.symbol: one.users for one in decisions.factories}
-        own = {id(one.node) for one in decisions.factories}
         scopes = decisions.scope_functions
-        own |= {key for one in scopes.values() for key in one.edits}
-        functions |= {name: frozenset(decisions.converted) for name, one in scopes.items() if not one.stays}
+        functions |= {
+            name: frozenset(decisions.converted) for name, one in scopes.items() if not one.stays
+        }
         if not functions:
             return
         for module in self.project.modules.values():
-            for place in places_of(module, self.explicit | own):
+            for place in places_of(module, self.explicit):
                 node = place.node
                 if not isinstance(node, ast.Name | ast.Attribute):
                     continue
@@ -209,23 +218,79 @@ class _Judge:
                 if self.graph.at(cls.module.path, cls.node.lineno) in reached:
                     yield cls.name, doubt
 
+    def _within(self) -> Iterator[tuple[str, tuple[str, int]]]:
+        """Attributes of bound modules that code may read, and where: submodules among them."""
+        keys: set[Key] = set()
+        for module in self.project.modules.values():
+            for node in ast.walk(module.tree):
+                if _looks_inside(self.project, module, node):
+                    key = self.graph.at(module.path, getattr(node, "lineno", 0))
+                    keys |= {key, *self.graph.names.get(key, ())} if key is not None else set()
+        for name in self.project.linen.keys() - self.attempt.decisions.converted.keys():
+            cls = self.project.linen[name]
+            key = self.graph.at(cls.module.path, cls.node.lineno)
+            keys |= {key} if key is not None else set()
+        for key in keys:
+            path = self.project.modules[key[0]].path
+            for statement in self.graph.statements.get(key, ()):
+                for place in _outside(statement, self.explicit):
+                    if isinstance(place, ast.Attribute) and not _is_self(place.value):
+                        yield place.attr, (path, place.lineno)
+
+    def _starting(self) -> set[str]:
+        """Attributes and names of methods where variables may be made: in what stays lazy, and around
+        calls of ``init`` that say which method."""
+        found: set[str] = set()
+        linen = self.project.linen
+        converted = self.attempt.decisions.converted
+        for name in linen.keys() - converted.keys():
+            for node in ast.walk(linen[name].node):
+                found.update(_said(node))
+        for module in self.project.modules.values():
+            for statement in module.tree.body:
+                if any(_starts(self.project, module, node) for node in ast.walk(statement)):
+                    found.update(word for node in ast.walk(statement) for word in _said(node))
+        return found
+
     def _members(
-        self, words: set[str], called: dict[str, tuple[str, int]]
+        self, words: set[str], starting: set[str], called: dict[str, tuple[str, int]]
     ) -> Iterator[tuple[str, Doubt]]:
+        within = dict(self._within())
         for cls in self.lazily:
-            wanted = self.attempt.decisions.converted[cls.name].new_arguments
-            for method in _methods(cls) if wanted else ():
-                if method in words and any(one.method != method for one in wanted):
-                    path, line = called[method]
-                    yield cls.name, Doubt(path, line, f"{method} shows no sizes of the class")
-            if words & _BOUND:
-                for name in sorted(_children(cls) & words):
-                    path, line = called[name]
-                    yield cls.name, Doubt(path, line, f"the submodule {name} may be used here")
+            for method in sorted(_methods(cls) & starting):
+                path, line = called[method]
+                yield cls.name, Doubt(path, line, f"{method} may make variables here")
+            for name in sorted(_children(cls) & within.keys()):
+                path, line = within[name]
+                yield cls.name, Doubt(path, line, f"the submodule {name} may be used here")
             if cls.name in self.attempt.values:
                 for name in sorted(self.attempt.modules_in[cls.name] & words):
                     path, line = called[name]
                     yield cls.name, Doubt(path, line, f"{name} may be given a module here")
+
+
+def _expressions(node: ast.AST) -> Iterator[ast.AST]:
+    """All nodes, but of a dotted name only the whole."""
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        yield one
+        if not (isinstance(one, ast.Attribute) and dotted(one)):
+            todo.extend(ast.iter_child_nodes(one))
+
+
+def _computes(module: Module) -> bool:
+    """Whether a module is imported, or taken from ``sys.modules``, by a name nothing is known of."""
+    for node in ast.walk(module.tree):
+        match node:
+            case ast.Subscript(value=ast.Attribute(attr="modules"), slice=name):
+                own = isinstance(name, ast.Name) and name.id == "__name__"
+                if not own and not isinstance(name, ast.Constant):
+                    return True
+            case ast.Call(func=ast.Attribute(attr=word) | ast.Name(id=word), args=[given, *_]):
+                if word in DYNAMIC and not isinstance(given, ast.Constant):
+                    return True
+    return False
 
 
 def _word(node: ast.AST) -> str | None:
@@ -249,9 +314,72 @@ def _said(node: ast.AST) -> Iterator[str]:
             yield word
 
 
+def _outside(node: ast.AST, explicit: frozenset[int]) -> Iterator[ast.AST]:
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if id(one) not in explicit:
+            yield one
+            todo.extend(ast.iter_child_nodes(one))
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _looks_inside(project: Project, module: Module, node: ast.AST) -> bool:
+    """Whether a call gives code a bound module: ``bind``, ``apply(method=function)``, ``nn.apply``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="bind")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="apply" | "init" | "init_with_output") as function):
+            given = [one.value for one in node.keywords if one.arg == "method"]
+            plain = ast.Constant | ast.Attribute
+            if any(not isinstance(one, plain) for one in given):
+                return True
+            return is_linen(project.resolve(function, Scope(module)))
+        case ast.Call(func=ast.Name() as function):
+            symbol = project.resolve(function, Scope(module)) or ""
+            return is_linen(symbol) and symbol.rpartition(".")[2] in (*_STARTS, "apply")
+    return False
+
+
+_STARTS = frozenset({"init", "init_with_output", "lazy_init"})
+
+
+def _starts(project: Project, module: Module, node: ast.AST) -> bool:
+    """Whether a call makes variables by another method than ``__call__``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name), keywords=keywords) if name in _STARTS:
+            if any(one.arg in ("method", None) for one in keywords):
+                return True
+            return is_linen(project.resolve(node.func, Scope(module)))
+        case ast.Call(func=ast.Name()):
+            symbol = project.resolve(node.func, Scope(module)) or ""
+            return is_linen(symbol) and symbol.rpartition(".")[2] in _STARTS
+    return False
+
+
 def _methods(cls: ClassInfo) -> set[str]:
-    names = {name for owner in cls.mro for name in owner.methods}
-    return {one for one in names if not one.startswith("_") and one != "setup"}
+    """Methods that need more of their module than its fields."""
+    fields = {one.name for one in cls.fields}
+    found = set()
+    for owner in cls.mro:
+        for name, method in owner.methods.items():
+            if not name.startswith("_") and name != "setup" and not _reads_only(method, fields):
+                found.add(name)
+    return found
+
+
+def _reads_only(method: ast.FunctionDef, fields: set[str]) -> bool:
+    nodes = list(ast.walk(method))
+    read = [
+        one.attr
+        for one in nodes
+        if isinstance(one, ast.Attribute) and getattr(one.value, "id", None) == "self"
+    ]
+    named = [one for one in nodes if isinstance(one, ast.Name) and one.id in ("self", "super")]
+    return len(read) == len(named) and fields.issuperset(read)
 
 
 def _children(cls: ClassInfo) -> set[str]:

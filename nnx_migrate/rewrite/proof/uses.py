@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.proof.graph import DYNAMIC
+from nnx_migrate.rewrite.proof.graph import DYNAMIC, opened
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 
@@ -28,6 +28,11 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
         yield from _handed_on(module, names, inside, edited)
     for module in {cls.module.path: cls.module for cls in converted}.values():
         yield from _dynamic(module)
+    homes = {cls.module.name for cls in converted}
+    for module in project.modules.values():
+        for line, name in opened(project, module, module.tree.body):
+            if name in homes:
+                yield module.path, line, f"names of {name} are computed here"
     for cls in converted:
         if cls.name in attempt.lazily and cls.name in attempt.placed:
             continue  # every place that builds it shows what the fields are given
@@ -66,12 +71,20 @@ def _handed_on(
         node, fine = todo.pop()
         if id(node) in inside:
             continue
-        fine = fine or id(node) in edited
+        fine = fine or (id(node) in edited and not _is_loose_lift(module, node, names))
         word = None if fine else _word(node)
         if word in meant:
             line = getattr(node, "lineno", 1)
             yield module.path, line, f"the class {word} is used here as it was"
         todo.extend((child, fine or _is_about_types(node, child)) for child in _children(node))
+
+
+def _is_loose_lift(module: Module, node: ast.AST, names: set[str]) -> bool:
+    """Whether a class is lifted where the result gets no name that can be followed."""
+    if not isinstance(node, ast.Call) or not any(_word(one) in names for one in node.args):
+        return False
+    named = (one.value for one in module.tree.body if isinstance(one, ast.Assign))
+    return not any(one is node for one in named)
 
 
 def _word(node: ast.AST) -> str | None:

@@ -1,0 +1,343 @@
+"""Sizes of an explicit class that is used as Linen's are: read off calls, or off variables.
+
+An explicit constructor asks for what Linen infers. A size that is an input's is read there. One of a
+submodule's input is measured: the module is built with a guess and called without values, and what
+reaches the submodule is the next guess, until all guesses are what was measured; by induction over
+the calls in their order these are the sizes Linen infers. What a call does not show (a method that
+starts in the middle) the shapes of the given variables tell.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+import functools
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from nnx_migrate import nn as nnm
+from nnx_migrate.nn.sharing import linen_place
+
+Path = tuple[str, ...]
+_TRIALS = 400  # guesses before giving up: a deep model may need one for each layer
+_STEP = re.compile(r"\.(\w+)|\[(\w+)\]")
+_GUESSES = (64, 128, 32, 1, 256, 16, 8)  # widths that most layers can be built with
+_PRIMES = (61 * 64, 67 * 64)  # two widths that no other dimension has
+_SEEN: contextvars.ContextVar[dict[Path, Any]] = contextvars.ContextVar("seen")
+
+
+class UnknownSize(TypeError):
+    """A size that neither the call nor the variables show."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """A constructor argument that comes from an input of the first call.
+
+    ``argument``: the input's name, or a part of it (``"carry[1]"``, ``"graphs.nodes"``); None for the
+    first. ``axis``: which of its dimensions; None for the whole shape. ``of``: the scope path of a
+    submodule, when it is that one's input; a ``*`` in it stands for each direct submodule there, and
+    the size is a dict by their names. ``method``: which call has the input. ``fact``: not a size but
+    whether the input is ``"given"``, its ``"truth"``, or its ``"dtype"``.
+
+    >>> lazy(MlpBlock, in_features=Size(axis=-1), length=Size("tokens", 1))
+    """
+
+    argument: str | None = None
+    axis: int | None = -1
+    of: str = ""
+    method: str = "__call__"
+    fact: str | None = None
+
+    def read(self, inputs: Mapping[str, Any]) -> Any:
+        """The size in the inputs of a call; None where the input is not given."""
+        value = _part(inputs, self.argument)
+        if self.fact == "given":
+            return value is not None
+        if self.fact == "truth":
+            return bool(value)
+        if value is None:
+            return None
+        if self.fact == "dtype":
+            return value.dtype
+        shape = jnp.shape(value)
+        return shape if self.axis is None else shape[self.axis]
+
+    @property
+    def path(self) -> Path:
+        """The steps of ``of``."""
+        return tuple(self.of.split("/")) if self.of else ()
+
+
+def _part(inputs: Mapping[str, Any], argument: str | None) -> Any:
+    if argument is None:
+        return next(iter(inputs.values()), None)
+    name = re.match(r"\w+", argument)
+    assert name is not None
+    value = inputs.get(name.group())
+    for attribute, item in _STEP.findall(argument[name.end() :]):
+        if value is None:
+            return None
+        value = getattr(value, attribute) if attribute else value[int(item)]
+    return value
+
+
+def inputs_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> dict[str, Any]:
+    """The inputs of a method by their names, ``self`` left out."""
+    bound = inspect.signature(function).bind(None, *args, **kwargs).arguments
+    return dict(list(bound.items())[1:])
+
+
+def solve(
+    make: Callable[..., Any],
+    sizes: Mapping[str, Size],
+    optional: frozenset[str],
+    method: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    held: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """The sizes with which a module is built for a call.
+
+    Args:
+      make: the class with all other arguments.
+      sizes: where each size comes from.
+      optional: those that are None where no call reaches what they measure.
+      held: the variables that the call is given; None when it makes them.
+
+    Raises:
+      UnknownSize: one shows nowhere.
+    """
+    inputs = inputs_of(getattr(_class_of(make), method), args, kwargs)
+    found: dict[str, Any] = {}
+    measured: dict[str, Size] = {}
+    hidden: list[str] = []
+    for name, size in sizes.items():
+        if size.method != method:
+            hidden.append(name)
+        elif size.path:
+            measured[name] = size
+        else:
+            found[name] = size.read(inputs)
+            if found[name] is None and name in optional:
+                del found[name]
+    if hidden:
+        found |= _of_variables(make, hidden + list(measured), found, held)
+        measured = {}
+    return (
+        found | _Measure(make, found, measured, method, args, kwargs).run() if measured else found
+    )
+
+
+def _class_of(make: Any) -> Any:
+    while isinstance(make, functools.partial):
+        make = make.func
+    return make
+
+
+# ---- sizes that the variables show
+
+
+def _of_variables(
+    make: Callable[..., Any], names: list[str], known: dict[str, Any], held: Any
+) -> dict[str, Any]:
+    if not held:
+        raise UnknownSize(
+            f"{_class_of(make).__qualname__}: this method does not show the sizes {', '.join(names)}:"
+            " give it variables that `__call__` made"
+        )
+    shapes = _shapes(held)
+    guess = dict.fromkeys(names, _PRIMES[0])
+    first = _built_shapes(make, {**known, **guess})
+    found = {}
+    for name in names:
+        other = _built_shapes(make, {**known, **guess, name: _PRIMES[1]})
+        for path, shape in other.items():
+            axes = [i for i, (a, b) in enumerate(zip(first[path], shape, strict=True)) if a != b]
+            one = axes[0] if len(axes) == 1 and path in shapes else None
+            if one is not None and (first[path][one], shape[one]) == _PRIMES:
+                found[name] = shapes[path][one]
+                break
+        else:
+            kind = _class_of(make).__qualname__
+            raise UnknownSize(f"{kind}: neither the call nor the variables show the size {name}")
+    return found
+
+
+def _shapes(tree: Any) -> dict[Path, tuple[int, ...]]:
+    leaves = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda one: hasattr(one, "unbox"))[
+        0
+    ]
+    return {
+        tuple(str(getattr(step, "key", step)) for step in path): jnp.shape(
+            one.unbox() if hasattr(one, "unbox") else one
+        )
+        for path, one in leaves
+    }
+
+
+def _built_shapes(make: Callable[..., Any], sizes: dict[str, Any]) -> dict[Path, tuple[int, ...]]:
+    return _shapes(jax.eval_shape(lambda: nnm.variables_of(make(**sizes, rngs=nnx.Rngs(0)))))
+
+
+# ---- sizes of submodules' inputs
+
+
+class _Each(dict[str, Any]):
+    """Sizes by submodule, and a guess for those not measured yet."""
+
+    guess: Any = None
+
+    def __missing__(self, name: str) -> Any:
+        return self.guess
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@dataclasses.dataclass
+class _Measure:
+    """Finds the sizes of submodules' inputs by trial."""
+
+    make: Callable[..., Any]
+    known: dict[str, Any]
+    sizes: Mapping[str, Size]
+    method: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def run(self) -> dict[str, Any]:
+        """The sizes.
+
+        Raises:
+          what the call raises with them.
+        """
+        seen: dict[Path, Any] = {}
+        guesses = self._guesses()
+        width = next(guesses)
+        for _ in range(_TRIALS):
+            values = {name: self._value(size, seen, width) for name, size in self.sizes.items()}
+            now, error = self._trial(values)
+            if error is None and all(seen.get(path) == one for path, one in now.items()):
+                return {name: self._settled(size, now) for name, size in self.sizes.items()}
+            if error is not None and all(seen.get(path) == one for path, one in now.items()):
+                following = next(guesses, None)  # it cannot be built, or called, with this guess
+                if following is None:
+                    raise error
+                width = following
+            seen |= now
+        raise UnknownSize(f"{_class_of(self.make).__qualname__}: its sizes depend on themselves")
+
+    def _guesses(self) -> Iterator[int]:
+        leaves = [jnp.shape(one) for one in jax.tree.leaves((self.args, self.kwargs))]
+        yield from (_GUESSES[0], *(shape[-1] for shape in leaves if shape), *_GUESSES[1:])
+
+    def _value(self, size: Size, seen: dict[Path, Any], width: int) -> Any:
+        """A guess that agrees with all that was measured."""
+        parts = {path: inputs for path, inputs in seen.items() if _fits(size.path, path)}
+        measured = {path: size.read(inputs) for path, inputs in parts.items()}
+        guess = next(reversed(measured.values()), None)
+        if guess is None:
+            guess = width if size.axis is not None else self._shape(width)
+        return _nested(size.path, measured, guess)
+
+    def _settled(self, size: Size, seen: dict[Path, Any]) -> Any:
+        parts = {path: inputs for path, inputs in seen.items() if _fits(size.path, path)}
+        return _nested(size.path, {path: size.read(one) for path, one in parts.items()}, None)
+
+    def _shape(self, width: int) -> tuple[int, ...]:
+        inputs = [one for one in jax.tree.leaves((self.args, self.kwargs)) if jnp.ndim(one)]
+        return (*jnp.shape(inputs[0])[:-1], width) if inputs else (width,)
+
+    def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
+        """The inputs of the submodules' first calls, as shapes, and how the call ended."""
+        paths = [size.path for size in self.sizes.values()]
+        leaves, tree = jax.tree.flatten((self.args, self.kwargs))
+        places = [i for i, one in enumerate(leaves) if isinstance(one, jax.Array) or _is_array(one)]
+
+        def call(arrays: list[Any]) -> None:
+            full = list(leaves)
+            for place, array in zip(places, arrays, strict=True):
+                full[place] = array
+            args, kwargs = jax.tree.unflatten(tree, full)
+            model = self.make(**self.known, **values, rngs=nnx.Rngs(0))
+            _listen(model, paths)
+            if self.method == "__call__":
+                nnm.variables_of(model, *args, **kwargs)
+            else:
+                getattr(model, self.method)(*args, **kwargs)
+
+        seen: dict[Path, Any] = {}
+        token = _SEEN.set(seen)
+        try:
+            jax.eval_shape(call, [leaves[i] for i in places])
+        except Exception as error:  # noqa: BLE001 - raised by `run` unless another guess mends it
+            return seen, error
+        finally:
+            _SEEN.reset(token)
+        return seen, None
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _fits(pattern: Path, path: Path) -> bool:
+    return len(pattern) == len(path) and all(
+        step in ("*", name) for step, name in zip(pattern, path, strict=True)
+    )
+
+
+def _nested(pattern: Path, measured: Mapping[Path, Any], guess: Any) -> Any:
+    """Values by path as nested dicts, one level for each ``*``."""
+    if "*" not in pattern:
+        return next(iter(measured.values()), guess)
+    at = pattern.index("*")
+    found = {} if guess is None else _Each()
+    for name in dict.fromkeys(path[at] for path in measured):
+        below = {path[at + 1 :]: one for path, one in measured.items() if path[at] == name}
+        found[name] = _nested(pattern[at + 1 :], below, guess)
+    if isinstance(found, _Each):
+        found.guess = _nested(pattern[at + 1 :], {}, guess)
+    return found
+
+
+def _listen(model: nnx.Module, patterns: list[Path]) -> None:
+    """Let the submodules at such paths tell what they are first called with."""
+    place = linen_place(model)
+    for path, one in list(nnx.iter_modules(model)):
+        names = tuple(map(str, place(path)))
+        if any(_fits(pattern, names) for pattern in patterns):
+            one.__class__ = _listening(type(one))
+            one._linen_path = names  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _listening(kind: Any) -> Any:
+    class Listening(kind):  # type: ignore[misc]
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            inputs = inputs_of(kind.__call__, args, kwargs)
+            shapes = jax.tree.map(_shape_alone, inputs)
+            _SEEN.get().setdefault(self._linen_path, shapes)
+            return super().__call__(*args, **kwargs)
+
+    Listening.__name__, Listening.__qualname__ = kind.__name__, kind.__qualname__
+    Listening.__module__ = kind.__module__
+    return Listening
+
+
+def _shape_alone(value: Any) -> Any:
+    """What may be kept of an input after the trace, and be compared."""
+    return jax.ShapeDtypeStruct(value.shape, value.dtype) if _is_array(value) else value

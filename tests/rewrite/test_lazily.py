@@ -1,0 +1,335 @@
+"""Places that keep Linen's style take ``lazy(Class)``, so that the class can be explicit."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+from nnx_migrate.model import RewriteResult
+from nnx_migrate.rewrite.forms import rewrite_in
+from nnx_migrate.rewrite.request import RewriteRequest
+from tests.rewrite.projects import LINEN, ROOT, caller, dense, looped, source
+
+
+def auto(files: dict[str, str], **options: Any) -> RewriteResult:
+    own = tuple(source(path, text) for path, text in files.items())
+    return rewrite_in(RewriteRequest(ROOT, own, (), base=ROOT, **options))
+
+
+def said(result: RewriteResult) -> dict[str, str]:
+    return {one.name: one.form.value if one.form else one.outcome.value for one in result.classes}
+
+
+def code(result: RewriteResult, path: str = "m.py") -> str:
+    return next(one.code or "" for one in result.files if one.path == path)
+
+
+def reason(result: RewriteResult, name: str) -> str:
+    return next(one.reason or "" for one in result.classes if one.name == name)
+
+
+# What follows the class A, and what becomes of it.
+PAIRS = {
+    "a registry": ("MODELS = {'a': A}\n", "MODELS = {'a': lazy(A)}\n"),
+    "a model that is handed on": (
+        "def main():\n    train(A())\n",
+        "def main():\n    train(lazy(A)())\n",
+    ),
+    "a factory": (
+        "def make():\n    return A()\n\n\ndef run(k, x):\n    return make().init(k, x)\n",
+        "def make():\n    return lazy(A)()\n\n\ndef run(k, x):\n    return make().init(k, x)\n",
+    ),
+    "a partial": (
+        "import functools\n\nmake = functools.partial(A, name='a')\nuse(make)\n",
+        "import functools\n\nmake = functools.partial(lazy(A), name='a')\nuse(make)\n",
+    ),
+    "an attribute": (
+        "class Agent:\n    def __init__(self):\n        self.net = A()\n\n"
+        "    def start(self, key, x):\n        return self.net.init(key, x)\n",
+        "class Agent:\n    def __init__(self):\n        self.net = lazy(A)()\n\n"
+        "    def start(self, key, x):\n        return self.net.init(key, x)\n",
+    ),
+    "a lift": ("use(nn.remat(A))\n", "use(nn.remat(lazy(A)))\n"),
+    "a method of the class": (
+        "def f(model, v, x):\n    return model.apply(v, x, method=A.__call__)\n\n\nuse(A)\n",
+        "def f(model, v, x):\n    return model.apply(v, x, method=lazy(A).__call__)\n\n\nuse(lazy(A))\n",
+    ),
+    "a question for the class": (
+        "def f(model):\n    return isinstance(model, A)\n\n\nuse(A())\n",
+        "def f(model):\n    return isinstance(model, lazy(A))\n\n\nuse(lazy(A)())\n",
+    ),
+    "an annotation": (
+        "def f() -> A:\n    return make(A())\n",
+        "def f() -> A:\n    return make(lazy(A)())\n",
+    ),
+    "an alias": ("Net = A\nuse(Net())\n", "Net = lazy(A)\nuse(Net())\n"),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS.values(), ids=PAIRS)
+def test_a_place_that_is_not_rewritten_takes_the_lazy_form(before: str, after: str) -> None:
+    result = auto({"m.py": LINEN + dense("A") + before})
+    assert said(result) == {"m.A": "explicit"}, reason(result, "m.A")
+    assert code(result).endswith(after)
+    assert "from nnx_migrate.linen import lazy" in code(result)
+    assert result.references.refused == result.references.bridged == 0
+
+
+@pytest.mark.parametrize(("before", "after"), PAIRS.values(), ids=PAIRS)
+def test_running_again_changes_nothing(before: str, after: str) -> None:
+    once = code(auto({"m.py": LINEN + dense("A") + before}))
+    assert code(auto({"m.py": once})) == ""
+
+
+FIELD = (
+    "class Block(nn.Module):\n    layer: nn.Module = nn.Dense\n    width: int = 3\n\n"
+    "    @nn.compact\n    def __call__(self, x):\n        return self.layer(self.width)(x)\n\n\n"
+)
+SHARED = (
+    "class Wrap(nn.Module):\n    inner: nn.Module\n\n"
+    "    def __call__(self, x):\n        return self.inner(x)\n\n\n"
+)
+TWO = (
+    "class A(nn.Module):\n    def setup(self):\n        self.one = nn.Dense(3)\n"
+    "        self.two = nn.Dense(2)\n\n"
+    "    def __call__(self, x):\n        return self.two(self.one(x))\n\n"
+    "    def tail(self, y):\n        return self.two(y)\n\n\n"
+)
+
+# What keeps the class A lazy: a way to it that is not in sight, or a use that its lazy form lacks.
+MISSES = {
+    "its name in a string": dense("A") + "def make(x):\n    return globals()['A']()\n",
+    "a name that is computed": dense("A")
+    + "import m\n\n\ndef make(name):\n    return getattr(m, name)().init(0, 1)\n",
+    "a path in a string": dense("A") + "TARGET = 'm.A'\n\nuse(A)\n",
+    "an unknown object's attribute": dense("A") + "def make(models):\n    return models.A()\n",
+    "a subclass that stays lazy": dense("A") + looped("B").replace("nn.Module", "A") + "use(A)\n",
+    "an attribute of the class": dense("A") + "use(A, A.kind)\n",
+    "its intermediates": dense("A")
+    + "def f(model, v, x):\n    return model.apply(v, x, capture_intermediates=True), A()\n",
+    "a submodule of a bound module": TWO
+    + "def f(v, x):\n    model = make(A())\n    return model.bind(v).one(x)\n",
+    "init by another method": TWO
+    + "def f(k, x):\n    model = make(A())\n    return model.init(k, x, method='tail')\n",
+    "types": dense("A") + "use(A[int])\n",
+    "a layer whose class is not known": FIELD.replace("Block", "A")
+    + "def make(layer):\n    return use(A(layer))\n",
+    "what is unpacked": FIELD.replace("Block", "A") + "def make(o):\n    return use(A(**o))\n",
+    "a module in a field": SHARED.replace("Wrap", "A") + dense("B") + "use(A(B()))\n",
+    "an explicit reader of a registry": dense("B")
+    + "KINDS = {'b': B}\n\n\n"
+    + caller("A", "KINDS[self.kind]()(x)", "    kind: str = 'b'\n"),
+}
+
+
+@pytest.mark.parametrize("text", MISSES.values(), ids=MISSES)
+def test_what_is_not_proven_is_lazy(text: str) -> None:
+    result = auto({"m.py": LINEN + text})
+    assert said(result)["m.A"] == "lazy"
+    assert "lazy(A" not in code(result)
+    assert not any(one.outcome.value == "refused" for one in result.findings)
+
+
+def test_a_class_that_stays_lazy_builds_explicit_ones() -> None:
+    result = auto({"m.py": LINEN + dense("A") + looped("B", body="A()(x)")})
+    assert said(result) == {"m.A": "explicit", "m.B": "lazy"}
+    assert "x = lazy(A)()(x)" in code(result)
+
+
+def test_a_class_that_builds_a_lazy_one_is_lazy() -> None:
+    result = auto({"m.py": LINEN + looped("B") + caller("A", "B()(x)") + "use(A)\n"})
+    assert said(result) == {"m.A": "lazy", "m.B": "lazy"}
+    assert reason(result, "m.A") == "it builds m.B, which is lazy"
+
+
+def test_layers_for_fields_are_given_as_explicit_classes_take_them() -> None:
+    result = auto({"m.py": LINEN + FIELD + "use(Block(nn.DenseGeneral), Block(width=2))\n"})
+    assert said(result) == {"m.Block": "explicit"}, reason(result, "m.Block")
+    assert "use(lazy(Block)(nnm.factory.DenseGeneral), lazy(Block)(width=2))" in code(result)
+
+
+def test_a_kept_class_and_one_that_is_not_selected_stay_as_they_are() -> None:
+    text = LINEN + dense("A") + caller("Top", "A()(x)")
+    result = auto({"m.py": text}, select=("m.A",))
+    assert said(result) == {"m.A": "lazy", "m.Top": "kept"}
+
+
+PROGRAMS = {
+    "train state": """
+def fit(model, key, x):
+    variables = model.init({"params": key, "dropout": key}, x, train=False)
+    state = TrainState.create(
+        apply_fn=model.apply, params=variables["params"], tx=optax.sgd(0.1)
+    )
+    stats = variables["batch_stats"]
+
+    @jax.jit
+    def step(state, stats, key):
+        def loss(p):
+            out, new = state.apply_fn(
+                {"params": p, "batch_stats": stats}, x, train=True, rngs={"dropout": key},
+                mutable=["batch_stats"],
+            )
+            return (out**2).mean(), new["batch_stats"]
+
+        (value, new), grads = jax.value_and_grad(loss, has_aux=True)(state.params)
+        return state.apply_gradients(grads=grads), new, value
+
+    for i in range(3):
+        state, stats, value = step(state, stats, jax.random.fold_in(key, i))
+    return state.params, stats, value
+
+
+def main(key, x):
+    return fit(Net(4), key, x)
+""",
+    "registry and partial": """
+MODELS = {"small": functools.partial(Net, 2), "large": Net}
+
+
+def main(key, x):
+    found = []
+    for name, options in [("small", {}), ("large", {"width": 5})]:
+        model = MODELS[name](**options)
+        shapes = jax.eval_shape(model.init, key, x)
+        variables = jax.jit(model.init)(key, x)
+        found += [variables, jax.jit(model.apply)(variables, x)]
+        assert jax.tree.map(jnp.shape, shapes) == jax.tree.map(jnp.shape, variables)
+    return found
+""",
+    "an ensemble": """
+def ensemble(model, keys, x):
+    variables = jax.vmap(lambda key: model.init(key, x))(keys)
+    return variables, jax.vmap(lambda v: model.apply(v, x))(variables)
+
+
+def main(key, x):
+    return ensemble(Net(3), jax.random.split(key, 2), x)
+""",
+    "bind, clone and output at once": """
+class Agent:
+    def __init__(self, net):
+        self.net = net
+
+    def run(self, key, x):
+        out, variables = jax.jit(self.net.init_with_output)(key, x)
+        wide = self.net.clone(width=7)
+        return out, variables, self.net.bind(variables)(x), wide.init(key, x), self.net.width
+
+
+def main(key, x):
+    return Agent(Net(3)).run(key, x)
+""",
+    "a method, by a function too": """
+def encode(model, x):
+    return model.features(x) * 2
+
+
+def main(key, x):
+    model = make(Net)
+    variables = model.init(key, x)
+    one = model.apply(variables, x, method=model.features)
+    return one, model.apply(variables, x, method=encode), model.apply(variables, x, method="features")
+
+
+def make(kind):
+    return kind(3)
+""",
+    "sizes of submodules": """
+def main(key, x):
+    return start(Tower((4, 6)), key, x)
+
+
+def start(model, key, x):
+    variables = jax.jit(model.init)(key, x)
+    return variables, jax.jit(model.apply)(variables, x)
+""",
+    "equal models are one static argument": """
+def main(key, x):
+    counts = []
+
+    @functools.partial(jax.jit, static_argnums=0)
+    def run(model, key, x):
+        counts.append(1)
+        return model.init(key, x)
+
+    variables = run(Net(3), key, x), run(Net(3), key, x), run(Net(4), key, x)
+    return variables, len(counts)
+""",
+}
+HEAD = """\
+import functools
+
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+import optax
+from flax.training.train_state import TrainState
+
+
+class Net(nn.Module):
+    width: int = 3
+
+    def setup(self):
+        self.first = nn.Dense(self.width)
+        self.norm = nn.BatchNorm()
+        self.last = nn.Dense(2)
+        self.dropout = nn.Dropout(0.5)
+
+    def features(self, x):
+        return nn.relu(self.first(x))
+
+    def __call__(self, x, train=False):
+        x = self.norm(self.features(x), use_running_average=not train)
+        return self.last(self.dropout(x, deterministic=not train))
+
+
+class Tower(nn.Module):
+    widths: tuple
+
+    @nn.compact
+    def __call__(self, x):
+        for width in self.widths:
+            x = nn.Dense(width)(x)
+            x = jnp.concatenate([x, x**2], -1)
+        x = x.reshape(-1)[: 3 * x.shape[-1]]
+        return nn.Dense(2, name="head")(x)
+
+
+"""
+
+
+@pytest.mark.parametrize("text", PROGRAMS.values(), ids=PROGRAMS)
+def test_programs_compute_the_same_numbers(text: str, tmp_path: Path) -> None:
+    result = auto({"m.py": HEAD + text})
+    assert set(said(result).values()) == {"explicit"}, [one.reason for one in result.classes]
+    after = code(result)
+    assert "lazy(" in after
+    key, x = jax.random.key(0), np.linspace(0.0, 1.0, 12).reshape(4, 3)
+    results = [
+        load(name, source_text, tmp_path).main(key, x)
+        for name, source_text in (("before", HEAD + text), ("after", after))
+    ]
+    assert jax.tree.structure(results[0]) == jax.tree.structure(results[1])
+    assert jax.tree.leaves(results[0])
+    for one, other in zip(*map(jax.tree.leaves, results), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def load(name: str, text: str, folder: Path) -> Any:
+    """Import a text as a module, from a file: methods show their source."""
+    path = folder / f"lazily_{name}.py"
+    path.write_text(text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
