@@ -34,6 +34,10 @@ def reason(result: RewriteResult, name: str) -> str:
     return next(one.reason or "" for one in result.classes if one.name == name)
 
 
+AGENT = (
+    "class Agent:\n    def __init__(self):\n        self.net = A()\n\n"
+    "    def start(self, key, x):\n        return self.net.init(key, x)\n"
+)
 # What follows the class A, and what becomes of it.
 PAIRS = {
     "a registry": ("MODELS = {'a': A}\n", "MODELS = {'a': lazy(A)}\n"),
@@ -50,10 +54,8 @@ PAIRS = {
         "import functools\n\nmake = functools.partial(lazy(A), name='a')\nuse(make)\n",
     ),
     "an attribute": (
-        "class Agent:\n    def __init__(self):\n        self.net = A()\n\n"
-        "    def start(self, key, x):\n        return self.net.init(key, x)\n",
-        "class Agent:\n    def __init__(self):\n        self.net = lazy(A)()\n\n"
-        "    def start(self, key, x):\n        return self.net.init(key, x)\n",
+        AGENT,
+        AGENT.replace("A()", "lazy(A)()"),
     ),
     "a lift": ("use(nn.remat(A))\n", "use(nn.remat(lazy(A)))\n"),
     "a method of the class": (
