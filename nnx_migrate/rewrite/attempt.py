@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.decide import Decisions, decide
 from nnx_migrate.rewrite.imports import ImportConflict, fix_imports
@@ -17,7 +18,6 @@ from nnx_migrate.rewrite.outside.data import Doubted
 from nnx_migrate.rewrite.outside.holding import fields_of_modules
 from nnx_migrate.rewrite.render import Renderer, Replacement, Unrenderable
 from nnx_migrate.rewrite.request import RewriteRequest
-from nnx_migrate.rewrite.rules import is_linen
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.project import Module, Project, Scope
 

@@ -11,14 +11,15 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from nnx_migrate.constructs import is_layer, is_linen, name_rule
+from nnx_migrate.constructs.base import PLACEMENT, Code, Context
+from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext
 from nnx_migrate.rewrite.outside.declared import declarations
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.outside.sizes import Unknown
 from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.rules import is_layer, is_linen, name_rule
-from nnx_migrate.rewrite.rules.base import PLACEMENT, Code, Context
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition
 from nnx_migrate.source.project import Project, Scope
@@ -138,7 +139,8 @@ class _Walk:
         if symbol is not None and is_linen(symbol) and is_layer(symbol):
             made = name_rule(symbol)
             if isinstance(made, Code) and not is_alias(self.project, value, scope):
-                self.draft.edits[id(value)] = made.text
+                assert made.node is not None
+                self.draft.edits[id(value)] = code_of(made.node)
                 self.draft.imports |= made.imports
                 self.draft.lazy.add(id(value))
                 return

@@ -11,6 +11,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nnx_migrate.constructs import is_linen
+from nnx_migrate.constructs.base import Context
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.outside.lazily import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
@@ -18,8 +20,6 @@ from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import DYNAMIC, Graph, Key, computed, opened
 from nnx_migrate.rewrite.proof.reading import read_by
-from nnx_migrate.rewrite.rules import is_linen
-from nnx_migrate.rewrite.rules.base import Context
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
