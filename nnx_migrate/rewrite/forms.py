@@ -232,13 +232,21 @@ def _limit(seconds: float) -> Iterator[None]:
         yield
         return
 
+    late = OutOfTime(f"the analysis takes longer than {seconds:.0f} s")
+    rung: list[int] = []
+
     def stop(number: int, frame: FrameType | None) -> None:
-        raise OutOfTime(f"the analysis takes longer than {seconds:.0f} s")
+        rung.append(number)
+        raise late
 
     before = signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
+    except Exception as error:
+        if rung and error is not late:  # Python's own C code turned it into an error of its own
+            raise late from error
+        raise
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

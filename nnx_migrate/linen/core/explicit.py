@@ -144,6 +144,15 @@ def lazy(cls: Any, **sizes: Size) -> Any:
     return _lazy(cls, tuple(sorted(sizes.items())))
 
 
+def as_lazy(value: Any) -> Any:
+    """The lazy class of an explicit one, and any other value as it is.
+
+    For what is taken by a name that only the running program knows: ``as_lazy(getattr(models, name))``.
+    """
+    explicit = isinstance(value, type) and issubclass(value, nnx.Module)
+    return lazy(value) if explicit and not issubclass(value, Module) else value
+
+
 @functools.cache
 def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
     parameters = dict(list(inspect.signature(cls.__init__).parameters.items())[1:])

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.nn.sharing import linen_place
+from nnx_migrate.nn.variables.sharing import linen_place
 
 Path = tuple[str, ...]
 _TRIALS = 400  # guesses before giving up: a deep model may need one for each layer
