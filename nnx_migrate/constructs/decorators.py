@@ -3,9 +3,6 @@
 ``variable_axes`` stack variables, the method calls modules that hold those of all layers: whoever builds
 them, builds them as ``nnm.stacked(...)``.
 
-``@partial(nn.add_metadata_axis, variable_axes={"params": 0}, metadata_params={nn.PARTITION_NAME: "x"})`` of a
-compact ``__call__`` becomes that of ``nnm``, which names the axis when the constructor has run.
-
 Refused: options the text does not show, and every other lifted decorator.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py.
@@ -17,7 +14,7 @@ import ast
 from collections.abc import Mapping
 
 from nnx_migrate.constructs.base import Code, Refusal, Rule, Source, is_literal, left_comments
-from nnx_migrate.constructs.lifts import is_shared, not_all_lifted, other_metadata
+from nnx_migrate.constructs.lifts import is_shared, other_metadata
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import Expression
 
@@ -26,7 +23,6 @@ RULES: tuple[Rule, ...] = ()  # the names are claimed where they are functions
 _REMAT = {"flax.linen.remat", "flax.linen.checkpoint"}
 _REMAT_DEFAULTS = {"variables": True, "rngs": True, "concrete": False, "methods": None}
 _REMAT_KEPT = ("prevent_cse", "static_argnums", "policy")
-_JIT_KEPT = ("static_argnums", "static_argnames", "donate_argnums", "device", "backend")
 _LIFTS_KEPT: Mapping[str, tuple[str, ...]] = {
     "scan": (
         *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "in_axes"),
@@ -51,25 +47,10 @@ def partial_decorator(decorator: ast.Call, symbol: str, source: Source) -> Code 
     given = {str(keyword.arg): keyword.value for keyword in decorator.keywords}
     if symbol in _REMAT:
         return _remat(decorator, given, source)
-    if symbol == "flax.linen.jit":
-        return _jit(decorator, given, source)
-    if symbol == "flax.linen.add_metadata_axis":
-        return _metadata_axis(decorator, given, source)
     name = symbol.removeprefix("flax.linen.")
     if name in _LIFTS_KEPT:
         return _lift(name, decorator, given, source)
     return None
-
-
-def _jit(decorator: ast.Call, given: Mapping[str, ast.expr], source: Source) -> Code | Refusal:
-    refusal = not_all_lifted("jit", given, "leave it out")
-    if refusal is not None:
-        return refusal
-    kept = {name: value for name, value in given.items() if name in _JIT_KEPT}
-    unknown = sorted(given.keys() - kept.keys() - {"variables", "rngs"})
-    if unknown:
-        return Refusal(f"a method compiled with {unknown[0]}=", "leave it out", given[unknown[0]])
-    return Code(_partial(decorator, "nnm.jit", kept, source), frozenset({"nnm"}))
 
 
 def _remat(decorator: ast.Call, given: Mapping[str, ast.expr], source: Source) -> Code | Refusal:
@@ -97,27 +78,6 @@ def _lift(
     if name == "scan" and is_shared(given.get("variable_axes")):
         kept.pop("variable_axes", None)
     return Code(_partial(decorator, f"nnm.{name}", kept, source), frozenset({"nnm"}))
-
-
-def _metadata_axis(
-    decorator: ast.Call, given: Mapping[str, ast.expr], source: Source
-) -> Code | Refusal:
-    axes, params = given.get("variable_axes"), given.get("metadata_params")
-    plain = isinstance(axes, ast.Dict) and all(
-        isinstance(key, ast.Constant)
-        and isinstance(key.value, str)
-        and isinstance(axis, ast.Constant)
-        and type(axis.value) is int
-        for key, axis in zip(axes.keys, axes.values, strict=True)
-    )
-    named = isinstance(params, ast.Dict) and len(params.keys) == 1
-    if len(given) != 2 or not plain or not named:
-        reason = "add_metadata_axis whose collections, axes and name are not written out"
-        return Refusal(reason, "write them as dicts of literals", decorator)
-    refusal = other_metadata("add_metadata_axis", given)
-    if refusal is not None:
-        return refusal
-    return Code(_partial(decorator, "nnm.add_metadata_axis", given, source), frozenset({"nnm"}))
 
 
 def _partial(

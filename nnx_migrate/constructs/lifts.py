@@ -71,27 +71,6 @@ def no_named_class(name: str, given: Given, recipe: str) -> Refusal | None:
     return Refusal(f"{name} of something else than a named module class", recipe, target)
 
 
-def not_all_lifted(name: str, given: Given, recipe: str) -> Refusal | None:
-    """The refusal of filters that lift less than all variables and streams, Linen's default."""
-    for option in ("variables", "rngs"):
-        if option in given and not is_literal(given[option], True):
-            return Refusal(f"{name} with {option}=", recipe, given[option])
-    return None
-
-
-def renamed_call(
-    function: str, call: LayerCall, without: frozenset[str] = frozenset()
-) -> Code | Refusal:
-    """The call of ``function`` with the same arguments, but for filters and those in ``without``."""
-    dropped = {"variables", "rngs", *without}
-    keywords = [one for one in call.call.keywords if one.arg not in dropped]
-    source, args = call.source, call.call.args
-    arguments = [*map(source.argument, args), *map(source.keyword, keywords)]
-    left = call.left([*args, *(one.value for one in keywords)])
-    node = made_call(function, *arguments, left=left, unit=source.unit)
-    return Code(node, frozenset({"nnm"}))
-
-
 def is_shared(axes: ast.expr | None) -> bool:
     """Whether ``variable_axes`` surely stack nothing: they are left out, empty, or None for all."""
     if not isinstance(axes, ast.Dict):

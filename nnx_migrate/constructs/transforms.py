@@ -1,4 +1,4 @@
-"""Lifted transformations and scope tools that are not carried over yet: refused with a recipe.
+"""Lifted transformations, scope tools and wrappers without an explicit form: their classes are lazy.
 
 Linen lifts ``jax`` transformations over a module's variables and rngs by collection and stream name;
 NNX has ``nnx.scan``, ``nnx.vmap``, ... over modules, with the stacking said per state filter. Which
@@ -19,9 +19,24 @@ from nnx_migrate.constructs.base import Example, Refusal, RefusalRule
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
     "add_metadata_axis": (
-        "add_metadata_axis of something else than a method, by functools.partial,",
+        "add_metadata_axis",
         "pass transform_metadata={nnx.PARTITION_NAME: name} to nnx.vmap or nnx.scan",
     ),
+    "jit": ("nn.jit, which compiles calls of a module on their own,", "jit the caller's function"),
+    "map_variables": (
+        "map_variables",
+        "store what the call computes with, or map in the call: self.dense.kernel[...] * scale",
+    ),
+    "remat_scan": ("remat_scan", "write nn.scan of nn.remat of the class"),
+    **{name: (name, f"use nnx.{name}") for name in ("cond", "switch", "while_loop")},
+    **{
+        name: (name, f"use nnx.{name}, with the state to differentiate as an argument")
+        for name in ("custom_vjp", "grad", "jvp", "value_and_grad", "vjp")
+    },
+    **{
+        name: (name, "normalise the layer's kernel in the call, its statistics in a variable")
+        for name in ("SpectralNorm", "WeightNorm")
+    },
     "fold_rngs": ("fold_rngs", "fold the key of each stream by hand with jax.random.fold_in"),
     "share_scope": (
         "share_scope",

@@ -38,7 +38,6 @@ InstanceNorm, GroupNorm(...)    as LayerNorm. ``nnx.GroupNorm(in, num_groups, gr
 BatchNorm(...)                  native ``nnx.BatchNorm(in, use_running_average=<given or None>, ...,
                                 promote_dtype=keep_dtype)`` (always both); own ``BatchNorm`` as above.
                                 Call: ``bn(x, use_running_average=..., mask=...)`` unchanged.
-SpectralNorm, WeightNorm(l)     own, same name; see :mod:`nnx_migrate.nn.layers.reparametrize`.
 Dropout(r, ...)                 native ``nnx.Dropout(r, broadcast_dims=..., deterministic=<given or
                                 None>, rng_collection=..., rngs=rngs)``; call with keyword
                                 ``deterministic=``, and ``rng=k`` -> ``rngs=k``. Own ``Dropout`` keeps
@@ -161,19 +160,11 @@ from nnx_migrate.nn.layers.recurrent import (
     Sequential,
     flip_sequences,
 )
-from nnx_migrate.nn.layers.reparametrize import SpectralNorm, WeightNorm
 from nnx_migrate.nn.layers.stochastic import Dropout
-from nnx_migrate.nn.lifts.branches import cond, switch
-from nnx_migrate.nn.lifts.gradients import custom_vjp, grad, jvp, value_and_grad, vjp
-from nnx_migrate.nn.lifts.jit import jit
-from nnx_migrate.nn.lifts.map_variables import map_variables
-from nnx_migrate.nn.lifts.metadata_axis import add_metadata_axis
 from nnx_migrate.nn.lifts.remat import remat
-from nnx_migrate.nn.lifts.remat_scan import remat_scan
 from nnx_migrate.nn.lifts.scan import broadcast, scan
 from nnx_migrate.nn.lifts.stacked import stacked
 from nnx_migrate.nn.lifts.vmap import vmap
-from nnx_migrate.nn.lifts.while_loop import while_loop
 from nnx_migrate.nn.seeding.values import build
 from nnx_migrate.nn.variables.partitioning import (
     constrained_value,
@@ -230,13 +221,10 @@ __all__ = [
     "SelfAttention",
     "Sequential",
     "SimpleCell",
-    "SpectralNorm",
     "ToNNX",
-    "WeightNorm",
     "abstract",
     "abstract_array",
     "abstractly",
-    "add_metadata_axis",
     "apply",
     "apply_fn",
     "as_field",
@@ -248,12 +236,10 @@ __all__ = [
     "canonicalize_dtype",
     "class_decorator",
     "combine_masks",
-    "cond",
     "constant",
     "constrained_value",
     "copied",
     "copy_of",
-    "custom_vjp",
     "dot_product_attention",
     "dot_product_attention_weights",
     "drawing",
@@ -263,13 +249,10 @@ __all__ = [
     "freeze",
     "get_submodules",
     "get_variable",
-    "grad",
     "has_variable",
     "is_initializing",
     "is_moved_by_init",
     "is_mutable_collection",
-    "jit",
-    "jvp",
     "keep_dtype",
     "lazy_init",
     "lazy_variable",
@@ -280,7 +263,6 @@ __all__ = [
     "make_causal_mask",
     "make_rng",
     "makes_state",
-    "map_variables",
     "max_pool",
     "merge_param",
     "min_pool",
@@ -294,7 +276,6 @@ __all__ = [
     "put_variable",
     "read",
     "remat",
-    "remat_scan",
     "remember",
     "scan",
     "set_constrained_value",
@@ -303,15 +284,11 @@ __all__ = [
     "sow",
     "stacked",
     "stream",
-    "switch",
     "unbind",
-    "value_and_grad",
     "variable",
     "variable_type",
     "variables_of",
-    "vjp",
     "vmap",
-    "while_loop",
     "with_fields",
     "with_logical_partitioning",
     "with_named_axes",

@@ -100,10 +100,6 @@ CONCERNS: Mapping[str, str] = {
         " rewriter does not use. The counts of this class did not add up, so it is left as it is."
         " Please report it with the class."
     ),
-    "metadata-axis": (
-        "A compact __call__ under nn.add_metadata_axis stays under that of nnm, which names the axis of all that"
-        " the constructor makes. Refused where another method, a base or a caller makes some of it."
-    ),
     "module-api": (
         "What methods ask of their module (self.param, self.variable, self.sow, self.make_rng,"
         " self.is_initializing, ...). Those without a counterpart in NNX are refused with a recipe;"

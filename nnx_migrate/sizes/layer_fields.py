@@ -30,8 +30,6 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "RNN": ("cell", "time_major", "return_carry", "reverse", "keep_order"),
     "Bidirectional": ("forward_rnn", "backward_rnn", "merge_fn", "time_major", "return_carry"),
     "Sequential": ("layers",),
-    "SpectralNorm": ("layer_instance",),
-    "WeightNorm": ("layer_instance",),
     "BatchApply": ("f", "num_input_dims"),
 }
 CELLS = frozenset(name for name in FIELDS if name.endswith("Cell"))

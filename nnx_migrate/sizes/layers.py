@@ -358,6 +358,4 @@ _LAYERS: dict[str, Callable[[LayerCall], Outcome]] = {
     "RNN": _rnn,
     "Bidirectional": _bidirectional,
     "Sequential": _sequential,
-    "SpectralNorm": _wrapper,
-    "WeightNorm": _wrapper,
 }

@@ -52,8 +52,6 @@ def carry(text: str) -> Code | Refusal | None:
         ("nn.module.compact", ""),
         ("nn.remat", "nnm.remat"),
         ("nn.checkpoint", "nnm.remat"),
-        ("nn.jit", "nnm.jit"),
-        ("partial(nn.jit, static_argnames='b')", "partial(nnm.jit, static_argnames='b')"),
         (
             "functools.partial(nn.remat, static_argnums=(2,), rngs=True)",
             "functools.partial(nnm.remat, static_argnums=(2,))",
@@ -107,8 +105,6 @@ def test_a_decorator_is_rewritten(before: str, after: str) -> None:
         ("partial(nn.remat, methods=['f'])", "remat with methods="),
         ("partial(nn.remat, rngs=False)", "remat with rngs="),
         ("partial(partitioning.remat, static_argnums=(1,))", "used as a value"),
-        ("partial(nn.jit, variables='params')", "jit with variables="),
-        ("partial(nn.jit, inline=True)", "compiled with inline="),
         ("nn.compact_name_scope", "compact_name_scope"),
         ("nn.named_call", "named_call"),
         ("nn.compact()", "a decorator that calls"),

@@ -139,10 +139,6 @@ REWRITES = [
         "nn.Sequential([nn.Dense(8), nn.relu])",
         "nnm.Sequential([nnx.Linear(in_features, 8, rngs=rngs), nnx.relu])",
     ),
-    (
-        "nn.SpectralNorm(nn.Dense(4), n_steps=2)",
-        "nnm.SpectralNorm(nnx.Linear(in_features, 4, rngs=rngs), n_steps=2, rngs=rngs)",
-    ),
     # attention
     (
         "nn.SelfAttention(num_heads=4, decode=True, name='a')",
@@ -228,9 +224,6 @@ def test_a_layer_takes_the_sizes_it_needs(before: str, sizes: dict[str, str], af
         ("nn.RNN(nn.LSTMCell())", "without 'features'"),
         ("nn.Sequential()", "without 'layers'"),
         ("nn.Bidirectional(a)", "without 'backward_rnn'"),
-        ("nn.SpectralNorm(self.Dense_0)", "layer of the enclosing module"),
-        ("nn.SpectralNorm(dense)", "layer of the enclosing module"),
-        ("nn.WeightNorm()", "without 'layer_instance'"),
         ("nn.SelfAttention(4, qkv_dot_general_cls=c)", "qkv_dot_general_cls"),
         ("nn.MultiHeadAttention()", "without 'num_heads'"),
         ("nn.Fp8DotGeneral()", "8-bit"),

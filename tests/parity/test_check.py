@@ -401,17 +401,25 @@ def test_a_model_that_is_known_to_have_no_variables_shows_what_it_computes(
 class LinenNormed(nn.Module):
     @nn.compact
     def __call__(self, x, train):
-        return nn.SpectralNorm(nn.Dense(3))(x, update_stats=train)
+        y = nn.Dense(3)(x)
+        mean = self.variable("batch_stats", "mean", jnp.zeros, (1, 3))
+        if train:
+            mean.value = y.mean(0, keepdims=True)
+        return y - mean.value
 
 
 class Normed(nnx.Module):
-    def __init__(self, *, rngs, **options):
+    def __init__(self, started, *, rngs):
         self.Dense_0 = nnx.Linear(6, 3, rngs=rngs)
-        wrapper = nnm.SpectralNorm
-        self.SpectralNorm_0 = wrapper(self.Dense_0, layer_name="Dense_0", rngs=rngs, **options)
+        self.mean = nnx.BatchStat(
+            self.Dense_0(X).mean(0, keepdims=True) if started else jnp.zeros((1, 3))
+        )
 
     def __call__(self, x, train):
-        return self.SpectralNorm_0(x, update_stats=train)
+        y = self.Dense_0(x)
+        if train:
+            self.mean[...] = y.mean(0, keepdims=True)
+        return y - self.mean[...]
 
 
 @pytest.mark.parametrize(
@@ -426,21 +434,10 @@ class Normed(nnx.Module):
 def test_a_model_may_be_initialised_with_another_call(train, started, verdict):
     case = ParityCase(
         linen=LinenNormed(),
-        nnx=lambda rngs: Normed(rngs=rngs, init_update_stats=started),
+        nnx=lambda rngs: Normed(started, rngs=rngs),
         inputs=(X,),
         kwargs={"train": True},
         initial=((X,), {"train": train}),
         collections=("batch_stats",),
     )
     assert check(case).verdict == verdict
-
-
-def test_statistics_that_linens_init_moves_are_asked_for_where_init_is_stood_for():
-    with pytest.raises(ValueError, match="expected init_update_stats=True"):
-        nnm.variables_of(Normed(rngs=nnx.Rngs(0)), X, train=True)
-    model = Normed(rngs=nnx.Rngs(0), init_update_stats=True)
-    moved = nnm.variables_of(model, X, train=True)["batch_stats"]["SpectralNorm_0"]
-    for name, value in moved.items():
-        assert np.array_equal(value, getattr(model.SpectralNorm_0, name)[...])
-    still = nnm.variables_of(Normed(rngs=nnx.Rngs(0)), X, train=False)["batch_stats"]
-    assert float(still["SpectralNorm_0"]["Dense_0/kernel/sigma"]) == 1

@@ -39,11 +39,6 @@ class Model(nn.Module):
     [
         pytest.param(BLOCK + REMAT, "CheckpointBlock_0", id="bound anew"),
         pytest.param("@nn.remat\n" + BLOCK, "CheckpointBlock_0", id="decorated"),
-        pytest.param("@nn.jit\n" + BLOCK, "JitBlock_0", id="decorated with jit"),
-        pytest.param("@nn.jit\n" + BLOCK + REMAT, "CheckpointJitBlock_0", id="both"),
-        pytest.param(
-            BLOCK + REMAT + "Block = nn.jit(Block)\n\n\n", "JitCheckpointBlock_0", id="bound twice"
-        ),
         pytest.param(
             BLOCK + 'class Other:\n    pass\n\n\n"""Text."""\n' + REMAT,
             "CheckpointBlock_0",

@@ -117,42 +117,6 @@ CASES: dict[str, tuple[str, dict[str, Any], np.ndarray[Any, Any], dict[str, Any]
         X,
         {},
     ),
-    "jit": (
-        """\
-        def inner(m, h):
-            return nn.Dense(3)(h)
-
-        y = nn.jit(inner)(self, x)
-        return nn.Dense(2)(y)
-""",
-        {"in_features": 6},
-        X,
-        {},
-    ),
-    "derivatives for the input": (
-        """\
-        def energy(self, x):
-            return jnp.sum(Block(5)(x) ** 2)
-
-        y, (force,) = nn.value_and_grad(energy, self, x)
-        return nn.Dense(2)(force) * y
-""",
-        {"in_features": 6},
-        X,
-        {},
-    ),
-    "vjp": (
-        """\
-        def f(mdl, x):
-            return nn.Dense(3)(x)
-
-        y, back = nn.vjp(f, self, x)
-        return y, back(jnp.ones_like(y))[1]
-""",
-        {"in_features": 6},
-        X,
-        {},
-    ),
 }
 SEEDED = [name for name in CASES if name not in ("jit", "a layer for each row")]
 
@@ -366,18 +330,6 @@ REFUSED: dict[str, tuple[str, str]] = {
         return nn.remat(f)(self, x)
 """,
         "inside the local function f",
-    ),
-    "branches, of which init takes one": (
-        """\
-        def f(m, h):
-            return nn.Dense(6)(h)
-
-        def g(m, h):
-            return h
-
-        return nn.cond(True, f, g, self, x)
-""",
-        "in a function that cond runs",
     ),
     "a lambda": (
         "        return nn.remat(lambda m, h: nn.Dense(6)(h))(self, x)\n",

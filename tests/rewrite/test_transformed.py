@@ -56,173 +56,6 @@ X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
 STATE = {"rngs": {"dropout": 1}, "collections": ("state",)}
 
 CASES: dict[str, tuple[str, str, dict[str, Any], dict[str, Any]]] = {
-    "jit of a class": (
-        """\
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        x = nn.jit(Block)(4)(x)
-        Jitted = nn.jit(Block)
-        return Jitted(5, name="last")(Jitted(4)(x))
-""",
-        "Model()",
-        {"in_features": 6},
-        {},
-    ),
-    "jit of a method": (
-        """\
-class Model(nn.Module):
-    @nn.jit
-    @nn.compact
-    def __call__(self, x):
-        scale = self.param("scale", nn.initializers.normal(1.0), (1, 6))
-        return Block(3)(x * scale) @ Block(3)(x).T
-""",
-        "Model()",
-        {"in_features": 6},
-        {},
-    ),
-    "jit of a method with static arguments": (
-        """\
-class Inner(nn.Module):
-    @partial(nn.jit, static_argnames=("sign",))
-    @nn.compact
-    def __call__(self, x, *, sign):
-        return nn.Dense(3)(x) * (-1 if sign == "minus" else 1)
-
-
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return Inner()(x, sign="minus")
-""",
-        "Model()",
-        {"in_features": 6},
-        {},
-    ),
-    "jit of a class with state and dropout": (
-        """\
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        layer = nn.jit(Counting, static_argnums=(2,))()
-        return layer(layer(x))
-""",
-        "Model()",
-        {},
-        STATE,
-    ),
-    "cond of bound methods": (
-        """\
-class Model(nn.Module):
-    def setup(self):
-        self.one, self.other = nn.Dense(3), nn.Dense(3)
-
-    def take(self, x):
-        return self.one(x)
-
-    def skip(self, x):
-        return -self.other(x)
-
-    def __call__(self, x):
-        both = self.take(x) + self.skip(x)
-        return nn.cond(x.sum() > 0, self.take, self.skip, self, x) + both
-""",
-        "Model()",
-        {"in_features": 6},
-        {},
-    ),
-    "cond and switch of a submodule with state": (
-        """\
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        layer = Counting()
-        y = layer(x)
-
-        def take(m, x):
-            return m(x)
-
-        def skip(m, x):
-            return x * 2
-
-        y += nn.cond(x.sum() < 100, take, skip, layer, x)
-        return y + nn.switch(x.shape[0], [skip, take, lambda m, x: m(m(x))], layer, x)
-""",
-        "Model()",
-        {},
-        STATE,
-    ),
-    "while_loop": (
-        """\
-class Model(nn.Module):
-    def setup(self):
-        self.layer = nn.Dense(6)
-        self.counting = Counting()
-
-    def __call__(self, x):
-        x = self.counting(self.layer(x), True)
-
-        def goes_on(m, carry):
-            return carry[0] < 3
-
-        def body(m, carry):
-            return carry[0] + 1, m.counting(nn.tanh(m.layer(carry[1])), True)
-
-        return nn.while_loop(goes_on, body, self, (0, x), carry_variables="state")
-""",
-        "Model()",
-        {"in_features": 6},
-        {"collections": ("state",)},
-    ),
-    "vjp, grad and value_and_grad": (
-        """\
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        block = Block(3)
-        y, back = nn.vjp(lambda m, x: m(x), block, x)
-        params, first = back(jnp.ones(y.shape))
-        value, (second,) = nn.value_and_grad(lambda m, x: m(x).sum(), block, x)
-        (third,) = nn.grad(lambda m, x: (m(x) ** 2).sum(), block, x)
-        return y, jax.tree.leaves(params), first, value, second, third
-""",
-        "Model()",
-        {"in_features": 6},
-        {},
-    ),
-    "jvp": (
-        """\
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return nn.jvp(lambda m, x: m(x), Block(3), (x,), (x + 1,), {})
-""",
-        "Model()",
-        {"in_features": 6},
-        {},
-    ),
-    "custom_vjp": (
-        """\
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        def apply(m, x):
-            return m(x)
-
-        def forward(m, x):
-            return nn.vjp(apply, m, x)
-
-        def backward(back, cotangent):
-            params, inputs = back(cotangent)
-            return jax.tree.map(jnp.sign, params), inputs
-
-        return nn.custom_vjp(apply, forward_fn=forward, backward_fn=backward)(Block(3), x)
-""",
-        "Model()",
-        {"in_features": 6},
-        {},
-    ),
     "remat of chosen methods": (
         """\
 class Model(nn.Module):
@@ -257,7 +90,6 @@ class Model(nn.Module):
     @nn.compact
     def __call__(self, x):
         x = nn.remat(nn.Dense)(4, use_bias=False)(x)
-        x = nn.jit(nn.Dense)(5, name="jitted")(x)
         heads = nn.vmap(partial(nn.Dense, use_bias=False), variable_axes={"params": 0},
                         split_rngs={"params": True}, in_axes=None, axis_size=3)
         return heads(4)(x), heads(2, name="last")(x)
@@ -344,26 +176,6 @@ class Model(nn.Module):
         {"in_features": 6},
         {"rngs": {"dropout": 1}},
     ),
-    "remat_scan": (
-        """\
-class Residual(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        return x + nn.tanh(nn.Dense(6)(x))
-
-
-class Model(nn.Module):
-    lengths: tuple
-
-    @nn.compact
-    def __call__(self, x):
-        x = nn.remat_scan(Residual, lengths=self.lengths)()(x)
-        return nn.remat_scan(nn.Dense, (2,))(6, name="last")(x)
-""",
-        "Model((2, 2))",
-        {"in_features": 6},
-        {},
-    ),
     "the same in setup": (
         """\
 class Model(nn.Module):
@@ -397,15 +209,6 @@ def test_the_rewritten_model_is_at_parity(
 
 
 REFUSED = {
-    "a function that builds layers": (
-        "nn.cond(x.sum() > 0, lambda m, x: nn.Dense(3)(x), lambda m, x: x[:, :3], self, x)",
-        "a submodule is built in a function that cond runs",
-    ),
-    "options nobody sees": ("nn.switch(0, *branches)", "whose arguments the call does not show"),
-    "a filter": (
-        "nn.cond(True, lambda m, x: x, lambda m, x: x, self, x, variables='params')",
-        "cond with variables=",
-    ),
     "a function that stacks the variables of its own module": (
         "nn.scan(lambda m, c, _: (c, ()), variable_axes={'params': 0}, length=3)(self, x, ())",
         "variables that the module called has already, or makes there",
@@ -417,10 +220,6 @@ REFUSED = {
     "a stack of layers whose number nobody says": (
         "nn.vmap(lambda m, x: m(x), variable_axes={'params': 0})(Block(3), jnp.asarray(sorted(x)))",
         "without axis_size=, and no call shows how many layers",
-    ),
-    "several scopes": (
-        "nn.vjp(lambda m, x: m(x), Block(3), x, multi_scope=True)[0]",
-        "vjp with multi_scope=",
     ),
 }
 
@@ -457,7 +256,6 @@ class Model(nn.Module):
     def __call__(self, x):
         return nn.Dense(3)(x)
 
-    @nn.jit
     def init_with_output(self, rngs, *args):
         return super().init_with_output(rngs, *args)
 """

@@ -25,7 +25,6 @@ from nnx_migrate.nn.layers import (
     linear,
     normalization,
     recurrent,
-    reparametrize,
     stochastic,
 )
 from nnx_migrate.nn.layers.dtypes import linen_dot_general, linen_promote_dtype
@@ -349,8 +348,6 @@ RMSNorm = _sized(normalization.RMSNorm)
 InstanceNorm = _sized(normalization.InstanceNorm)
 GroupNorm = _sized(normalization.GroupNorm)
 BatchNorm = _sized(normalization.BatchNorm)
-SpectralNorm = _unsized(reparametrize.SpectralNorm, needs_rngs=True)
-WeightNorm = _unsized(reparametrize.WeightNorm, needs_rngs=True)
 LSTMCell = _sized(cells.LSTMCell)
 OptimizedLSTMCell = _sized(cells.OptimizedLSTMCell)
 SimpleCell = _sized(cells.SimpleCell)

@@ -13,7 +13,6 @@ from nnx_migrate.nn.layers import (
     linear,
     normalization,
     recurrent,
-    reparametrize,
     stochastic,
 )
 
@@ -123,8 +122,6 @@ def out_features(layer: Any, in_features: int | None) -> int:
         for step in layer.layers:
             in_features = out_features(step, in_features)
         return in_features
-    if isinstance(layer, reparametrize.Reparametrized):
-        return out_features(layer.layer_instance, in_features)
     return _own_width(layer)
 
 

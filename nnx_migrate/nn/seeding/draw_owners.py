@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from nnx_migrate.nn.lifts.forks import Route
+from nnx_migrate.nn.seeding.stacks import Stacks
 
 PARAMS = "default"  # the stream of NNX that initialisers draw from; Linen's ``params``
 
@@ -23,20 +23,20 @@ PARAMS = "default"  # the stream of NNX that initialisers draw from; Linen's ``p
 class Made:
     """A variable in the order of construction, those of one module one after the other.
 
-    ``path`` is the module's and ``route`` that of keys to it, ``draws`` the draws that its value
+    ``path`` is the module's, ``stacks`` are those around it, ``draws`` the draws that its value
     depends on.
     """
 
     path: tuple[Any, ...]
-    route: Route
+    stacks: Stacks
     is_param: bool
     draws: frozenset[int]
 
 
 def linen_places(
     made: Sequence[Made], streams: Sequence[str], rounds: int = 0
-) -> Iterator[tuple[int, Route, tuple[Any, ...]]]:
-    """Draws that feed one variable, the route to its module, and what Linen folds into its key there.
+) -> Iterator[tuple[int, Stacks, tuple[Any, ...]]]:
+    """Draws that feed one variable, the stacks around it, and what Linen folds into its key there.
 
     ``streams`` names the stream of every draw. A draw that several variables start from is left out,
     and so is what its scope draws from the same stream, parameters aside. ``rounds``: how often the same
@@ -45,10 +45,9 @@ def linen_places(
     owned = zip(made, own_draws(made), strict=True)
     for path, group in groupby(owned, key=lambda pair: pair[0].path):
         members = list(group)
-        route = members[0][0].route
-        below = tuple(map(str, path[route.folded :]))
-        for draw, count in _in_scope(route, members, streams, rounds):
-            yield draw, route, (*below, count)
+        stacks = members[0][0].stacks
+        for draw, count in _in_scope(stacks.times, members, streams, rounds):
+            yield draw, stacks, (*map(str, path), count)
 
 
 def own_draws(made: Sequence[Made]) -> list[int | None]:
@@ -85,7 +84,7 @@ def _claim(
 
 
 def _in_scope(
-    route: Route, group: Sequence[tuple[Made, int | None]], streams: Sequence[str], rounds: int
+    times: int, group: Sequence[tuple[Made, int | None]], streams: Sequence[str], rounds: int
 ) -> Iterator[tuple[int, int]]:
     """Draws that feed one variable, and their number among those of their scope and stream."""
     taken = {draw for _, draw in group if draw is not None}
@@ -105,5 +104,4 @@ def _in_scope(
     for stream, one, own in rows:
         counts[stream] += 1
         if own is not None and (one.is_param or stream not in shared):
-            again = (route.times - 1 + rounds) * (route.repeated + totals[stream])
-            yield own, route.forks + counts[stream] + again
+            yield own, counts[stream] + (times - 1 + rounds) * totals[stream]

@@ -16,8 +16,8 @@ from flax import nnx
 from flax.core.scope import LazyRng
 
 from nnx_migrate.nn.building.in_scope import is_in_scope, keyed_path, own_variables
-from nnx_migrate.nn.lifts.forks import Route, route_of
 from nnx_migrate.nn.seeding.draw_owners import PARAMS, Made, linen_places
+from nnx_migrate.nn.seeding.stacks import Stacks, stacks_around
 from nnx_migrate.nn.streams.linen_streams import typed_key
 from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import variable_type
@@ -181,7 +181,7 @@ def _linen_keys(
     rounds: int,
 ) -> list[jax.Array]:
     """For each draw, the key Linen gives the one variable it feeds; else a spare key."""
-    variables: list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]] = []
+    variables: list[tuple[tuple[Any, ...], Stacks, nnx.Variable[Any]]] = []
 
     def run(*keys: jax.Array) -> list[Any]:
         variables[:] = _variables(construct(_Draws(keys, roots, only_structure=True)))
@@ -191,28 +191,15 @@ def _linen_keys(
     jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(*spare)
     fed = iter(_dependencies(jaxpr.jaxpr))
     made = [
-        Made(path, route, _is_param(one), _only(next(fed) for _ in leaves))
-        for (path, route, one), leaves in zip(variables, shapes, strict=True)
+        Made(path, stacks, _is_param(one), _only(next(fed) for _ in leaves))
+        for (path, stacks, one), leaves in zip(variables, shapes, strict=True)
     ]
-    every = [(None,) * len(stack) for _, stack in asked]
-    keys = [
-        _along(one, steps, stack)
-        for one, steps, (_, stack) in zip(spare, every, asked, strict=True)
-    ]
-    for draw, route, place in linen_places(made, [name for name, _ in asked], rounds):
+    keys = [_along(one, stack) for one, (_, stack) in zip(spare, asked, strict=True)]
+    for draw, stacks, place in linen_places(made, [name for name, _ in asked], rounds):
         stream, stack = asked[draw]
-        if route.steps.count(None) == len(stack):
-            steps = _below(above, (*route.steps, place))
-            keys[draw] = _along(roots[stream], steps, stack)
+        if stacks.axes == len(stack):
+            keys[draw] = _folded(_along(roots[stream], stack), (*above, *place))
     return keys
-
-
-def _below(
-    above: tuple[str, ...], steps: tuple[tuple[Any, ...] | None, ...]
-) -> tuple[tuple[Any, ...] | None, ...]:
-    """Steps with a path before the first: Linen folds whole paths, after a stack's split too."""
-    first = next(i for i, step in enumerate(steps) if step is not None)
-    return (*steps[:first], (*above, *(steps[first] or ())), *steps[first + 1 :])
 
 
 def _is_param(variable: nnx.Variable[Any]) -> bool:
@@ -225,16 +212,9 @@ def _only(draws: Iterable[frozenset[int]]) -> frozenset[int]:
     return found[0] if len(found) == 1 else frozenset()
 
 
-def _along(
-    keys: jax.Array, steps: Sequence[tuple[Any, ...] | None], levels: Sequence[Level]
-) -> jax.Array:
-    """The keys of all layers of the stacks on a route (:class:`Route`), outermost axis first."""
-    left = iter(levels)
-    for step in steps:
-        if step is not None:
-            keys = _folded(keys, step)
-            continue
-        length, is_split = next(left)
+def _along(keys: jax.Array, levels: Sequence[Level]) -> jax.Array:
+    """The keys of all layers of the stacks around a draw, outermost axis first."""
+    for length, is_split in levels:
         keys = _split(keys, length) if is_split else keys
     return keys
 
@@ -251,8 +231,8 @@ def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
     return LazyRng.create(keys, *place).as_jax_rng()
 
 
-def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Route, nnx.Variable[Any]]]:
-    """The variables that modules hold: with the path in its keys, and the route of keys to it."""
+def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Stacks, nnx.Variable[Any]]]:
+    """The variables that modules hold: with the path in its keys, and the stacks around it."""
     place = linen_place(module)
     owners = [
         (place(path), one)
@@ -262,9 +242,8 @@ def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Route, nnx.Var
     held = dict(owners)
     owners = [(keyed_path(path, held), one) for path, one in owners]
     modules = dict(owners)
-    params = {path: sum(map(_is_param, own_variables(one))) for path, one in owners}
     return [
-        (path, route_of(path, modules, params), one)
+        (path, stacks_around(path, modules), one)
         for path, owner in owners
         for one in own_variables(owner)
     ]

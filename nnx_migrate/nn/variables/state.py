@@ -9,7 +9,7 @@ flax 0.12.8: linen/module.py (``get_variable``, ``put_variable``, ``is_mutable_c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -57,25 +57,6 @@ _running: ContextVar[Running | None] = ContextVar("_running", default=None)
 def running_call() -> Running | None:
     """The Linen call that is running, if any."""
     return _running.get()
-
-
-def asked_of_call() -> Hashable:
-    """What the running Linen call answers to a module that asks: equal where all answers are."""
-    call = _running.get()
-    if call is None:
-        return None
-    return call.is_init, _filter(call.mutable), frozenset(call.given)
-
-
-def _filter(mutable: Any) -> Hashable:
-    """A filter of collections as a value."""
-    match mutable:
-        case bool() | str():
-            return mutable
-        case DenyList(deny=deny):
-            return "all but", _filter(deny)
-        case _:
-            return frozenset(mutable)
 
 
 @contextmanager

@@ -17,11 +17,9 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_items,
     check_lazy,
     check_methods,
-    check_statistics,
     check_text,
     constructs_nothing,
 )
-from nnx_migrate.rewrite.classes.checks.metadata_axes import check_metadata_axes
 from nnx_migrate.rewrite.classes.checks.perhaps_read import perhaps_read
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
@@ -129,11 +127,9 @@ class _Conversion:
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
         check_late(self.project, self.items.values(), self.context.makes_late)
         self.makes_late = any(map(self.context.makes_late, built))
-        check_metadata_axes(self.project, self.cls, self.items.values())
         check_functions(self.cls)
         check_text(self.cls)
         check_generic(self.project, self.cls)
-        check_statistics(self.project, self.cls)
         self._share_scope()
         check_every_call(self.cls)
         attributes = self._setup_attributes()

@@ -12,7 +12,6 @@ from functools import partial
 
 from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.layer_fields import is_layer
-from nnx_migrate.sizes.library.views import problem_of
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.lifted import call_lifted, layers_seen
 from nnx_migrate.sizes.method_lifts import shares_all
@@ -26,14 +25,12 @@ from nnx_migrate.sizes.values import (
     LiftedLayer,
     Native,
     Partial,
-    Sequence,
     Stack,
     Submodule,
     Unknown,
     Value,
     constant,
     is_none,
-    join_all,
 )
 from nnx_migrate.source.axis_names import named_collections
 from nnx_migrate.source.lifted_functions import lifted_functions
@@ -174,9 +171,7 @@ def _target(call: LibraryCall) -> Value:
     return call.get(0, "target") or Unknown()
 
 
-_WRAPPERS = frozenset(
-    {"RNN", "Bidirectional", "Sequential", "BatchApply", "SpectralNorm", "WeightNorm"}
-)
+_WRAPPERS = frozenset({"RNN", "Bidirectional", "Sequential", "BatchApply"})
 
 
 def _renamed(target: Value, prefix: str, outer: tuple[Lift, ...] = ()) -> Value | None:
@@ -202,93 +197,6 @@ def _renamed(target: Value, prefix: str, outer: tuple[Lift, ...] = ()) -> Value 
     lifts = (*outer, *target.lifts)
     lifted = None if target.lifted is None else prefix + target.lifted
     return Class(target.info, lifted, lifts)
-
-
-def _jit(call: LibraryCall) -> Value:
-    return _remat(call, "Jit")
-
-
-_STORED_AGAIN = (
-    "if Linen's init calls this module more than once, through a shared parent, it stores the initial "
-    "parameters once more each time; here they are stored once"
-)
-
-
-def _map_variables(call: LibraryCall) -> Value:
-    reason = problem_of(call)
-    if reason is None:
-        if call.frame.own and not isinstance(_target(call), Function):
-            call.interpreter.ask(call.node, _STORED_AGAIN)
-        return _remat(call, "Map_variables")
-    call.interpreter.refuse(
-        call.node if call.frame.own else call.interpreter.root.info.node, reason
-    )
-    return Unknown("a lifted value")
-
-
-def _remat_scan(call: LibraryCall) -> Value:
-    """A class whose call gives the next carry, of the same shape."""
-    return _remat(call, "Remat_scan") if _renamed(_target(call), "") else Unknown("a lifted value")
-
-
-def _branches(call: LibraryCall) -> Value:
-    """``nn.cond`` and ``nn.switch``: what one of the functions returns."""
-    first = 1 if call.symbol.endswith("switch") else 2
-    functions = call.args[1 : first + 1]
-    if first == 1:
-        listed = call.args[1] if len(call.args) > 1 else Unknown()
-        functions = listed.items if isinstance(listed, Sequence) else ()
-    results = [_run(call, one, call.args[first + 1 :]) for one in functions]
-    return join_all(None, results) if results else Unknown("branches that the call does not show")
-
-
-def _while_loop(call: LibraryCall) -> Value:
-    """``nn.while_loop``: the carry keeps its shape."""
-    module, init = call.get(2, "mdl"), call.get(3, "init")
-    if module is None or init is None:
-        return Unknown("a loop whose arguments the call does not show")
-    for index, name in enumerate(("cond_fn", "body_fn")):
-        _run(call, call.get(index, name) or Unknown(), (module, init))
-    return init
-
-
-def _vjp(call: LibraryCall) -> Value:
-    """``(y, bwd)``; ``bwd`` gives cotangents of the variables, then of the primals."""
-    y, primals = _differentiated(call)
-    back = Native(lambda args, kwargs: Sequence((Unknown("cotangents of variables"), *primals)))
-    return Unknown("vjp with has_aux") if "has_aux" in call.kwargs else Sequence((y, back))
-
-
-def _value_and_grad(call: LibraryCall) -> Value:
-    y, primals = _differentiated(call)
-    return Sequence((y, Sequence(primals)))
-
-
-def _grad(call: LibraryCall) -> Value:
-    _, primals = _differentiated(call)
-    aux = "has_aux" in call.kwargs
-    return Unknown("grad with has_aux") if aux else Sequence(primals)
-
-
-def _differentiated(call: LibraryCall) -> tuple[Value, tuple[Value, ...]]:
-    """What the function gives, and the arguments it is differentiated for."""
-    function = call.get(0, "fn") or Unknown("a function that the call does not show")
-    return _run(call, function, call.args[1:]), call.args[2:]
-
-
-def _jvp(call: LibraryCall) -> Value:
-    function, module, primals = call.get(0, "fn"), call.get(1, "mdl"), call.get(2, "primals")
-    if function is None or module is None or not isinstance(primals, Sequence):
-        return Unknown("jvp whose arguments the call does not show")
-    y = _run(call, function, (module, *primals.items))
-    return Sequence((y, y))
-
-
-def _custom_vjp(call: LibraryCall) -> Value:
-    function = call.get(0, "fn")
-    if function is None:
-        return Unknown("custom_vjp of nothing")
-    return Native(lambda args, kwargs: _run(call, function, args))
 
 
 def _run(call: LibraryCall, target: Value, args: tuple[Value, ...]) -> Value:
@@ -325,17 +233,6 @@ def _resolved(project: Project, scope: Scope, node: ast.expr) -> str | None:
 
 
 SYMBOLS: Summaries = {
-    "flax.linen.jit": _jit,
-    "flax.linen.remat_scan": _remat_scan,
-    "flax.linen.map_variables": _map_variables,
-    "flax.linen.cond": _branches,
-    "flax.linen.switch": _branches,
-    "flax.linen.while_loop": _while_loop,
-    "flax.linen.vjp": _vjp,
-    "flax.linen.jvp": _jvp,
-    "flax.linen.grad": _grad,
-    "flax.linen.value_and_grad": _value_and_grad,
-    "flax.linen.custom_vjp": _custom_vjp,
     "flax.linen.remat": _remat,
     "flax.linen.checkpoint": _remat,
     "flax.linen.partitioning.remat": _static_remat,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 
 from nnx_migrate.model import SizeArgument
@@ -11,7 +10,7 @@ from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.sizes.result import ClassSizes, Site
 from nnx_migrate.sizes.study.study import Study
-from nnx_migrate.sizes.values import Instance, Submodule, class_name
+from nnx_migrate.sizes.values import Instance, Submodule
 from nnx_migrate.source.project import Scope
 
 
@@ -53,25 +52,6 @@ def _is_factory(study: Study, symbol: str | None, call: ast.Call) -> bool:
             found = study.root.info.find(name)
             return found is not None and id(found[1]) in methods.values()
     return symbol in methods
-
-
-def mapped_twice(study: Study) -> Iterator[tuple[ast.AST, str]]:
-    """Modules under ``nn.map_variables`` that Linen's ``init`` calls, and so stores, several times."""
-    for uses in study.root.records.values():
-        called = Counter(id(one.module) for one in uses if one.primary and _is_mapped(one.module))
-        if uses and max(called.values(), default=0) > 1:
-            yield (
-                uses[0].module.call or study.root.info.node,
-                (
-                    "a module under map_variables is called twice, and Linen's init stores it at every call"
-                ),
-            )
-
-
-def _is_mapped(module: Submodule | Instance) -> bool:
-    """Whether ``nn.map_variables`` lifts it; lifts that name their axis map names alone."""
-    named = sum(one.named for one in module.lifts)
-    return class_name(module).count("Map_variables") > named
 
 
 def _own_calls(root: Instance, helpers: Collection[int]) -> Iterator[tuple[Scope, ast.Call]]:

@@ -13,7 +13,7 @@ from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import Carried, ClassSizes, Site
 from nnx_migrate.sizes.study.ambiguous import drop_ambiguous, used_carries
 from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, renamer, shown_by
-from nnx_migrate.sizes.study.checks import check_inherited, mapped_twice, misplaced, only_elsewhere
+from nnx_migrate.sizes.study.checks import check_inherited, misplaced, only_elsewhere
 from nnx_migrate.sizes.study.conditional import conditional_sites
 from nnx_migrate.sizes.study.entries import tell_entries
 from nnx_migrate.sizes.study.initial_call import METHOD
@@ -32,7 +32,7 @@ def finish(study: Study) -> ClassSizes:
     tell_entries(study)
     sites = {key: site_of(study, module) for key, module in study.interpreter.built.items()}
     conditional = conditional_sites(study)
-    study.problems.extend((*misplaced(study), *mapped_twice(study)))
+    study.problems.extend(misplaced(study))
     output = as_array(_first_output(study.output))
     last = output.axis(-1) if output else None
     last = last and study.interpreter.loop_names.at(last, study.root.info.node)

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-import jax
-import jax.numpy as jnp
 import pytest
 
-from nnx_migrate import nn as nnm
-from tests.rewrite.classes.support import converted, loaded, refusal
+from tests.rewrite.classes.support import converted, refusal
 from tests.rewrite.running import refused
 
 SWITCH = """\
@@ -19,7 +16,7 @@ class M(nn.Module):
     def count({parameter}, x):
       {use}
       return x
-    return nn.cond(True, count, count, self, x)
+    return nn.remat(count)(self, x)
 """
 
 
@@ -40,7 +37,7 @@ def test_a_function_that_uses_the_module_under_its_own_name_is_refused(use: str)
 
 def test_a_function_that_only_calls_methods_of_what_it_is_given_stays() -> None:
     text = converted(SWITCH.format(parameter="mdl", use="x = mdl.act(x)"))
-    assert "nnm.cond(True, count, count, self, x)" in text
+    assert "nnm.remat(count)(self, x)" in text
 
 
 LAZY = """\
@@ -58,23 +55,6 @@ def test_a_variable_that_the_call_shapes_is_refused_in_a_transformed_method() ->
     assert found.reason == (
         "the shape of this variable is only known in the call, which flax.linen.remat transforms"
     )
-
-
-def test_a_variable_that_the_call_shapes_is_made_by_lazy_init_inside_jit() -> None:
-    source, x = LAZY.format(decorator="  @nn.jit\n"), jnp.arange(3.0)
-    with loaded(source, "lazy_before") as before, loaded(converted(source), "lazy_after") as after:
-        started = before.M().init(jax.random.key(0), x)
-        expected, moved = before.M().apply(started, x, mutable=["state"])
-        made = nnm.build(after.M, rngs=jax.random.key(0))
-        assert nnm.variables_of(made, x)["state"]["v"].tolist() == [0, 1, 2]
-        applied, changed = nnm.apply(made, started, x, mutable=["state"])
-        with pytest.raises(ValueError, match="lazy_init"):
-            made(x)
-        nnm.lazy_init(made, x)
-        assert nnm.variables_of(made)["state"]["v"].tolist() == [0, 1, 2]
-        assert made(x).tolist() == applied.tolist() == expected.tolist() == [0, 2, 4]
-        now = nnm.variables_of(made)["state"]["v"]
-    assert now.tolist() == changed["state"]["v"].tolist() == moved["state"]["v"].tolist()
 
 
 def test_a_variable_that_the_call_shapes_is_made_by_a_plain_call() -> None:
@@ -122,7 +102,6 @@ USES = {
     [
         "nn.remat(inner)(self, layer(x))",
         "Utils.run(self, layer(x)) + w",
-        "nn.jit(inner)(layer, layer(x))",
     ],
 )
 def test_a_function_outside_that_uses_what_only_linen_modules_have_is_refused(

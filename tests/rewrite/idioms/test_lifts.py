@@ -82,11 +82,7 @@ class Gated(nn.Module):
 
 
 def test_09_init_runs_one_branch_and_later_calls_choose() -> None:
-    report = compare(BRANCHES, "Gated(6)", {"in_features": 6}, (X, np.array(True)))
-    assert report.verdict in SAME, report
-    with module_of("branches", migrated(BRANCHES)) as new:
-        model = new.Gated(6, in_features=6, rngs=nnx.Rngs(0))
-        np.testing.assert_array_equal(model(X, np.array(False)), X)
+    assert "cond is not rewritten" in refused(BRANCHES, "Gated")
 
 
 FLOW = """\

@@ -17,10 +17,7 @@ from nnx_migrate.source.project import Project
 
 RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
-_LIFTED = frozenset(
-    f"flax.linen.{name}"
-    for name in ("remat", "checkpoint", "scan", "vmap", "remat_scan", "add_metadata_axis")
-)
+_LIFTED = frozenset(f"flax.linen.{name}" for name in ("remat", "checkpoint", "scan", "vmap"))
 _SPECIAL = ("__init__", "__getattr__", "__setattr__")
 
 
@@ -101,27 +98,6 @@ def check_generic(project: Project, cls: ClassInfo) -> None:
                     node,
                     f"{ast.unparse(node.value)} is written with its types, as a generic class is",
                     f"write {ast.unparse(node.value)} alone: types say nothing when the code runs",
-                    RULE,
-                )
-
-
-def check_statistics(project: Project, cls: ClassInfo) -> None:
-    """Refuse spectral norms whose every call, that of Linen's ``init`` too, updates the statistics.
-
-    Raises:
-      Refused: a method passes ``update_stats=True`` as it stands.
-    """
-    nodes = [node for method in cls.methods.values() for node in ast.walk(method)]
-    names = (one for one in nodes if isinstance(one, ast.Name | ast.Attribute))
-    if not any(project.resolve(one, cls.scope) == "flax.linen.SpectralNorm" for one in names):
-        return
-    for node in nodes:
-        match node:
-            case ast.keyword(arg="update_stats", value=ast.Constant(value=value)) if value:
-                raise Refused(
-                    node.value,
-                    "Linen's init updates the statistics here, and the constructor does not",
-                    "pass init_update_stats=True to nnm.SpectralNorm",
                     RULE,
                 )
 
@@ -209,8 +185,6 @@ def check_lazy(
     project: Project, cls: ClassInfo, method: ast.FunctionDef, lazy: Mapping[int, Item]
 ) -> None:
     """Refuse variables that only the call can make where a transformation runs it.
-
-    ``nnm.jit`` makes them under ``nnm.lazy_init``, which runs the call plainly.
 
     Raises:
       Refused: the method is decorated with one, and makes such a variable.
