@@ -27,7 +27,7 @@ from nnx_migrate.linen.core.calls import sown
 from nnx_migrate.linen.core.context import CallInfo as _CallInfo
 from nnx_migrate.linen.core.context import InterceptorContext, ThreadLocalStack, tabulate_context
 from nnx_migrate.linen.core.context import context as _context
-from nnx_migrate.linen.core.explicit import Size, lazy
+from nnx_migrate.linen.core.explicit import lazy
 from nnx_migrate.linen.core.functional import (
     apply,
     capture_call_intermediates,
@@ -37,6 +37,7 @@ from nnx_migrate.linen.core.functional import (
 from nnx_migrate.linen.core.lifecycle import run_interceptors
 from nnx_migrate.linen.core.module import CompactNameScope, Module, merge_param, share_scope
 from nnx_migrate.linen.core.scope import Scope, TestScope
+from nnx_migrate.linen.core.sizes import Size
 from nnx_migrate.linen.core.state import UNSPECIFIED_PARENT as _unspecified_parent
 from nnx_migrate.linen.core.state import ParentDescriptor, SetupState
 from nnx_migrate.linen.core.state import UnspecifiedParent as _Sentinel
