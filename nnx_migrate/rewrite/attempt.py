@@ -160,7 +160,7 @@ def _without_kept(
     """Edits, those of statements on lines that the user keeps left out."""
     if not kept:
         return dict(edits)
-    nodes = (node for node in ast.walk(module.tree) if id(node) in edits)
+    nodes = (node for node in module.nodes if id(node) in edits)
     return {id(node): edits[id(node)] for node in nodes if not _touches(node, kept)}
 
 

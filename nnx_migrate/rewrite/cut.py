@@ -57,7 +57,7 @@ def behind_bridges(project: Project) -> frozenset[str]:
         if "ToNNX" not in module.text:
             continue
         scope = Scope(module)
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             inner = node.args[0] if isinstance(node, ast.Call) and node.args else None
             if not isinstance(node, ast.Call) or not isinstance(inner, ast.Call):
                 continue

@@ -13,8 +13,10 @@ from functools import lru_cache
 
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.partials import partial_lambdas
+from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ class _Reader:
     def handed(self) -> dict[str, set[Mention]]:
         """Linen classes in the arguments of constructor calls, by the constructed class."""
         found: dict[str, set[Mention]] = {}
-        for module in self.project.modules.values():
+        for name in sorted(linked_modules(self.project)):
+            module = self.project.modules[name]
             for scope, call in _calls(module.tree.body, Scope(module)):
                 target, arguments = call.func, [*call.args, *(k.value for k in call.keywords)]
                 if self.project.resolve(target, scope) == "functools.partial" and call.args:
@@ -164,7 +167,7 @@ def _loads(body: Sequence[ast.AST], scope: Scope, values: Collection[int]) -> It
 
 def _annotations(statement: ast.AST) -> set[int]:
     found: set[int] = set()
-    for node in ast.walk(statement):
+    for node in walk(statement):
         for name in ("annotation", "returns"):
             annotation = getattr(node, name, None)
             if isinstance(annotation, ast.AST):

@@ -42,7 +42,7 @@ def load(request: RewriteRequest) -> Loaded:
     for source in relevant(sources):
         name, is_package = names[id(source)]
         path = targets.get(id(source))
-        if path is None and name.split(".")[0] == "flax":
+        if name.split(".")[0] == "flax":
             continue  # flax is the installed package, also in a checkout of Flax
         try:
             module = _parsed(name, path or str(source.path), source.text, is_package)

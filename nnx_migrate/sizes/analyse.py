@@ -43,6 +43,7 @@ from nnx_migrate.sizes.values import (
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 _NOT_RUN = frozenset({"setup", "__post_init__", "__hash__", "__eq__", "__repr__", "__getattr__"})
 
@@ -189,7 +190,7 @@ class Analysis:
         """Classes that a local name of a method holds: ``block = A if self.deep else B``."""
         for method in cls.methods.values():
             scope = cls.scope.enter(method)
-            for node in ast.walk(method):
+            for node in walk(method):
                 if isinstance(node, ast.Assign):
                     value = node.value
                     either = (
@@ -252,7 +253,7 @@ def _is_called_twice(info: ClassInfo, name: str) -> bool:
         and isinstance(node.func, ast.Call)
         and dotted(node.func.func) == ("self", name)
         for cls in info.mro
-        for node in ast.walk(cls.node)
+        for node in walk(cls.node)
     )
 
 
@@ -288,7 +289,7 @@ def _leave_rest_to_class(interpreter: Interpreter, info: ClassInfo) -> None:
     """Keep of a helper method's study what stands in it: ``setup`` is its class's."""
     if info.function is None:
         return
-    inside = {id(node) for node in ast.walk(info.function)}
+    inside = {id(node) for node in walk(info.function)}
     interpreter.built = {key: one for key, one in interpreter.built.items() if key in inside}
     interpreter.problems = [one for one in interpreter.problems if id(one[0]) in inside]
     interpreter.review = [one for one in interpreter.review if id(one[0]) in inside]

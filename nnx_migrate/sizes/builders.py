@@ -10,6 +10,7 @@ from nnx_migrate.sizes.mentions import statements_in
 from nnx_migrate.sizes.returned import is_module_class
 from nnx_migrate.sizes.unattached import unattached
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -44,7 +45,7 @@ def functions_in(body: list[ast.stmt]) -> Iterator[Functions]:
 def called_in(project: Project, module: Module, node: Functions) -> Iterator[str]:
     """Symbols of what a function calls, but for modules that are nobody's submodules."""
     scope, alone = Scope(module).enter(node), unattached(project)
-    for one in ast.walk(node):
+    for one in walk(node):
         if not isinstance(one, ast.Call) or id(one) in alone:
             continue
         symbol = project.resolve(one.func, scope)

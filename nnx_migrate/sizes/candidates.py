@@ -12,6 +12,7 @@ from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 _DEPTH = 5  # longest chain of fields and partials that is followed
 
@@ -178,7 +179,7 @@ class Candidates:
 def _local_value(function: ast.FunctionDef, name: str) -> ast.expr | None:
     values = [
         node.value
-        for node in ast.walk(function)
+        for node in walk(function)
         if isinstance(node, ast.Assign)
         and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
     ]
@@ -228,6 +229,6 @@ def _calls_in(
         elif isinstance(statement, ast.FunctionDef):
             yield from _calls_in(statement.body, scope.enter(statement), cls, statement, project)
         else:
-            for node in ast.walk(statement):
+            for node in walk(statement):
                 if isinstance(node, ast.Call):
                     yield scope, cls, function, node

@@ -23,6 +23,7 @@ from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.walking import walk
 
 # The argument whose last axis a built-in layer's ``in_features`` is, as Linen names it.
 _MAIN = ("inputs", "x", "inputs_q", "query")
@@ -100,7 +101,7 @@ class ClassEvidence:
     def place_of(self, call: ast.Call) -> Place | None:
         """The recorded form of a constructor call's position in the class."""
         for owner in self.info.mro:
-            if any(node is call for node in ast.walk(owner.node)):
+            if any(node is call for node in walk(owner.node)):
                 return self._place_in(owner.module, call)
         return None
 

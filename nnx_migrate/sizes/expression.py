@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from nnx_migrate.source.walking import walk
+
 Const = int | float | str | bool | None | tuple["Const", ...]
 
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
@@ -57,7 +59,7 @@ class Expr:
     @cached_property
     def names(self) -> frozenset[str]:
         """Free names; ``self`` and the builtins that sizes use are none."""
-        found = {node.id for node in ast.walk(self.node) if isinstance(node, ast.Name)}
+        found = {node.id for node in walk(self.node) if isinstance(node, ast.Name)}
         return frozenset(found - _BUILTINS)
 
     @property

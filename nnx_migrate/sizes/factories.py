@@ -22,6 +22,7 @@ from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self, is_quoted, is_s
 from nnx_migrate.sizes.returned import is_extensible, is_module_class, returned_modules
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def _class_method(
         return None
     calls = returned_modules(project, cls.scope, node, {names[0]: cls.name})
     heads = {id(call.func) for call, _ in calls}
-    nodes = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == names[0]]
+    nodes = [one for one in walk(node) if isinstance(one, ast.Name) and one.id == names[0]]
     related = any(cls in one.mro[1:] for one in project.classes.values())
     related = related or any(node.name in one.methods for one in cls.mro[1:])
     if not calls or related or any(id(one) not in heads for one in nodes):
@@ -147,19 +148,17 @@ def _only_reads_fields(project: Project, cls: ClassInfo, node: ast.FunctionDef) 
     """Whether all that a method has of its module are fields, which ``__init__`` sets first."""
     if set(project.decorators(cls, node)) - {"flax.linen.nowrap"}:
         return False
-    given = [one.arg for one in ast.walk(node) if isinstance(one, ast.arg)]
+    given = [one.arg for one in walk(node) if isinstance(one, ast.arg)]
     if parameters_of(node)[:1] != (RECEIVER,) or given.count(RECEIVER) > 1:
         return False
     fields = {one.name for one in cls.fields if not _holds_module(project, one)}
     fields -= {"name", "parent", *cls.reassigned}
     reads = [
         id(one.value)
-        for one in ast.walk(node)
+        for one in walk(node)
         if isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load) and one.attr in fields
     ]
-    return all(
-        id(one) in reads for one in ast.walk(node) if isinstance(one, ast.Name) and is_self(one)
-    )
+    return all(id(one) in reads for one in walk(node) if isinstance(one, ast.Name) and is_self(one))
 
 
 def _holds_module(project: Project, field: Field) -> bool:

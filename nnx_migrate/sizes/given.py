@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from nnx_migrate.source.walking import walk
+
 
 @dataclass(frozen=True)
 class Call:
@@ -89,7 +91,7 @@ def _is_plain(function: ast.FunctionDef, call: Call) -> bool:
         return False
     receiver = next(iter(parameters_of(call.caller)), "") if call.key is None else ""
     arguments = [*call.node.args, *(one.value for one in call.node.keywords)]
-    inner = [one for argument in arguments for one in ast.walk(argument)]
+    inner = [one for argument in arguments for one in walk(argument)]
     held = {id(one.value) for one in inner if isinstance(one, ast.Attribute)}
     return not any(
         isinstance(one, ast.Name) and one.id == receiver and id(one) not in held for one in inner
@@ -122,7 +124,7 @@ def _read_to_build(function: ast.FunctionDef) -> set[str]:
     function of a call, because it may build something too.
     """
     found: set[str] = set()
-    for node in ast.walk(function):
+    for node in walk(function):
         match node:
             case ast.Call(func=ast.Call()):
                 continue
@@ -144,8 +146,8 @@ def _read_to_build(function: ast.FunctionDef) -> set[str]:
 
 def _bindings(function: ast.FunctionDef) -> Iterator[tuple[list[str], ast.AST]]:
     """Local names that are bound or changed in place, each with what they get."""
-    local = {one.id for one in ast.walk(function) if _is_store(one)} | {*parameters_of(function)}
-    for node in ast.walk(function):
+    local = {one.id for one in walk(function) if _is_store(one)} | {*parameters_of(function)}
+    for node in walk(function):
         match node:
             case ast.Assign(targets=targets, value=value):
                 yield [name for one in targets for name in _stored(one)], value
@@ -187,7 +189,5 @@ def _stored(target: ast.expr) -> list[str]:
 
 def _names(node: ast.AST) -> set[str]:
     return {
-        one.id
-        for one in ast.walk(node)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
+        one.id for one in walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
     }

@@ -18,6 +18,7 @@ from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self, is_self
 from nnx_migrate.sizes.returned import is_module_class
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 # Names of what the new method takes beside the old parameters.
 _TAKEN = frozenset({"names", "rngs"})
@@ -90,7 +91,7 @@ def _is_plain(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
         return False
     if parameters_of(node)[:1] != (RECEIVER,) or len(spec.args) < 2:
         return False
-    nodes = list(ast.walk(node))
+    nodes = list(walk(node))
     others = (ast.Yield, ast.YieldFrom, ast.ClassDef, ast.Global, ast.Nonlocal)
     names = {one.id for one in nodes if isinstance(one, ast.Name)} | set(parameters_of(node))
     own = [one for one in nodes if isinstance(one, ast.Attribute) and is_self(one.value)]
@@ -108,9 +109,7 @@ def _counts_on(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
     """
     if not node.decorator_list:
         return True
-    named = any(
-        isinstance(one, ast.keyword) and one.arg in ("name", None) for one in ast.walk(node)
-    )
+    named = any(isinstance(one, ast.keyword) and one.arg in ("name", None) for one in walk(node))
     return project.decorators(cls, node) == ("flax.linen.compact",) and not named
 
 
@@ -118,13 +117,13 @@ def _builds(project: Project, cls: ClassInfo, node: ast.FunctionDef) -> bool:
     scope = cls.scope.enter(node)
     return any(
         isinstance(one, ast.Call) and is_module_class(project, project.resolve(one.func, scope))
-        for one in ast.walk(node)
+        for one in walk(node)
     )
 
 
 def _calls_of_self(node: ast.AST) -> Iterator[str]:
     """Names of the methods that code calls on its own module."""
-    for one in ast.walk(node):
+    for one in walk(node):
         match one:
             case ast.Call(func=ast.Attribute(value=value, attr=name)) if is_self(value):
                 yield name

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.source.bindings import bound_names, target_names
+from nnx_migrate.source.walking import walk
 
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
@@ -124,10 +125,10 @@ def _is_inside(place: ast.AST, loop: ast.AST) -> bool:
     """Whether a place is where ``loop`` has bound its variables."""
     match loop:
         case ast.For(body=body):
-            return any(one is place for part in body for one in ast.walk(part))
+            return any(one is place for part in body for one in walk(part))
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            outside = {id(one) for one in ast.walk(loop.generators[0].iter)}
+            outside = {id(one) for one in walk(loop.generators[0].iter)}
             return place is not loop and any(
-                one is place and id(one) not in outside for one in ast.walk(loop)
+                one is place and id(one) not in outside for one in walk(loop)
             )
     return False

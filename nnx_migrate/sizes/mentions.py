@@ -10,6 +10,7 @@ from functools import lru_cache
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, Import
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ def loads_of(project: Project, name: str) -> Iterator[Mention]:
 
 def imports_of(project: Project, module: Module, symbol: str) -> Iterator[ast.alias]:
     """The names of a module's ``from ... import`` statements that lead to a function."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         for alias in node.names if isinstance(node, ast.ImportFrom) else ():
             binding = module.table.get(alias.asname or alias.name)
             if not isinstance(binding, Import) or not binding.target.endswith(f".{alias.name}"):
@@ -78,7 +79,7 @@ def _binds(statement: ast.stmt, name: str) -> bool:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             return statement.name == name
         case ast.Assign(targets=targets):
-            return any(getattr(n, "id", None) == name for one in targets for n in ast.walk(one))
+            return any(getattr(n, "id", None) == name for one in targets for n in walk(one))
         case ast.AnnAssign(target=ast.Name(id=bound)) | ast.AugAssign(target=ast.Name(id=bound)):
             return bound == name
         case ast.Import(names=names) | ast.ImportFrom(names=names):
@@ -104,7 +105,7 @@ def _renamings(project: Project) -> frozenset[tuple[str, str]]:
         (alias.name, alias.asname)
         for module in project.modules.values()
         if " as " in module.text
-        for one in ast.walk(module.tree)
+        for one in module.nodes
         if isinstance(one, ast.ImportFrom)
         for alias in one.names
         if alias.asname

@@ -21,6 +21,7 @@ from nnx_migrate.sizes.values import (
     Value,
     as_array,
 )
+from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -83,7 +84,7 @@ def _check_borrowed(
     other = frame.defined_in
     if instance is not interpreter.root or other is None or other in instance.info.mro:
         return
-    own = (one for cls in instance.info.mro for one in ast.walk(cls.node))
+    own = (one for cls in instance.info.mro for one in walk(cls.node))
     if _made(node) not in {_made(one) for one in own if isinstance(one, ast.Call)} - {None}:
         what = _made(node) or "a variable of unknown name"
         reason = f"it calls a method of {other.node.name} that makes {what}, which it does not"

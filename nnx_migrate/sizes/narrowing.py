@@ -11,6 +11,7 @@ from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.ranks import ranked
 from nnx_migrate.sizes.values import Argument, Array, Choice, Value, is_instance, without_none
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -46,9 +47,9 @@ def assume(project: Project, frame: Frame, test: ast.expr, *, holds: bool) -> di
 
 def note_test(targets: list[ast.expr], value: ast.expr, frame: Frame) -> None:
     """Remember ``known = x is not None``, until one of its names changes."""
-    names = {one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)}
+    names = {one.id for target in targets for one in walk(target) if isinstance(one, ast.Name)}
     for local, test in list(frame.tests.items()):
-        read = {one.id for one in ast.walk(test) if isinstance(one, ast.Name)}
+        read = {one.id for one in walk(test) if isinstance(one, ast.Name)}
         if names & {local, *read}:
             del frame.tests[local]
     if len(names) == 1 and isinstance(value, ast.Compare | ast.BoolOp):

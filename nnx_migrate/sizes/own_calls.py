@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from nnx_migrate.sizes.given import parameters_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RECEIVER = "self"
 
@@ -24,7 +25,7 @@ def calls_on_self(
     found = [
         (one, home)
         for home in homes
-        for one in ast.walk(home)
+        for one in walk(home)
         if isinstance(one, ast.Call)
         and isinstance(one.func, ast.Attribute)
         and one.func.attr == name
@@ -35,7 +36,7 @@ def calls_on_self(
         isinstance(one, ast.Attribute) and one.attr == name and id(one) not in others
         for module in project.modules.values()
         if f".{name}" in module.text
-        for one in ast.walk(module.tree)
+        for one in module.nodes
     )
     return found if len(found) == mentions and not is_quoted(project, name) else None
 
@@ -58,7 +59,7 @@ def reads_of_others(project: Project, cls: ClassInfo, name: str) -> frozenset[in
 
 def _read_of_receiver(method: ast.FunctionDef, name: str) -> Iterator[ast.Attribute]:
     """Reads of ``name`` of the module that a plain method is called on."""
-    nodes = [*ast.walk(method)]
+    nodes = [*walk(method)]
     given = [one for one in nodes if isinstance(one, ast.arg) and one.arg == RECEIVER]
     stored = [one for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)]
     if parameters_of(method)[:1] != (RECEIVER,) or len(given) > 1 or any(map(is_self, stored)):

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from nnx_migrate.sizes.returned import is_module_class
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 _PLACEMENT = frozenset({"name", "parent"})
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
@@ -38,7 +39,7 @@ def partial_lambdas(project: Project) -> Mapping[int, ast.Call]:
 
 
 def _in_default(project: Project, scope: Scope, statement: ast.stmt) -> Iterator[_Found]:
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, ast.Lambda) and (call := _constructor(project, scope, node)):
             yield id(node), call
 
@@ -48,9 +49,9 @@ _Found = tuple[int, ast.Call]
 
 def _in_method(project: Project, scope: Scope, method: ast.FunctionDef) -> Iterator[_Found]:
     """Those of one method, functions inside it left out."""
-    parents = {child: node for node in ast.walk(method) for child in ast.iter_child_nodes(node)}
+    parents = {child: node for node in walk(method) for child in ast.iter_child_nodes(node)}
     functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    for node in ast.walk(method):
+    for node in walk(method):
         if not isinstance(node, ast.Lambda):
             continue
         around = list(_above(node, parents, method))
@@ -89,7 +90,7 @@ def _constructor(project: Project, scope: Scope, node: ast.Lambda) -> ast.Call |
 def _is_same_at_once(project: Project, scope: Scope, call: ast.Call, handed: list[str]) -> bool:
     """Whether the arguments build nothing, change nothing and read the lambda's own names nowhere."""
     values = [*call.args, *(one.value for one in call.keywords if one.arg is not None)]
-    for node in (inner for value in values for inner in ast.walk(value)):
+    for node in (inner for value in values for inner in walk(value)):
         if isinstance(node, _ONCE) or (isinstance(node, ast.Name) and node.id in handed):
             return False
         if isinstance(node, ast.Call) and not _is_repeatable(project, scope, node.func):
@@ -123,16 +124,16 @@ def _is_settled(call: ast.Call, method: ast.FunctionDef, around: Iterable[ast.AS
     """Whether every local that the arguments read is bound once, and in no loop."""
     if any(isinstance(one, _COMPREHENSIONS) for one in around):
         return False
-    read = {one.id for one in ast.walk(call) if isinstance(one, ast.Name)}
-    loops = [node for node in ast.walk(method) if isinstance(node, _LOOPS)]
-    repeated = {id(inner) for loop in loops for inner in ast.walk(loop)}
+    read = {one.id for one in walk(call) if isinstance(one, ast.Name)}
+    loops = [node for node in walk(method) if isinstance(node, _LOOPS)]
+    repeated = {id(inner) for loop in loops for inner in walk(loop)}
     bound = [
         node
-        for node in ast.walk(method)
+        for node in walk(method)
         if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load) and node.id in read
     ]
     names = [node.id for node in bound]
-    parameters = {one.arg for one in ast.walk(method.args) if isinstance(one, ast.arg)}
+    parameters = {one.arg for one in walk(method.args) if isinstance(one, ast.arg)}
     if any(id(node) in repeated for node in bound) or len(set(names)) != len(names):
         return False
     return not parameters & set(names)

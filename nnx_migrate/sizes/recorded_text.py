@@ -8,6 +8,7 @@ import re
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 _PATH = re.compile(r"[^\W\d]\w*(?:\.\w+|\[\d+\])*")
 _READABLE = frozenset(("self", "int"))
@@ -83,7 +84,7 @@ def _loop_variable(info: ClassInfo, call: ast.Call) -> str | None:
 
 def _times_bound(loop: ast.AST, name: str | None) -> int:
     """How often a loop binds a name: once as its variable, or again in its body."""
-    names = (node for node in ast.walk(loop) if isinstance(node, ast.Name) and node.id == name)
+    names = (node for node in walk(loop) if isinstance(node, ast.Name) and node.id == name)
     return sum(not isinstance(node.ctx, ast.Load) for node in names)
 
 
@@ -108,7 +109,7 @@ def _counter(loop: ast.AST) -> str | None:
     match loop:
         case ast.For(target=target, iter=iterable, body=body):
             skips = (ast.Continue, ast.Break, ast.Return)
-            if any(isinstance(node, skips) for one in body for node in ast.walk(one)):
+            if any(isinstance(node, skips) for one in body for node in walk(one)):
                 return None
         case ast.ListComp(generators=[ast.comprehension(target=target, iter=iterable, ifs=[])]):
             pass

@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from nnx_migrate.sizes.layer_fields import is_layer
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 # What the function gains as keyword-only parameters.
 IN_FEATURES = "in_features"
@@ -36,7 +37,7 @@ def returned_modules(
         symbol = project.resolve(value, scope) or (value.id if isinstance(value, ast.Name) else "")
         return makes.get(symbol, symbol)
 
-    nodes = [one for statement in node.body for one in ast.walk(statement)]
+    nodes = [one for statement in node.body for one in walk(statement)]
     if any(isinstance(one, ast.Yield | ast.YieldFrom | ast.ClassDef) for one in nodes):
         return ()
     returned = [one.value for one in nodes if isinstance(one, ast.Return)]
@@ -50,7 +51,7 @@ def returned_modules(
         calls.append((value, symbol))
     names = [one for one in nodes if isinstance(one, ast.Name | ast.Attribute)]
     mentions = [one for one in names if is_module_class(project, symbol_of(one))]
-    heads = {id(part) for call, _ in calls for part in ast.walk(call.func)}
+    heads = {id(part) for call, _ in calls for part in walk(call.func)}
     return tuple(calls) if all(id(one) in heads for one in mentions) else ()
 
 
@@ -59,7 +60,7 @@ def is_extensible(node: ast.FunctionDef) -> bool:
     spec = node.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
     names = {one.arg for one in every if one}
-    bound = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    bound = {one.id for one in walk(node) if isinstance(one, ast.Name)}
     return not (names | bound) & _TAKEN and bool(spec.args or spec.kwonlyargs or spec.vararg)
 
 
@@ -79,7 +80,7 @@ def _has_known_keys(node: ast.FunctionDef, value: ast.expr) -> bool:
     """Whether ``**value`` is the function's own ``**kwargs`` or a dict with keys in the text."""
     if not isinstance(value, ast.Name):
         return False
-    uses = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id == value.id]
+    uses = [one for one in walk(node) if isinstance(one, ast.Name) and one.id == value.id]
     if node.args.kwarg is not None and node.args.kwarg.arg == value.id:
         return all(_is_spread(node, one) or _sets_known_key(node, one) for one in uses)
     if value.id not in {one.id for one in uses if isinstance(one.ctx, ast.Store)}:
@@ -89,14 +90,13 @@ def _has_known_keys(node: ast.FunctionDef, value: ast.expr) -> bool:
 
 def _is_spread(node: ast.FunctionDef, use: ast.Name) -> bool:
     return any(
-        isinstance(one, ast.keyword) and one.arg is None and one.value is use
-        for one in ast.walk(node)
+        isinstance(one, ast.keyword) and one.arg is None and one.value is use for one in walk(node)
     )
 
 
 def _sets_known_key(node: ast.FunctionDef, use: ast.Name) -> bool:
     """Whether a use is ``d = {"key": ...}`` or ``d["key"] = ...`` with no placement key."""
-    for one in ast.walk(node):
+    for one in walk(node):
         match one:
             case ast.Assign(targets=[target], value=ast.Dict(keys=keys)) if target is use:
                 return all(_is_plain_key(key) for key in keys)

@@ -21,6 +21,7 @@ from nnx_migrate.sizes.helper_methods import as_class, helper_methods
 from nnx_migrate.sizes.mentions import Mention, is_defined_once, mentions_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 # Parameters that the migrated function gains: whose submodules it calls, and the name counter.
 OWNER = "module"
@@ -129,7 +130,7 @@ def _is_plain(module: Module, node: ast.FunctionDef) -> bool:
     if node.decorator_list or spec.vararg or spec.kwarg or not (spec.posonlyargs or spec.args):
         return False
     beyond = (ast.Yield, ast.YieldFrom, ast.ClassDef, ast.Global, ast.Nonlocal)
-    nodes = list(ast.walk(node))
+    nodes = list(walk(node))
     names = {one.id for one in nodes if isinstance(one, ast.Name)} | set(parameters_of(node))
     attributes = {one.attr for one in nodes if isinstance(one, ast.Attribute)}
     return (

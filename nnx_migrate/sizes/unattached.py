@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 
 @lru_cache(maxsize=2)  # every study of a project asks
@@ -27,7 +28,7 @@ def unattached(project: Project) -> frozenset[int]:
 
 def _receivers(tree: ast.Module) -> Iterator[ast.expr]:
     """What ``apply`` is called on, and what ``init`` is called on or taken from."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Call(func=ast.Attribute(attr="apply", value=value)):
                 yield value

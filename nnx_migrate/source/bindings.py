@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from nnx_migrate.source.walking import walk
+
 
 def target_names(target: ast.AST) -> Iterator[str]:
     """Names that assigning to ``target`` binds."""
-    for node in ast.walk(target):
+    for node in walk(target):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del):
             yield node.id
 
@@ -30,13 +32,13 @@ def bound_names(statement: ast.AST) -> Iterator[str]:
 
 def names_bound_below(tree: ast.AST) -> frozenset[str]:
     """Every name bound anywhere below ``tree``, in the scopes inside it and as parameters too."""
-    return frozenset(name for node in ast.walk(tree) for name in names_bound_at(node))
+    return frozenset(name for node in walk(tree) for name in names_bound_at(node))
 
 
 def binds_always(body: Sequence[ast.stmt], name: str) -> bool:
     """Whether running ``body`` to its end, or as far as it goes, always binds ``name``."""
     jumps = (ast.Break, ast.Continue)
-    if any(isinstance(one, jumps) for part in body for one in ast.walk(part)):
+    if any(isinstance(one, jumps) for part in body for one in walk(part)):
         return False
     return any(_binds(one, name) for one in body)
 
@@ -71,7 +73,7 @@ def _starred(node: ast.expr) -> bool:
 
 def _leaked(comprehension: ast.AST) -> Iterator[str]:
     """``n`` of ``[(n := f(x)) for x in xs]``: a comprehension's own variables stay inside."""
-    for node in ast.walk(comprehension):
+    for node in walk(comprehension):
         if isinstance(node, ast.NamedExpr):
             yield node.target.id
 

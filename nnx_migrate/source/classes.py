@@ -10,6 +10,7 @@ from nnx_migrate.source.modules import Module, Scope
 from nnx_migrate.source.names import Opaque, table_of
 from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.redefined import Redefined
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class ClassInfo:
     def reassigned(self) -> frozenset[str]:
         """Attributes that ``__post_init__`` sets: fields may not hold what they were given."""
         found = (one.methods.get("__post_init__") for one in self.mro)
-        nodes = (node for method in found if method is not None for node in ast.walk(method))
+        nodes = (node for method in found if method is not None for node in walk(method))
         names: set[str] = set()
         for node in nodes:
             match node:
@@ -239,6 +240,8 @@ def _classes_in(
             inside = Scope(scope.module, (table, *scope.tables))
             yield from _classes_in(statement.body, name, inside)
         elif isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
+            if not any(isinstance(one, ast.ClassDef) for one in walk(statement)):
+                continue
             inner = scope.enter(statement)
             yield from _classes_in(statement.body, f"{prefix}.{statement.name}.<locals>", inner)
         else:

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nnx_migrate.source.walking import walk
+
 
 class DeclarationError(ValueError):
     """A declared shape cannot be read; the text says what was expected."""
@@ -179,6 +181,6 @@ def _check_bound(signature: Signature) -> None:
             continue
         if result.leading and not dotted:
             raise DeclarationError("the result has `...`, which no parameter has")
-        used = {n.id for size in result.sizes for n in ast.walk(size) if isinstance(n, ast.Name)}
+        used = {n.id for size in result.sizes for n in walk(size) if isinstance(n, ast.Name)}
         if unknown := sorted(used - axes - parameters):
             raise DeclarationError(f"no parameter binds the axis `{unknown[0]}`")

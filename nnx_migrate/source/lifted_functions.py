@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.names import parameter_names
+from nnx_migrate.source.walking import walk
 
 Resolve = Callable[[ast.expr], str | None]
 _WRAPPED = frozenset(
@@ -53,7 +54,7 @@ def _is_plain(function: ast.FunctionDef) -> bool:
     given = [*spec.posonlyargs, *spec.args]
     if not given or function.decorator_list or spec.kwonlyargs or spec.vararg or spec.kwarg:
         return False
-    inner = list(ast.walk(function))
+    inner = list(walk(function))
     yields = any(isinstance(one, ast.Yield | ast.YieldFrom | ast.Await) for one in inner)
     return not (spec.defaults or yields or _bound(inner, given[0].arg) > 1)
 
@@ -69,7 +70,7 @@ def _bound(nodes: Sequence[ast.AST], name: str) -> int:
 
 def _one_read(method: ast.FunctionDef, name: str) -> ast.Name | None:
     """The only mention of a name that one ``def`` binds."""
-    nodes = list(ast.walk(method))
+    nodes = list(walk(method))
     named = [one for one in nodes if isinstance(one, ast.Name) and one.id == name]
     return named[0] if len(named) == 1 and _bound(nodes, name) == 1 else None
 
@@ -77,7 +78,7 @@ def _one_read(method: ast.FunctionDef, name: str) -> ast.Name | None:
 def _user(later: Sequence[ast.stmt], name: ast.Name) -> ast.stmt | None:
     """The statement that reads the name, if every one before it lets the next run."""
     for statement in later:
-        if any(one is name for one in ast.walk(statement)):
+        if any(one is name for one in walk(statement)):
             return statement
         if not isinstance(statement, _PLAIN):
             return None

@@ -18,6 +18,7 @@ from nnx_migrate.source.names import (
     table_of,
 )
 from nnx_migrate.source.spans import Lines
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class Module:
     def lines(self) -> Lines:
         """Line index of the text."""
         return Lines(self.text)
+
+    @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree."""
+        return walk(self.tree)
 
     @property
     def package(self) -> str:

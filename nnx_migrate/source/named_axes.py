@@ -14,6 +14,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.names import Import, Table, canonical, dotted
+from nnx_migrate.source.walking import walk
 
 _HOME = "flax.linen.partitioning."
 _METHODS = {f"{_HOME}param_with_axes": "param", f"{_HOME}variable_with_axes": "variable"}
@@ -36,7 +37,7 @@ class NamedCall(ast.Call):
 def with_named_calls(tree: ast.Module, table: Table, text: str) -> ast.Module:
     """``tree``, changed in place: every declaration that is read as a variable."""
     if any(word in text for word in _WORDS):
-        nodes = list(ast.walk(tree))
+        nodes = list(walk(tree))
         inner = [one for one in nodes if isinstance(one, ast.FunctionDef | ast.Lambda)]
         shadowed = frozenset[str]().union(*map(names_bound_below, inner))
         known = {name: one for name, one in table.items() if name not in shadowed}

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from nnx_migrate.source.rebound import Rebound, rebound_classes
 from nnx_migrate.source.redefined import Redefined, mentions, redefined_classes
+from nnx_migrate.source.walking import walk
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -105,7 +106,7 @@ def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]
 
 def rebound(tree: ast.Module) -> frozenset[str]:
     """Names of a module that functions declare ``global``: whoever calls those, binds them anew."""
-    declared = (node for node in ast.walk(tree) if isinstance(node, ast.Global))
+    declared = (node for node in walk(tree) if isinstance(node, ast.Global))
     return frozenset(name for node in declared for name in node.names)
 
 
@@ -181,7 +182,7 @@ def _other_targets(statement: ast.stmt) -> Iterator[str]:
         case ast.Try(handlers=handlers):
             yield from (handler.name for handler in handlers if handler.name)
     for target in targets:
-        yield from (node.id for node in ast.walk(target) if isinstance(node, ast.Name))
+        yield from (node.id for node in walk(target) if isinstance(node, ast.Name))
 
 
 def parameter_names(function: FunctionNode) -> tuple[str, ...]:
@@ -192,7 +193,7 @@ def parameter_names(function: FunctionNode) -> tuple[str, ...]:
     return tuple(one.arg for one in every)
 
 
-@lru_cache(maxsize=1 << 13)  # size inference enters the same functions thousands of times
+@lru_cache(maxsize=1 << 16)  # size inference enters the same functions thousands of times
 def function_table(function: FunctionNode, package: str) -> Table:
     """Bindings of a function's own scope; what nested functions bind too is Opaque."""
     body = [] if isinstance(function, ast.Lambda) else function.body
@@ -200,16 +201,20 @@ def function_table(function: FunctionNode, package: str) -> Table:
     table.update(redefined_classes(function))
     for name in parameter_names(function):
         table[name] = Opaque() if name in table else Parameter()
-    for node in ast.walk(function):
+    special = [one for one in walk(function) if isinstance(one, _REBINDING)]
+    for node in special:
         if isinstance(node, ast.Nonlocal):
             table.update({name: Opaque() for name in node.names if name in table})
-    for node in _own_nodes(function):
-        if isinstance(node, ast.NamedExpr):
-            table[node.target.id] = Opaque()
-        if isinstance(node, ast.Global):
-            for name in node.names:
+    for inner in _own_nodes(function) if special else ():
+        if isinstance(inner, ast.NamedExpr):
+            table[inner.target.id] = Opaque()
+        if isinstance(inner, ast.Global):
+            for name in inner.names:
                 table.pop(name, None)
     return table
+
+
+_REBINDING = (ast.Nonlocal, ast.NamedExpr, ast.Global)
 
 
 def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:

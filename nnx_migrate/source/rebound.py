@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from nnx_migrate.source.walking import walk
+
 
 @dataclass(frozen=True)
 class Rebound:
@@ -49,11 +51,11 @@ def _values(name: str, below: list[ast.stmt]) -> Iterator[ast.expr]:
 
 
 def _mentions(node: ast.AST, name: str) -> int:
-    return sum(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
+    return sum(isinstance(one, ast.Name) and one.id == name for one in walk(node))
 
 
 def _is_global(name: str, body: list[ast.stmt]) -> bool:
     """Whether a function may bind the name, too."""
     declared = (ast.Global, ast.Nonlocal)
-    nodes = (node for one in body for node in ast.walk(one))
+    nodes = (node for one in body for node in walk(one))
     return any(isinstance(one, declared) and name in one.names for one in nodes)

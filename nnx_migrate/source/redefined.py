@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.source.bindings import names_bound_at
+from nnx_migrate.source.walking import walk
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LATER = (ast.Lambda, ast.GeneratorExp, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -47,7 +48,7 @@ def redefined_classes(function: ast.AST) -> dict[str, Redefined]:
         if isinstance(statement, ast.ClassDef):
             found.setdefault(statement.name, []).append((index, statement))
     several = {name: classes for name, classes in found.items() if len(classes) > 1}
-    if not several or any(_is_dynamic(node) for node in ast.walk(function)):
+    if not several or any(_is_dynamic(node) for node in walk(function)):
         return {}
     uses = {name: _uses(function, name, dict(classes)) for name, classes in several.items()}
     return {name: one for name, one in uses.items() if one is not None}
@@ -59,7 +60,7 @@ def _is_dynamic(node: ast.AST) -> bool:
 
 def _uses(function: _Function, name: str, classes: Mapping[int, ast.ClassDef]) -> Redefined | None:
     nodes = {id(one) for one in classes.values()}
-    if any(_binds(node, name) for node in ast.walk(function) if id(node) not in nodes):
+    if any(_binds(node, name) for node in walk(function) if id(node) not in nodes):
         return None
     uses: dict[int, ast.ClassDef] = {}
     assumes: list[ast.ClassDef] = []
@@ -131,7 +132,7 @@ def _is_used_up(function: _Function, index: int, end: int, name: str) -> bool:
         return False
     own = {i: one for i, one in enumerate(function.body) if _defines(one, cls.name)}
     nodes = {id(one) for one in own.values()}
-    if any(_binds(node, cls.name) for node in ast.walk(function) if id(node) not in nodes):
+    if any(_binds(node, cls.name) for node in walk(function) if id(node) not in nodes):
         return False
     following = next((one for one in own if one > index), len(function.body))
     for place, statement in enumerate(function.body):
@@ -150,7 +151,7 @@ def _defines(statement: ast.stmt, name: str) -> bool:
 
 def _is_run(statement: ast.stmt, node: ast.Name) -> bool:
     """Whether a class is named only to run a new instance: ``Model(3).apply(variables, x)``."""
-    for call in ast.walk(statement):
+    for call in walk(statement):
         match call:
             case ast.Call(
                 func=ast.Attribute(value=ast.Call(func=ast.Name() as built), attr=attr),
@@ -179,7 +180,7 @@ def _ends_with_its_call(method: ast.FunctionDef, fields: frozenset[str]) -> bool
     if not method.args.args or method.args.posonlyargs:
         return False
     receiver = method.args.args[0].arg
-    nodes = [node for statement in method.body for node in ast.walk(statement)]
+    nodes = [node for statement in method.body for node in walk(statement)]
     if any(isinstance(node, (*_LATER, ast.ClassDef, ast.Yield, ast.YieldFrom)) for node in nodes):
         return False
     held = {id(one) for node in nodes for one in _kept_inside(node, fields)}

@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.outside.sizes import Unknown
 from nnx_migrate.rewrite.outside.text import with_first, with_last, without_key
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Project
+from nnx_migrate.source.project import Module, Project
 
 
 def convert_calls(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
@@ -165,6 +165,17 @@ def _refuse_unknown(project: Project, places: Places, draft: Draft) -> None:
                         f"a Linen module's {name} on a value of unknown class; {RECIPES[name]}"
                     )
                     draft.refuse(call, RULE, message, "call_site")
+
+
+def calls_unknown(module: Module) -> bool:
+    """Whether a file has a call that looks like one of a Linen module, whoever's it is."""
+    return any(
+        isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and one.func.attr in METHODS
+        and (_is_module(one.func.value) or _looks_like_linen(one, one.func.attr))
+        for one in module.nodes
+    )
 
 
 def _is_module(receiver: ast.expr) -> bool:

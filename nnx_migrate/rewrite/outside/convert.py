@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnx_migrate.rewrite.outside.calls import convert_calls
+from nnx_migrate.rewrite.outside.calls import calls_unknown, convert_calls
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext, OutsideResult
 from nnx_migrate.rewrite.outside.factories import convert_factories
 from nnx_migrate.rewrite.outside.layers import convert_layers
@@ -10,6 +10,7 @@ from nnx_migrate.rewrite.outside.lazily import convert_lazily
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.outside.references import convert_references
 from nnx_migrate.rewrite.outside.scope_functions import convert_scope_functions
+from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.project import Module, Project
 
 
@@ -18,6 +19,8 @@ def convert_outside(project: Project, module: Module, context: OutsideContext) -
 
     Every place that is not understood stays as it is and gets a remark.
     """
+    if module.name not in linked_modules(project) and not calls_unknown(module):
+        return OutsideResult()
     draft = Draft()
     converted = frozenset(
         key for one in context.scope_functions if not one.stays for key in one.edits

@@ -10,11 +10,13 @@ import ast
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import PurePosixPath
 
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.names import Import, relative_target
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
 
@@ -75,6 +77,7 @@ def _closure(start: Iterable[Key], links: Mapping[Key, set[Key]]) -> set[Key]:
     return found
 
 
+@lru_cache(maxsize=1)  # every attempt of a run asks
 def graph_of(project: Project) -> Graph:
     """Read the graph of a project."""
     graph = Graph()
@@ -82,9 +85,11 @@ def graph_of(project: Project) -> Graph:
     for module in project.modules.values():
         defined[module.name] = _read(module, graph)
     reach = _reach(project)
+    renamed = {name: _renamed(module) for name, module in project.modules.items()}
     for key, statements in graph.statements.items():
         module = project.modules[key[0]]
-        words = _words(statements) | _original(module, statements)
+        words = _words(statements)
+        words |= {renamed[module.name][one] for one in words & renamed[module.name].keys()}
         named = {
             target
             for other in reach[module.name]
@@ -105,7 +110,7 @@ def opened(
 ) -> Iterator[tuple[int, str]]:
     """Modules that code asks for names it computes, ``getattr(models, config.model)``; the lines."""
     for statement in statements:
-        for node in ast.walk(statement):
+        for node in walk(statement):
             match node:
                 case ast.Call(func=ast.Name(id="getattr" | "vars" | "dir"), args=[owner, *rest]):
                     given = rest[0] if rest else None
@@ -154,7 +159,7 @@ def _read(module: Module, graph: Graph) -> dict[str, Key]:
 
 def _bound(statement: ast.stmt) -> set[str]:
     found = set(bound_names(statement))
-    for node in ast.walk(statement):
+    for node in walk(statement):
         if isinstance(node, _DEFINITIONS):
             found.add(node.name)
     return found
@@ -166,7 +171,7 @@ def _words(statements: Iterable[ast.AST]) -> set[str]:
     for statement in statements:
         if isinstance(statement, ast.Assign) and "__all__" in set(bound_names(statement)):
             continue
-        for node in ast.walk(statement):
+        for node in walk(statement):
             match node:
                 case ast.Name(id=word) | ast.Attribute(attr=word) | ast.alias(name=word):
                     found.add(word.rpartition(".")[2])
@@ -182,17 +187,15 @@ def _parts(text: str) -> Iterator[str]:
             yield word.strip()
 
 
-def _original(module: Module, statements: Iterable[ast.AST]) -> set[str]:
+def _renamed(module: Module) -> dict[str, str]:
     """What names that imports give another name are called where they come from."""
-    renamed = {
+    return {
         alias.asname: alias.name.rpartition(".")[2]
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, _IMPORTS)
         for alias in node.names
         if alias.asname
     }
-    words = _words(statements) if renamed else set()
-    return {renamed[one] for one in words & renamed.keys()}
 
 
 def _reach(project: Project) -> dict[str, set[str]]:
@@ -256,7 +259,7 @@ def _near(parts: list[str], importer: Module, paths: Mapping[PurePosixPath, str]
 
 def computed(module: Module) -> Iterator[str]:
     """How names of modules begin that only the running program knows; "" where nothing is known."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Subscript(value=ast.Attribute(attr="modules")):
                 yield ""
@@ -276,7 +279,7 @@ def _start(node: ast.expr) -> str:
 
 def imported(module: Module) -> Iterator[str]:
     """Dotted names that a module imports anywhere, also by ``import_module`` of a constant."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -9,6 +9,7 @@ from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.proof.graph import DYNAMIC, opened
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.walking import walk
 
 Use = tuple[str, int, str]  # path, line, why
 
@@ -46,7 +47,7 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
 def _identifiers(module: Module) -> set[str]:
     """Every word by which a file may mean a class."""
     found: set[str] = set()
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Name(id=word) | ast.Attribute(attr=word) | ast.alias(name=word):
                 found.add(word)
@@ -61,7 +62,7 @@ def _handed_on(
     """Classes as values outside of converted classes, and constructor calls nobody rewrote."""
     meant = names | {
         alias.asname
-        for node in ast.walk(module.tree)
+        for node in module.nodes
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
         if alias.asname and alias.name in names
@@ -110,8 +111,8 @@ def _made_of(project: Project, names: set[str]) -> set[str]:
 
 
 def _holds(value: ast.expr, names: set[str]) -> bool:
-    called = {id(one.func) for one in ast.walk(value) if isinstance(one, ast.Call)}
-    return any(_word(one) in names and id(one) not in called for one in ast.walk(value))
+    called = {id(one.func) for one in walk(value) if isinstance(one, ast.Call)}
+    return any(_word(one) in names and id(one) not in called for one in walk(value))
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
@@ -133,7 +134,7 @@ def _is_about_types(node: ast.AST, child: ast.AST) -> bool:
 
 def _dynamic(module: Module) -> Iterator[Use]:
     """Modules that are only known when the program runs: any class may come out of them."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else _id(node.func)
             constant = bool(node.args) and isinstance(node.args[0], ast.Constant)
@@ -158,8 +159,8 @@ def _classes_in_fields(project: Project, cls: ClassInfo) -> Iterator[Use]:
         return
     for owner in cls.mro:
         for method in owner.methods.values():
-            outer = {id(one.func) for one in ast.walk(method) if isinstance(one, ast.Call)}
-            for node in ast.walk(method):
+            outer = {id(one.func) for one in walk(method) if isinstance(one, ast.Call)}
+            for node in walk(method):
                 match node:
                     case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
                         builds = method.name == "setup" or id(node) in outer
@@ -171,7 +172,7 @@ def _classes_in_fields(project: Project, cls: ClassInfo) -> Iterator[Use]:
 
 
 def _is_module(project: Project, cls: ClassInfo, annotation: ast.expr) -> bool:
-    for node in ast.walk(annotation):
+    for node in walk(annotation):
         if isinstance(node, ast.Name | ast.Attribute):
             symbol = project.resolve(node, cls.scope)
             if symbol == "flax.linen.Module" or symbol in project.linen:

@@ -25,6 +25,7 @@ from nnx_migrate.sizes.values import (
     as_array,
     join_all,
 )
+from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -147,8 +148,7 @@ def _is_none_test(node: ast.Compare) -> bool:
 
 def _is_shape_test(node: ast.Compare) -> bool:
     return any(
-        isinstance(n, ast.Attribute) and n.attr in ("shape", "ndim", "dtype")
-        for n in ast.walk(node)
+        isinstance(n, ast.Attribute) and n.attr in ("shape", "ndim", "dtype") for n in walk(node)
     )
 
 

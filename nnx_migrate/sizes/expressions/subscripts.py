@@ -31,6 +31,7 @@ from nnx_migrate.sizes.values import (
     is_none,
     join,
 )
+from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -234,10 +235,7 @@ def _is_only_read(interpreter: Interpreter, node: ast.Subscript) -> bool:
     """Whether nothing else in the class reads the list, in brackets or whole."""
     text = ast.dump(node.value)
     reads = [
-        one
-        for cls in interpreter.root.info.mro
-        for one in ast.walk(cls.node)
-        if ast.dump(one) == text
+        one for cls in interpreter.root.info.mro for one in walk(cls.node) if ast.dump(one) == text
     ]
     numbers = {ast.dump(one) for one in _indices(interpreter, node)}
     return len(numbers) == 1 and len(reads) == len(_indices(interpreter, node))
@@ -248,7 +246,7 @@ def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
     return [
         one.slice
         for cls in interpreter.root.info.mro
-        for one in ast.walk(cls.node)
+        for one in walk(cls.node)
         if isinstance(one, ast.Subscript) and ast.dump(one.value) == ast.dump(node.value)
     ]
 

@@ -17,6 +17,7 @@ from nnx_migrate.sizes.statements.matching import branches_of
 from nnx_migrate.sizes.values import NONE, Extended, Record, Repeated, Sequence, Unknown, Value
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.jumps import breaks
+from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -128,7 +129,7 @@ def _run_try(interpreter: Interpreter, statement: ast.Try, frame: Frame) -> tupl
 
 def _skip(part: ast.AST, frame: Frame) -> None:
     """Of what may or may not run here nothing is known afterwards."""
-    for node in ast.walk(part):
+    for node in walk(part):
         match node:
             case ast.Return():
                 frame.returns.append(

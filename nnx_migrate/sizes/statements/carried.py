@@ -21,6 +21,7 @@ from nnx_migrate.sizes.statements.entry import (
     weakened,
 )
 from nnx_migrate.sizes.values import Argument, Array, Unknown, Value, as_array
+from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -147,7 +148,7 @@ def _reaches_init(rounds: Rounds) -> bool:
     """Whether ``__init__`` has this loop, or one that made what it goes over."""
     interpreter = rounds.interpreter
     known = interpreter.built.keys() | interpreter.entered
-    return bool(rounds.loop.origins) or any(id(one) in known for one in ast.walk(rounds.statement))
+    return bool(rounds.loop.origins) or any(id(one) in known for one in walk(rounds.statement))
 
 
 def _owners(rounds: Rounds) -> list[ast.AST]:

@@ -13,6 +13,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.widening import common_axes, widened
 from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value, as_array
+from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -42,7 +43,7 @@ class Rounds:
 
     def only_grows(self, name: str) -> bool:
         """Whether the body does nothing with a list but add items to it."""
-        inside = [one for part in self.statement.body for one in ast.walk(part)]
+        inside = [one for part in self.statement.body for one in walk(part)]
         grown = {
             id(one.func.value)
             for one in inside
@@ -57,14 +58,14 @@ class Rounds:
 
 def target_variables(target: ast.expr) -> set[str]:
     """Names that a loop target binds."""
-    return {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return {one.id for one in walk(target) if isinstance(one, ast.Name)}
 
 
 def shortened(statement: ast.For) -> set[str]:
     """Locals that rounds rebind to a part of themselves: ``rest = rest[:-1]``."""
     return {
         target.id
-        for one in ast.walk(statement)
+        for one in walk(statement)
         if isinstance(one, ast.Assign)
         and isinstance(one.value, ast.Subscript)
         and isinstance(one.value.slice, ast.Slice)

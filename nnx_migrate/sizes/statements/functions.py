@@ -25,6 +25,7 @@ from nnx_migrate.sizes.values import (
     Value,
     join,
 )
+from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -111,7 +112,7 @@ def _entered(interpreter: Interpreter, function: Function, frame: Frame) -> Iter
 @lru_cache(maxsize=1 << 13)
 def _rebound(node: ast.AST) -> frozenset[str]:
     """Names of the function around it that a nested function binds."""
-    found = (one for one in ast.walk(node) if isinstance(one, ast.Nonlocal))
+    found = (one for one in walk(node) if isinstance(one, ast.Nonlocal))
     return frozenset(name for one in found for name in one.names)
 
 
@@ -122,7 +123,7 @@ def _owner(function: Function) -> Instance | None:
 
 @lru_cache(maxsize=1 << 13)
 def _is_generator(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in ast.walk(node))
+    return any(isinstance(one, ast.Yield | ast.YieldFrom) for one in walk(node))
 
 
 def _receiver(function: Function) -> tuple[Value, ...]:

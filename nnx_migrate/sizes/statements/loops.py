@@ -21,6 +21,7 @@ from nnx_migrate.sizes.statements.entry import Entry, Rounds, target_variables
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
 from nnx_migrate.sizes.values import Array, Extended, Repeated, Sequence, Unknown, Value
 from nnx_migrate.source.bindings import binds_always
+from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -104,7 +105,7 @@ def _name_unknown(interpreter: Interpreter, frame: Frame, statement: ast.For) ->
     """Give unknown last sizes that enter a loop a name: one argument can hand each of them in."""
     if not frame.own or not interpreter.names_entries:
         return
-    read = {one.id for one in ast.walk(statement) if isinstance(one, ast.Name)}
+    read = {one.id for one in walk(statement) if isinstance(one, ast.Name)}
     for name in sorted(read & frame.env.keys()):
         array = frame.env[name] if isinstance(frame.env[name], Array) else None
         if isinstance(array, Array) and array.rank != 0 and array.axis(-1) is None:
@@ -144,7 +145,7 @@ def _appends_always(loop: ast.AST, name: str) -> bool:
     """Whether every round appends to the list, whatever it meets."""
     match loop:
         case ast.For(body=body) if not any(
-            isinstance(one, ast.Break | ast.Continue) for part in body for one in ast.walk(part)
+            isinstance(one, ast.Break | ast.Continue) for part in body for one in walk(part)
         ):
             calls = [one.value for one in body if isinstance(one, ast.Expr)]
             texts = [ast.unparse(one.func) for one in calls if isinstance(one, ast.Call)]

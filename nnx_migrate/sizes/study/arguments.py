@@ -14,6 +14,7 @@ from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.study.initial_call import METHOD, fact_argument
 from nnx_migrate.sizes.study.local_names import is_taken
 from nnx_migrate.sizes.study.study import INPUT, Study
+from nnx_migrate.source.walking import walk
 
 
 def _opaque_argument(
@@ -42,7 +43,7 @@ def name_arguments(
     first = _first_argument(study)
     taken = {one.name for one in study.root.info.fields} | _local_sizes(study) | set(study.opaque)
     if study.root.info.function is not None:
-        taken |= {one.arg for one in ast.walk(study.root.info.function) if isinstance(one, ast.arg)}
+        taken |= {one.arg for one in walk(study.root.info.function) if isinstance(one, ast.arg)}
     arguments = {}
     named: dict[str, str] = {}  # path -> argument name: axes of one input share theirs
     for name, (path, axis) in inputs.items():

@@ -12,13 +12,14 @@ from nnx_migrate.sizes.result import ClassSizes, Site
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Submodule
 from nnx_migrate.source.project import Scope
+from nnx_migrate.source.walking import walk
 
 
 def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
     """Submodules built where ``__init__`` cannot build them."""
-    inside = {id(node): node for cls in study.nodes for node in ast.walk(cls)}
+    inside = {id(node): node for cls in study.nodes for node in walk(cls)}
     rounds = [node for node in inside.values() if isinstance(node, ast.While)]
-    repeated = {id(node) for loop in rounds for node in ast.walk(loop)}
+    repeated = {id(node) for loop in rounds for node in walk(loop)}
     for key, module in study.interpreter.built.items():
         assert module.call is not None
         if key not in inside:
@@ -87,7 +88,7 @@ def check_inherited(
 
     The base's ``__init__`` builds it for both: with the same sizes, from the same arguments.
     """
-    own = {id(node) for node in ast.walk(study.root.info.node)}
+    own = {id(node) for node in walk(study.root.info.node)}
     inherited = {key: site for key, site in sites.items() if id(site.call) not in own}
     for parent in study.root.info.parents:
         if not inherited or not parent.linen or parent.find("__call__") is None:

@@ -22,6 +22,7 @@ from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
 from nnx_migrate.sizes.result import Conditional
 from nnx_migrate.sizes.study.recorded import DISAGREE, known_inputs
 from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -81,10 +82,10 @@ def _guards(study: Study, call: ast.Call) -> list[Guard] | None:
     """Conditions around a call in its method; None where more than they decides."""
     for cls in study.root.info.mro:
         for method in cls.methods.values():
-            if any(node is call for node in ast.walk(method)):
+            if any(node is call for node in walk(method)):
                 leaves = (
                     node.lineno < call.lineno
-                    for node in ast.walk(method)
+                    for node in walk(method)
                     if isinstance(node, ast.Return | ast.Raise | ast.Continue | ast.Break)
                 )
                 return None if any(leaves) else _around(method, call)
@@ -111,7 +112,7 @@ def _around(node: ast.AST, call: ast.Call) -> list[Guard] | None:
     if node is call:
         return []
     for child in ast.iter_child_nodes(node):
-        if any(one is call for one in ast.walk(child)):
+        if any(one is call for one in walk(child)):
             if isinstance(child, _UNCLEAR):
                 return None
             inner = _around(child, call)

@@ -15,6 +15,7 @@ from nnx_migrate.sizes.values import (
     Submodule,
     Value,
 )
+from nnx_migrate.source.walking import walk
 
 _MAKES_STATE = frozenset({"param", "variable", "make_rng", "sow", "perturb", "put_variable"})
 
@@ -42,6 +43,6 @@ def holds_state(study: Study, value: Value) -> bool:
 
 
 def _is_stateful(study: Study, module: Instance) -> bool:
-    calls = (node for cls in module.info.mro for node in ast.walk(cls.node))
+    calls = (node for cls in module.info.mro for node in walk(cls.node))
     names = {node.attr for node in calls if isinstance(node, ast.Attribute)}
     return bool(names & _MAKES_STATE or study.sizes_of(module.info.name).sites)

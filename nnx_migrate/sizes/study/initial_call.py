@@ -16,6 +16,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Argument, Static, Use, Value, given_when, is_none
+from nnx_migrate.source.walking import walk
 
 METHOD = "__call__"
 _PREFIXES = {ex.GIVEN: "with", ex.TRUTH: "init"}
@@ -27,7 +28,7 @@ def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> S
     assert fact is not None
     parameter, _ = ex.input_of(name)
     text = f"{parameter}_dtype" if fact == ex.DTYPE else f"{_PREFIXES[fact]}_{parameter}"
-    used = {one.id for one in ast.walk(call) if isinstance(one, ast.Name)} if call else set()
+    used = {one.id for one in walk(call) if isinstance(one, ast.Name)} if call else set()
     while text in taken | used:
         text = f"input_{text}"
     return SizeArgument(
@@ -85,9 +86,7 @@ def _in_call(study: Study, argument: SizeArgument, use: Use) -> Expr | None:
     own = {ex.input_of(name)[0] for name in found.names if ex.fact_of(name)}
     method = study.root.info.find(METHOD)
     names = (
-        {one.arg for one in ast.walk(method[1].args) if isinstance(one, ast.arg)}
-        if method
-        else set()
+        {one.arg for one in walk(method[1].args) if isinstance(one, ast.arg)} if method else set()
     )
     if not own <= names or (own and not use.primary):
         raise Unsure(_unknown(argument))

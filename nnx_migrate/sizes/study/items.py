@@ -16,6 +16,7 @@ from nnx_migrate.sizes.evidence import ClassEvidence, Found, Round, Wanted
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.study.rounds import rounds_of
 from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.source.walking import walk
 
 _LEAST = 2  # rounds of one trace: fewer do not show what a variable does
 
@@ -74,16 +75,16 @@ def _fits(text: str, traces: list[list[Round]]) -> bool:
 def _loop_variables(study: Study, call: ast.Call) -> Iterator[str]:
     """Variables of the loops around a call that count, and that nothing else binds."""
     for method in (one for cls in study.root.info.mro for one in cls.methods.values()):
-        if not any(node is call for node in ast.walk(method)):
+        if not any(node is call for node in walk(method)):
             continue
         stored = [
             node.id
-            for node in ast.walk(method)
+            for node in walk(method)
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del)
         ]
-        for loop in ast.walk(method):
+        for loop in walk(method):
             if isinstance(loop, ast.For) and any(
-                node is call for one in loop.body for node in ast.walk(one)
+                node is call for one in loop.body for node in walk(one)
             ):
                 name = _counter(loop)
                 if name is not None and stored.count(name) == 1:

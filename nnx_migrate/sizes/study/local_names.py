@@ -10,6 +10,7 @@ import ast
 from collections.abc import Collection, Iterator
 
 from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.source.walking import walk
 
 
 def is_taken(study: Study, text: str, path: str, sizes: Collection[str]) -> bool:
@@ -42,7 +43,7 @@ def _is_whole_shape(study: Study, text: str, path: str) -> bool:
         for node in _nodes(study)
         if isinstance(node, ast.Assign)
         for value in [node.value]
-        if any(isinstance(one, ast.Name) and one.id == text for one in ast.walk(node.targets[0]))
+        if any(isinstance(one, ast.Name) and one.id == text for one in walk(node.targets[0]))
     ]
     return bool(values) and all(ast.unparse(one) == f"{path}.shape" for one in values)
 
@@ -50,4 +51,4 @@ def _is_whole_shape(study: Study, text: str, path: str) -> bool:
 def _nodes(study: Study) -> Iterator[ast.AST]:
     for cls in study.root.info.mro:
         for method in cls.methods.values():
-            yield from ast.walk(method)
+            yield from walk(method)

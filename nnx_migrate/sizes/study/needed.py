@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.study.study import INPUT, Study
+from nnx_migrate.source.walking import walk
 
 
 def needed_inputs(
@@ -27,7 +28,7 @@ def needed_inputs(
 
 def _construction_texts(study: Study, node: ast.ClassDef, calls: set[int]) -> Iterator[str]:
     """Static texts inside constructor calls and the headers of statements that hold them."""
-    for statement in ast.walk(node):
+    for statement in walk(node):
         header: list[ast.AST] = []
         if isinstance(statement, ast.Call) and (id(statement) in calls or _makes_param(statement)):
             header = [*statement.args, *(k.value for k in statement.keywords)]
@@ -43,15 +44,15 @@ def _texts_behind(study: Study, method: ast.FunctionDef, calls: set[int]) -> Ite
     ``shape = (k, x.shape[3]); w = make(shape); self.param("w", lambda *_: w)``: what such a
     statement reads besides sizes decides whether ``__init__`` can run it.
     """
-    parameters = {one.arg for one in ast.walk(method.args) if isinstance(one, ast.arg)}
+    parameters = {one.arg for one in walk(method.args) if isinstance(one, ast.arg)}
     values: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Assign):
             for target in node.targets:
-                for one in ast.walk(target):
+                for one in walk(target):
                     if isinstance(one, ast.Name):
                         values.setdefault(one.id, []).append(node.value)
-    made = [one for one in ast.walk(method) if id(one) in calls or _is_param(one)]
+    made = [one for one in walk(method) if id(one) in calls or _is_param(one)]
     pending = [
         name
         for call in made
@@ -102,7 +103,7 @@ def _makes_param(call: ast.Call) -> bool:
 
 
 def _holds(statement: ast.AST, calls: set[int]) -> bool:
-    return any(id(node) in calls or _is_param(node) for node in ast.walk(statement))
+    return any(id(node) in calls or _is_param(node) for node in walk(statement))
 
 
 def _is_param(node: ast.AST) -> bool:

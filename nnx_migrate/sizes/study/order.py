@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 Counts = Mapping[int, int | None]  # by id of a call: how many it numbers, None when nobody knows
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert)
@@ -23,7 +24,7 @@ _MAYBE = (
 def method_with(classes: Iterable[ClassInfo], call: ast.Call) -> ast.FunctionDef | None:
     """The method that holds a call."""
     methods = (one for cls in classes for one in cls.methods.values())
-    return next((one for one in methods if any(n is call for n in ast.walk(one))), None)
+    return next((one for one in methods if any(n is call for n in walk(one))), None)
 
 
 def number_of(function: ast.FunctionDef, counts: Counts, call: ast.Call) -> int | None:
@@ -34,7 +35,7 @@ def number_of(function: ast.FunctionDef, counts: Counts, call: ast.Call) -> int 
 
 def total_of(function: ast.FunctionDef, counts: Counts) -> int | None:
     """How many submodules one call of a function numbers; None when the text does not tell."""
-    returns = [node for node in ast.walk(function) if isinstance(node, ast.Return)]
+    returns = [node for node in walk(function) if isinstance(node, ast.Return)]
     if any(one is not function.body[-1] for one in returns):
         return None  # what comes after it may not run
     total, _ = _of_block(function.body, counts, None)
@@ -88,7 +89,7 @@ def _of_expression(node: ast.AST, counts: Counts, call: ast.Call | None) -> tupl
 
 def _unknown(node: ast.AST, counts: Counts, call: ast.Call | None) -> tuple[int | None, bool]:
     """What runs a number of times that nobody knows."""
-    inside = list(ast.walk(node))
+    inside = list(walk(node))
     is_there = any(one is call for one in inside)
     numbers = any(counts.get(id(one), 0) != 0 for one in inside)
     return (None if is_there or numbers else 0), is_there

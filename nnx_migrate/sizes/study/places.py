@@ -11,6 +11,7 @@ from nnx_migrate.sizes.study.in_scope import is_in_scope, numbered_at
 from nnx_migrate.sizes.study.nesting import given_name, has_name, nested
 from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.sizes.values import Instance, Submodule, class_name
+from nnx_migrate.source.walking import walk
 
 
 def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | None:
@@ -73,7 +74,7 @@ def _attribute_path(study: Study, call: ast.Call, parents: Mapping[ast.AST, ast.
 
 
 def _parents(node: ast.AST) -> dict[ast.AST, ast.AST]:
-    return {child: parent for parent in ast.walk(node) for child in ast.iter_child_nodes(parent)}
+    return {child: parent for parent in walk(node) for child in ast.iter_child_nodes(parent)}
 
 
 def _is_compact(study: Study, method: ast.AST | None) -> bool:
@@ -248,8 +249,8 @@ def _counted_name(study: Study, call: ast.Call, name: ast.expr) -> str | None:
     parts = name.values if isinstance(name, ast.JoinedStr) else []
     read = {ast.unparse(one.value) for one in parts if isinstance(one, ast.FormattedValue)}
     for node in study.nodes:
-        for loop in ast.walk(node):
-            if isinstance(loop, ast.For) and any(one is call for one in ast.walk(loop)):
+        for loop in walk(node):
+            if isinstance(loop, ast.For) and any(one is call for one in walk(loop)):
                 match loop.iter, loop.target:
                     case ast.Call(func=ast.Name("range"), args=[_]), ast.Name(id=index):
                         pass

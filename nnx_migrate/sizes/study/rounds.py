@@ -17,6 +17,7 @@ from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
 from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.source.walking import walk
 
 _LIMIT = 2000  # rounds; more are not run
 
@@ -36,7 +37,7 @@ def rounds_of(study: Study, call: ast.Call, around: Surroundings) -> list[Names]
     """
     for owner in study.root.info.mro:
         for method in owner.methods.values():
-            if any(node is call for node in ast.walk(method)):
+            if any(node is call for node in walk(method)):
                 interpreter = study.interpreter
                 bound = frozenset(owner.module.table) | _bound(method)
                 run = _Run(call, dict(interpreter.carried), interpreter.statics, around, bound)
@@ -48,7 +49,7 @@ def rounds_of(study: Study, call: ast.Call, around: Surroundings) -> list[Names]
 
 def _bound(method: ast.FunctionDef) -> set[str]:
     """Names that a method binds itself."""
-    nodes = [*ast.walk(method)]
+    nodes = [*walk(method)]
     names = {
         one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
     }
@@ -87,7 +88,7 @@ class _Run:
                 for _ in self._rounds(node, one.target, one.iter):
                     if all(self._value(test) for test in one.ifs):
                         self._each([node.elt])
-                hidden = {name.id for name in ast.walk(one.target) if isinstance(name, ast.Name)}
+                hidden = {name.id for name in walk(one.target) if isinstance(name, ast.Name)}
                 self.names = {
                     k: before.get(k, v) if k in hidden else v for k, v in self.names.items()
                 }
@@ -106,10 +107,10 @@ class _Run:
 
     def _matters(self, node: ast.AST) -> bool:
         """Whether the call, or a loop that carries something, stands below."""
-        return any(one is self.call or self.carried.get(id(one)) for one in ast.walk(node))
+        return any(one is self.call or self.carried.get(id(one)) for one in walk(node))
 
     def _refuse_jumps(self, body: list[ast.stmt]) -> None:
-        if any(isinstance(node, _JUMPS) for one in body for node in ast.walk(one)):
+        if any(isinstance(node, _JUMPS) for one in body for node in walk(one)):
             raise Unknown("how many rounds a loop has")
 
     def _branch(self, test: ast.expr, body: Sequence[ast.AST], orelse: Sequence[ast.AST]) -> None:
@@ -120,7 +121,7 @@ class _Run:
             inside = [
                 one
                 for one in (body, orelse)
-                if any(node is self.call for part in one for node in ast.walk(part))
+                if any(node is self.call for part in one for node in walk(part))
             ]
             if self.loops or not inside:
                 raise

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.source.walking import walk
 
 _READS = ("shape", "ndim")
 
@@ -24,7 +25,7 @@ def _reads(method: ast.FunctionDef) -> Iterator[ast.AST]:
         return  # its arrays exist in ``__init__``, too
     made = set(_parameters(method))
     held = _holders(method, made)
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Name):
             if node.id in held and isinstance(node.ctx, ast.Load):
                 yield node
@@ -34,7 +35,7 @@ def _reads(method: ast.FunctionDef) -> Iterator[ast.AST]:
 
 def _parameters(method: ast.FunctionDef) -> Iterator[str]:
     """Locals that hold a parameter or variable, which ``__init__`` makes."""
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=name)],
@@ -47,7 +48,7 @@ def _holders(method: ast.FunctionDef, made: set[str]) -> set[str]:
     """Locals that hold nothing but what was read of shapes."""
     good: set[str] = set()
     other: set[str] = set()
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Assign):
             group = good if _has_shape(node.value, made) else other
             group.update(name for target in node.targets for name in _names(target))
@@ -57,7 +58,7 @@ def _holders(method: ast.FunctionDef, made: set[str]) -> set[str]:
 
 
 def _names(target: ast.AST) -> set[str]:
-    return {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+    return {one.id for one in walk(target) if isinstance(one, ast.Name)}
 
 
 def _has_shape(node: ast.AST, made: set[str]) -> bool:
@@ -67,5 +68,5 @@ def _has_shape(node: ast.AST, made: set[str]) -> bool:
         and one.attr in _READS
         and not ast.unparse(one.value).startswith("self.")
         and not (isinstance(one.value, ast.Name) and one.value.id in made)
-        for one in ast.walk(node)
+        for one in walk(node)
     )

@@ -30,6 +30,7 @@ from nnx_migrate.sizes.study.stacks import with_layers
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.study.witnesses import is_passed, only_given, witness_of
 from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
+from nnx_migrate.source.walking import walk
 
 
 def site_of(study: Study, module: Submodule | Instance) -> Site:
@@ -107,7 +108,7 @@ def _direct_symbol(study: Study, module: Submodule | Instance) -> str | None:
     cls = study.root.info
     for owner in cls.mro:
         for method in owner.methods.values():
-            if any(node is module.call for node in ast.walk(method)):
+            if any(node is module.call for node in walk(method)):
                 scope = owner.scope.enter(method)
                 return study.interpreter.project.resolve(module.call.func, scope)
     return None

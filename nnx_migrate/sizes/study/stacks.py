@@ -16,6 +16,7 @@ from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Lift, Submodule, Use
+from nnx_migrate.source.walking import walk
 
 # What constructors of lifted classes call the number of their layers.
 LAYERS = "stacked_size"
@@ -78,7 +79,7 @@ def _text(
 
 def _reads_alike(study: Study, lift: ast.Call) -> bool:
     """Whether the options of a lift mean in the class under study what they mean where they stand."""
-    if any(one is lift for node in study.nodes for one in ast.walk(node)):
+    if any(one is lift for node in study.nodes for one in walk(node)):
         return True
     return all(_is_literal(keyword.value) for keyword in lift.keywords)
 
