@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from nnx_migrate.ledger.data import Count, Place, Source
 from nnx_migrate.ledger.infer import Inference
-from nnx_migrate.ledger.project import Project
+from nnx_migrate.ledger.project import Project, Read
 from nnx_migrate.ledger.reach import taints
 from nnx_migrate.ledger.resolve import Resolver, Symbol, is_linen
 from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS, Scope, Unit
@@ -15,17 +15,20 @@ from nnx_migrate.ledger.suspects import suspects
 from nnx_migrate.ledger.verdicts import Judge, Verdict
 
 
-def count(sources: Sequence[Source], only: Collection[str] | None = None) -> Count:
+def count(
+    sources: Sequence[Source], only: Collection[str] | None = None, read: Read | None = None
+) -> Count:
     """Count references to Linen and call sites of Linen modules in a project.
 
     Args:
         sources: every file of the project; imports between them are followed.
         only: the paths to count in; the others are only read where imports lead. None: all.
+        read: files as earlier counts read them; what this one reads is added.
 
     Returns:
         The places, sorted. A file that does not parse counts nothing and is in ``unreadable``.
     """
-    project = Project(sources)
+    project = Project(sources, read)
     tainted = taints(project)
     paths = sorted(
         path

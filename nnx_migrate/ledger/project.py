@@ -13,10 +13,13 @@ from nnx_migrate.ledger.scopes import Unit, analyse
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
-class Project:
-    """Every source by module name; ``unit`` parses and remembers."""
+Read = dict[Source, Unit | None]  # None: it does not parse
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+
+class Project:
+    """Every source by module name; ``unit`` parses and remembers, in ``read`` if that is given."""
+
+    def __init__(self, sources: Sequence[Source], read: Read | None = None) -> None:
         self.sources = {source.path: source for source in sources}
         self.by_module: dict[str, Source] = {}
         self.packages: set[str] = set()
@@ -24,13 +27,14 @@ class Project:
             self.by_module.setdefault(source.module, source)
             parts = source.module.split(".")
             self.packages.update(".".join(parts[:size]) for size in range(1, len(parts)))
-        self._units: dict[str, Unit | None] = {}
+        self._read: Read = {} if read is None else read
 
     def unit(self, path: str) -> Unit | None:
         """The parsed file, or None when it does not parse."""
-        if path not in self._units:
-            self._units[path] = _parse(self.sources[path])
-        return self._units[path]
+        source = self.sources[path]
+        if source not in self._read:
+            self._read[source] = _parse(source)
+        return self._read[source]
 
     def module(self, name: str) -> Unit | None:
         """The parsed module of that dotted name, if it is a file of the project."""

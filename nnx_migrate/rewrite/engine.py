@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.results import class_outcome, position, result_of
-from nnx_migrate.sizes import analyse
+from nnx_migrate.sizes import ClassSizes, analyse
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -32,10 +32,45 @@ class EngineError(Exception):
     """The run cannot be finished honestly."""
 
 
+class Ground:
+    """What is read of a project before anything is decided: the same for every attempt of a run.
+
+    Raises:
+        EvidenceError: the evidence file cannot be used.
+    """
+
+    def __init__(self, request: RewriteRequest) -> None:
+        self.loaded = load(request)
+        self.evidence = evidence_of(request, self.loaded)
+        changing = {id(module) for module in self.loaded.targets.values()}
+        linen = self.loaded.project.linen.items()
+        self._names = [name for name, c in linen if id(c.module) in changing]
+        self._sizes: dict[object, Mapping[str, ClassSizes]] = {}
+        self._read: ledger.Read = {}
+        self.before = self.count({})
+
+    def sizes(self, wanted: Wanted) -> Mapping[str, ClassSizes]:
+        """The sizes of all classes to rewrite, with the arguments that were granted."""
+        granted = (wanted.shapes, wanted.facts, wanted.dtypes)
+        key = tuple(frozenset(one.items()) for one in granted)
+        if key not in self._sizes:
+            self._sizes[key] = analyse(self.loaded.project, self._names, self.evidence, *granted)
+        return self._sizes[key]
+
+    def count(self, texts: Mapping[str, str]) -> ledger.Count:
+        """References and call sites of the project with these new texts."""
+        sources = [
+            ledger.Source(module.path, module.name, texts.get(module.path, module.text))
+            for module in self.loaded.project.modules.values()
+        ]
+        return ledger.count(sources, frozenset(self.loaded.targets), self._read)
+
+
 @dataclass(frozen=True)
 class Explicit:
     """A finished attempt at the explicit form, and what it was decided on."""
 
+    ground: Ground
     loaded: Loaded
     attempt: Attempt
     books: ledger.Ledger
@@ -56,6 +91,7 @@ def make_explicit(
     doubts: Mapping[str, str] = MappingProxyType({}),
     frozen: Mapping[str, frozenset[int]] = MappingProxyType({}),
     lazily: frozenset[str] = frozenset(),
+    ground: Ground | None = None,
 ) -> Explicit:
     """Decide and render everything a request asks for, in the explicit form or not at all.
 
@@ -63,37 +99,31 @@ def make_explicit(
         doubts: classes that must not become explicit, and why.
         frozen: lines, by path, on which nothing may change outside of classes.
         lazily: classes that code on those lines builds by ``lazy(Class)``.
+        ground: what an earlier attempt read for the same request.
 
     Raises:
         EngineError: the ledger does not balance whatever is refused.
         EvidenceError: the evidence file cannot be used.
     """
-    loaded = load(request)
-    evidence = evidence_of(request, loaded)
-    changing = {id(module) for module in loaded.targets.values()}
-    linen = loaded.project.linen.items()
-    names = [name for name, c in linen if id(c.module) in changing]
+    ground = ground or Ground(request)
+    loaded, evidence, before = ground.loaded, ground.evidence, ground.before
     wanted = Wanted(links_of(loaded.project).builds)
-    sizes = analyse(loaded.project, names, evidence)
-    sources = _sources(loaded.project, {})
-    paths = frozenset(loaded.targets)
-    before = ledger.count(sources, paths)
+    sizes = ground.sizes(wanted)
     barred = {name: _doubted(loaded.project, name, why) for name, why in doubts.items()}
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
         attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen, lazily)
         while wanted.learn(attempt.decisions):
-            granted = (wanted.shapes, wanted.facts, wanted.dtypes)
-            sizes = analyse(loaded.project, names, evidence, *granted)
+            sizes = ground.sizes(wanted)
             attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen, lazily)
-        after = ledger.count(_sources(loaded.project, attempt.texts), paths)
+        after = ground.count(attempt.texts)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before))
         unfinished = _unfinished(loaded, attempt, books)
         if not unfinished and not books.violations:
             result = with_evidence(
                 result_of(loaded, attempt, sizes, books), evidence, loaded, sizes
             )
-            return Explicit(loaded, attempt, books, result)
+            return Explicit(ground, loaded, attempt, books, result)
         if not unfinished:
             broken = _broken_files(attempt, books) - untouched
             if not broken:
@@ -105,13 +135,6 @@ def make_explicit(
 
 def _doubted(project: Project, name: str, why: str) -> ClassRefusal:
     return ClassRefusal(project.linen[name].node, why, "rewrite that place, then run again", "lazy")
-
-
-def _sources(project: Project, texts: Mapping[str, str]) -> list[ledger.Source]:
-    return [
-        ledger.Source(module.path, module.name, texts.get(module.path, module.text))
-        for module in project.modules.values()
-    ]
 
 
 def _claims(

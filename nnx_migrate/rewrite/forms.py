@@ -18,7 +18,7 @@ from types import FrameType
 
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import ClassResult, Confidence, Finding, Form, Outcome, RewriteResult
-from nnx_migrate.rewrite.engine import Explicit, make_explicit
+from nnx_migrate.rewrite.engine import Explicit, Ground, make_explicit
 from nnx_migrate.rewrite.lazy.report import report
 from nnx_migrate.rewrite.lazy.run import LazyTexts, make_lazy
 from nnx_migrate.rewrite.loading import relative
@@ -87,9 +87,11 @@ def _attempt(request: RewriteRequest, proof: _Proof) -> None:
     doubts: dict[str, Doubt] = {}
     lines: dict[str, frozenset[int]] = {}
     lazily: frozenset[str] = frozenset()
+    ground: Ground | None = None
     for _ in range(1 + _ROUNDS):
         whys = {name: f"not proven: {doubt.text}" for name, doubt in doubts.items()}
-        made = make_explicit(request, whys, lines, lazily)
+        made = make_explicit(request, whys, lines, lazily, ground)
+        ground = made.ground
         if proof.first is None:
             proof.first = made.result
             failures = made.loaded.failures
