@@ -242,7 +242,7 @@ def _limit(seconds: float) -> Iterator[None]:
         raise late
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, where a finalizer swallows it
     try:
         yield
     except Exception as error:
