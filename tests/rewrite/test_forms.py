@@ -127,6 +127,30 @@ def test_a_field_of_modules_that_is_called_as_a_class_is_not_trusted() -> None:
     assert set(said(auto({"m.py": text})).values()) == {"lazy"}
 
 
+REGISTER = (
+    "REGISTRY = {}\n\n\ndef register(cls):\n    REGISTRY[cls.__name__] = cls\n    return cls\n\n\n"
+)
+NAMED = "def register(name):\n    def add(cls):\n        REGISTRY[name] = cls\n        return cls\n\n    return add\n\n\n"
+MARK = "def mark(cls):\n    cls.marked = cls.__name__\n    return cls\n\n\n"
+
+
+@pytest.mark.parametrize(
+    ("decorator", "form"),
+    [
+        (REGISTER + "@register\n", "lazy"),
+        ("REGISTRY = {}\n\n\n" + NAMED + "@register('a')\n", "lazy"),
+        (MARK + "@mark\n", "explicit"),
+    ],
+    ids=["kept", "kept by name", "returned"],
+)
+def test_a_decorator_that_keeps_the_class_for_others_to_build_makes_it_lazy(
+    decorator: str, form: str
+) -> None:
+    users = "\n\ndef make(name, x):\n    return REGISTRY[name](3).init(0, x)\n"
+    text = LINEN + decorator + dense("A") + (users if form == "lazy" else "")
+    assert said(auto({"m.py": text})) == {"m.A": form}
+
+
 def test_lazy_code_is_input_and_what_is_provable_now_is_promoted() -> None:
     text = LINEN + dense("A") + looped("B")
     lazy = rewrite_in(RewriteRequest(ROOT, (source("m.py", text),), base=ROOT), "lazy")

@@ -32,7 +32,8 @@ _NEVER = frozenset(
 
 def foreign_bases(request: RewriteRequest) -> Iterator[tuple[str, int, str, str]]:
     """Path, line, name and package of every such class of the files to rewrite."""
-    own = {part for source in request.files for part in source.path.parts}
+    files = [*request.files, *request.context]
+    own = {part.removesuffix(".py") for source in files for part in source.path.parts}
     places = tuple(_places(request.root))
     for source in request.files:
         if b"flax" not in source.raw or not _may_inherit(source.text, own, places):

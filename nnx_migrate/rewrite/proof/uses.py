@@ -35,6 +35,7 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
             if name in homes:
                 yield module.path, line, f"names of {name} are computed here"
     for cls in converted:
+        yield from _keepers(project, cls)
         if cls.name in attempt.lazily and cls.name in attempt.placed:
             continue  # every place that builds it shows what the fields are given
         for use in _classes_in_fields(project, cls):
@@ -42,6 +43,29 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
             # Which classes it is given is not known; those of its file are the likeliest.
             beside = (one for one in converted if one.module is cls.module)
             yield from ((one.module.path, one.node.lineno, use[2]) for one in beside)
+
+
+def _keepers(project: Project, cls: ClassInfo) -> Iterator[Use]:
+    """Decorators that do more with the class than look at it: they may keep it for others to build."""
+    for decorator in cls.node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        function = project.function(project.resolve(target, cls.scope))
+        if function is not None and _keeps(function):
+            line = cls.node.lineno
+            yield cls.module.path, line, f"the decorator {function.name} hands the class on"
+
+
+def _keeps(function: ast.FunctionDef) -> bool:
+    """Whether parameters of a function, or of one inside it, are more than returned and looked at.
+
+    ``def register(cls): REGISTRY[cls.__name__] = cls; return cls`` keeps what it is given.
+    """
+    nodes = list(walk(function))
+    parameters = {one.arg for one in nodes if isinstance(one, ast.arg)}
+    fine = {id(one.value) for one in nodes if isinstance(one, ast.Return | ast.Attribute)}
+    return any(
+        isinstance(one, ast.Name) and one.id in parameters and id(one) not in fine for one in nodes
+    )
 
 
 def _identifiers(module: Module) -> set[str]:

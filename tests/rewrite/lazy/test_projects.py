@@ -216,6 +216,20 @@ def test_a_class_whose_base_is_linen_in_another_package_says_so(tmp_path: Path) 
     assert "import nnx_migrate.linen as nn" in str(code(result))
 
 
+def test_a_base_in_a_file_beside_is_of_the_project(tmp_path: Path) -> None:
+    texts = {
+        "nets.py": LINEN + dense("Net"),
+        "sub.py": "import flax\nfrom nets import Net\n\n\nclass Mine(Net):\n    extra: int = 1\n",
+    }
+    files = []
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+        one = source(name, text)
+        files.append(type(one)(tmp_path / name, one.raw, text, "utf-8", bom=False))
+    result = rewrite_lazily(RewriteRequest(tmp_path, tuple(files), base=tmp_path))
+    assert forms(result) == {"nets.Net": "lazy", "sub.Mine": "lazy"}
+
+
 def test_running_again_changes_nothing() -> None:
     text = TWO.replace("class A(nn.Module):", "class A(nn.Module):  # nnx-migrate: keep")
     once = str(code(lazily({"m.py": text})))
