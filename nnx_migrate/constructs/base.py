@@ -30,6 +30,7 @@ IMPORT_LINES: Mapping[str, str] = {
     "flax.core": "import flax.core",
     "flax.typing": "import flax.typing",
     "lazy": "from nnx_migrate.linen import lazy",
+    "as_lazy": "from nnx_migrate.linen import as_lazy",
     "Size": "from nnx_migrate.linen import Size",
 }
 

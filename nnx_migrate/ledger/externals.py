@@ -29,6 +29,7 @@ HANDS_ON = frozenset(
         "copy.copy",
         "copy.deepcopy",
         "dataclasses.replace",
+        "nnx_migrate.linen.as_lazy",
     }
 )
 # Transforms that turn a module class into a module class: of flax.linen (flax 0.12.8), and those that

@@ -54,7 +54,7 @@ def test_a_class_that_builds_a_lazy_one_is_lazy_too() -> None:
 UNPROVEN = {
     "a class by its name in a string": "def make(x):\n    return globals()['A']()\n",
     "a class that a computed name may mean": "import m\n\n\ndef make(name):\n"
-    "    return getattr(m, name)().init(0, 1)\n",
+    "    return vars(m)[name]().init(0, 1)\n",
 }
 
 
@@ -219,7 +219,7 @@ def test_a_file_that_is_no_python_is_reported_also_without_flax() -> None:
 
 
 def test_a_script_means_the_file_beside_it_among_those_of_one_name() -> None:
-    train = "import models\n\n\ndef main(name):\n    run(getattr(models, name)())\n"
+    train = "import models\n\n\ndef main(name):\n    run(vars(models)[name]())\n"
     files = {
         "one/models.py": LINEN + dense("A"),
         "one/train_one.py": train,

@@ -70,6 +70,10 @@ PAIRS = {
         "def f() -> A:\n    return make(A())\n",
         "def f() -> A:\n    return make(lazy(A)())\n",
     ),
+    "a name that is computed": (
+        "import m\n\n\ndef make(name):\n    return getattr(m, name)()\n",
+        "import m\n\n\ndef make(name):\n    return as_lazy(getattr(m, name))()\n",
+    ),
     "an alias": ("Net = A\nuse(Net())\n", "Net = lazy(A)\nuse(Net())\n"),
 }
 
@@ -79,7 +83,7 @@ def test_a_place_that_is_not_rewritten_takes_the_lazy_form(before: str, after: s
     result = auto({"m.py": LINEN + dense("A") + before})
     assert said(result) == {"m.A": "explicit"}, reason(result, "m.A")
     assert code(result).endswith(after)
-    assert "from nnx_migrate.linen import lazy" in code(result)
+    assert "from nnx_migrate.linen import" in code(result)
     assert result.references.refused == result.references.bridged == 0
 
 
@@ -107,8 +111,8 @@ TWO = (
 # What keeps the class A lazy: a way to it that is not in sight, or a use that its lazy form lacks.
 MISSES = {
     "its name in a string": dense("A") + "def make(x):\n    return globals()['A']()\n",
-    "a name that is computed": dense("A")
-    + "import m\n\n\ndef make(name):\n    return getattr(m, name)().init(0, 1)\n",
+    "names that are computed": dense("A")
+    + "import m\n\n\ndef make(name):\n    return vars(m)[name]().init(0, 1)\n",
     "a path in a string": dense("A") + "TARGET = 'm.A'\n\nuse(A)\n",
     "an unknown object's attribute": dense("A") + "def make(models):\n    return models.A()\n",
     "a subclass that stays lazy": dense("A") + looped("B").replace("nn.Module", "A") + "use(A)\n",
@@ -335,3 +339,30 @@ def load(name: str, text: str, folder: Path) -> Any:
     sys.modules[path.stem] = module
     spec.loader.exec_module(module)
     return module
+
+
+def test_a_class_is_found_by_a_computed_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = """
+import lazily_models
+
+
+def main(names, key, x):
+    return [getattr(lazily_models, name)(width=5).init(key, x) for name in names]
+"""
+    models = HEAD + "Small = functools.partial(Net, dropout_rate=0.2)\n"
+    models = models.replace(
+        "    width: int = 3\n", "    width: int = 3\n    dropout_rate: float = 0.5\n"
+    )
+    result = auto({"lazily_models.py": models, "train.py": train})
+    assert said(result) == {"lazily_models.Net": "explicit", "lazily_models.Tower": "lazy"}
+    assert "as_lazy(getattr(lazily_models, name))(width=5)" in code(result, "train.py")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    results = []
+    for texts in ((models, train), (code(result, "lazily_models.py"), code(result, "train.py"))):
+        load("models", texts[0], tmp_path)
+        main = load("train", texts[1], tmp_path).main
+        key, x = jax.random.key(0), np.linspace(0.0, 1.0, 12).reshape(4, 3)
+        results.append(main(("Net", "Small"), key, x))
+    jax.tree.map(np.testing.assert_array_equal, *results)

@@ -81,6 +81,7 @@ class OutsideResult:
     doubts: tuple[Doubted, ...] = ()
     values: frozenset[str] = frozenset()  # lazy classes that are used as values
     placed: frozenset[str] = frozenset()  # lazy classes that are named at all
+    checked: frozenset[int] = frozenset()  # ids of keywords whose modules are fit for the class
 
 
 @dataclass
@@ -95,6 +96,7 @@ class Draft:
     doubts: list[Doubted] = field(default_factory=list)
     values: set[str] = field(default_factory=set)
     placed: set[str] = field(default_factory=set)
+    checked: set[int] = field(default_factory=set)
 
     def refuse(self, node: ast.AST, rule: str, message: str, kind: Kind) -> None:
         """Leave ``node`` as it is and say why."""
@@ -116,6 +118,7 @@ class Draft:
             tuple(self.doubts),
             frozenset(self.values),
             frozenset(self.placed),
+            frozenset(self.checked),
         )
 
 

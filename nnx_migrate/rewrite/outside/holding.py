@@ -83,6 +83,8 @@ def _handed_on(
     cls = project.linen[name]
     every = frozenset().union(*found.values())
     for site in sizes.sites.values():
+        if site.kind is SiteKind.FACTORY:
+            yield from _read(project, cls, site.call.func, every)
         built = project.linen.get(site.symbol or "")
         open_fields = found.get(built.name, frozenset()) if built is not None else every
         if not open_fields or site.kind is SiteKind.LAYER:
@@ -91,21 +93,27 @@ def _handed_on(
         names += [""] * (len(site.call.args) - len(names))  # given to what takes no such fields
         for index, value in enumerate(site.call.args):
             if names[index] in open_fields:
-                yield from _read(project, cls, value)
+                yield from _read(project, cls, value, every)
         for one in site.call.keywords:
             if one.arg is None or one.arg in open_fields:
-                yield from _read(project, cls, one.value)
+                yield from _read(project, cls, one.value, every)
 
 
-def _read(project: Project, cls: ClassInfo, node: ast.AST) -> set[str]:
-    """Fields that an expression may be, also through names that the class's methods assign."""
+def _read(
+    project: Project, cls: ClassInfo, node: ast.AST, every: frozenset[str] = frozenset()
+) -> set[str]:
+    """Fields that an expression may be, also through names that the class's methods assign.
+
+    Args:
+      every: all fields that may hold modules, of any class: a partial may give them.
+    """
     fields = {one.name for one in cls.fields}
     assigned = _assigned(cls)
     found: set[str] = set()
     seen: set[str] = set()
     todo: list[ast.AST] = [node]
     while todo:
-        for one in _parts(project, cls, todo.pop()):
+        for one in _parts(project, cls, todo.pop(), every):
             match one:
                 case ast.Attribute(value=ast.Name(id="self"), attr=name):
                     found |= {name} & fields
@@ -120,7 +128,9 @@ def _read(project: Project, cls: ClassInfo, node: ast.AST) -> set[str]:
     return found
 
 
-def _parts(project: Project, cls: ClassInfo, node: ast.AST) -> Iterator[ast.AST]:
+def _parts(
+    project: Project, cls: ClassInfo, node: ast.AST, every: frozenset[str]
+) -> Iterator[ast.AST]:
     """What the value of an expression is or is made of; not what its calls were only given."""
     match node:
         case ast.Lambda():
@@ -128,21 +138,26 @@ def _parts(project: Project, cls: ClassInfo, node: ast.AST) -> Iterator[ast.AST]
         case ast.Call(func=function):
             symbol = project.resolve(function, cls.scope) or ""
             if symbol == "functools.partial" and node.args:
-                yield from _parts(project, cls, node.args[0])
-                if is_layer(project.resolve(node.args[0], cls.scope)):
-                    return  # what a layer is given is data
-            made = symbol == "functools.partial" or project.function(symbol) is not None
-            if made or (is_linen(symbol) and not is_layer(symbol)) or symbol == "builtins.getattr":
+                yield from _parts(project, cls, node.args[0], every)
+                for keyword in node.keywords:  # the others are data of what is built
+                    if keyword.arg is None or keyword.arg in every:
+                        yield from _parts(project, cls, keyword.value, every)
+                return
+            if (
+                project.function(symbol) is not None
+                or (is_linen(symbol) and not is_layer(symbol))
+                or symbol == "builtins.getattr"
+            ):
                 for one in (*node.args, *(k.value for k in node.keywords)):
-                    yield from _parts(project, cls, one)
+                    yield from _parts(project, cls, one, every)
         case ast.Attribute() | ast.Name():
             yield node
         case ast.IfExp(body=body, orelse=orelse):
-            yield from _parts(project, cls, body)
-            yield from _parts(project, cls, orelse)
+            yield from _parts(project, cls, body, every)
+            yield from _parts(project, cls, orelse, every)
         case _:
             for child in ast.iter_child_nodes(node):
-                yield from _parts(project, cls, child)
+                yield from _parts(project, cls, child, every)
 
 
 def _assigned(cls: ClassInfo) -> dict[str, list[ast.AST]]:

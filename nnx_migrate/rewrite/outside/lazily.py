@@ -21,8 +21,8 @@ from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.outside.sizes import Unknown
 from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Definition
-from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.names import Definition, Import
+from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.rebound import Rebound
 
 _NOT_EVALUATED = (Context.ANNOTATION, Context.BASE)
@@ -50,6 +50,16 @@ def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | No
     return project.linen[symbol]
 
 
+def has_class(project: Project, module: Module, cls: ClassInfo) -> bool:
+    """Whether a class is a global of a module: its own, or one that it imports."""
+    if cls.module is module or cls.module.name in module.stars:
+        return True
+    return any(
+        isinstance(one, Import) and project.canonical(one.target) == cls.name
+        for one in module.table.values()
+    )
+
+
 @dataclass
 class _Walk:
     project: Project
@@ -61,6 +71,8 @@ class _Walk:
 
     def at(self, place: Place) -> None:
         """Edit one place, or doubt the class it names."""
+        if isinstance(place.node, ast.Call):
+            self._computed(place.node, place.scope)
         cls = class_named(self.project, place.node, place.scope)
         if cls is None or cls.name not in self.context.lazily or place.context in _NOT_EVALUATED:
             return
@@ -76,6 +88,32 @@ class _Walk:
         self.draft.lazy.add(id(node))
         self.draft.placed.add(cls.name)
         self.draft.imports |= {"lazy", "Size"} if more else {"lazy"}
+
+    def _computed(self, call: ast.Call, scope: Scope) -> None:
+        """``getattr(models, name)``: any class of the module, with sizes that their names tell."""
+        match call:
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]):
+                module = self.project.modules.get(self.project.resolve(owner, scope) or "")
+            case _:
+                return
+        if module is None or isinstance(name, ast.Constant):
+            return
+        classes = [self.project.linen[one] for one in sorted(self.context.lazily)]
+        for cls in classes:
+            if not has_class(self.project, module, cls):
+                continue
+            try:
+                more = self._more(cls)
+            except Unknown as problem:
+                more = str(problem)
+            if more:
+                reason = f"names of {module.name} are computed here"
+                self.draft.doubts.append(Doubted(cls.name, call, reason))
+            elif self.context.modules_in.get(cls.name):
+                self.draft.values.add(cls.name)
+        self.draft.edits[id(call)] = lambda renderer: f"as_lazy({renderer.inner(call)})"
+        self.draft.lazy.add(id(call))
+        self.draft.imports.add("as_lazy")
 
     def _more(self, cls: ClassInfo) -> str:
         """The declarations of a class's sizes, as the rest of the arguments of ``lazy``."""
@@ -115,6 +153,7 @@ class _Walk:
                 self._held(value, place.scope, name)
             elif name not in PLACEMENT:
                 self._plain(value, place.scope, name)
+        self.draft.checked |= {id(one) for one in parent.keywords}
 
     def _held(self, value: ast.expr, scope: Scope, name: str) -> None:
         """A class or layer for a field that builds submodules: an explicit class takes it as it is."""

@@ -107,8 +107,11 @@ def graph_of(project: Project) -> Graph:
 
 def opened(
     project: Project, module: Module, statements: Iterable[ast.AST]
-) -> Iterator[tuple[int, str]]:
-    """Modules that code asks for names it computes, ``getattr(models, config.model)``; the lines."""
+) -> Iterator[tuple[ast.expr, str]]:
+    """Places where code asks modules for names it computes, and those modules.
+
+    ``getattr(models, config.model)`` may mean any class of ``models``.
+    """
     for statement in statements:
         for node in walk(statement):
             match node:
@@ -117,7 +120,7 @@ def opened(
                 case ast.Attribute(value=owner, attr="__dict__"):
                     given = None
                 case ast.Call(func=ast.Name(id="globals")):
-                    yield node.lineno, module.name
+                    yield node, module.name
                     continue
                 case _:
                     continue
@@ -125,8 +128,8 @@ def opened(
                 symbol = project.resolve(owner, Scope(module))
                 if symbol in project.modules:
                     assert symbol is not None
-                    yield owner.lineno, symbol
-                    yield from ((owner.lineno, one) for one in _handing_on(project, symbol))
+                    yield node, symbol
+                    yield from ((node, one) for one in _handing_on(project, symbol))
 
 
 def _handing_on(project: Project, package: str) -> Iterator[str]:

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.base import Context
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.outside.lazily import class_named
+from nnx_migrate.rewrite.outside.lazily import class_named, has_class
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import DYNAMIC, Graph, Key, computed, opened
 from nnx_migrate.rewrite.proof.reading import read_by
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Import, dotted
+from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Module, Project, Scope
 
 # What asks a model for more than its methods.
@@ -77,19 +77,17 @@ class _Judge:
                 yield one.cls, Doubt(path, getattr(one.node, "lineno", 1), one.reason)
         yield from self._read()
         yield from self._builders()
-        words: set[str] = set()
-        called: dict[str, tuple[str, int]] = {}  # attributes and keywords outside: where
+        given: dict[str, tuple[str, int]] = {}  # keywords and strings, and where
         for module in self.project.modules.values():
             places = places_of(module, self.explicit)
             yield from self._named(module, list(places))
             yield from self._opened(module)
             yield from self._computed(module)
             yield from self._asked_inside(module)
-            for place in places:
-                for word in _said(place.node):
-                    words.add(word)
-                    called.setdefault(word, (module.path, getattr(place.node, "lineno", 1)))
-        yield from self._members(words, self._starting(), called)
+            for node in (one.node for one in places if id(one.node) not in self.attempt.checked):
+                for word in _said(node) if not isinstance(node, ast.Attribute) else ():
+                    given.setdefault(word, (module.path, getattr(node, "lineno", 1)))
+        yield from self._members(given)
 
     # ---- ways to the class
 
@@ -123,20 +121,14 @@ class _Judge:
 
     def _opened(self, module: Module) -> Iterator[tuple[str, Doubt]]:
         """Modules whose names code reads by strings: any class in them may be meant."""
-        for line, name in opened(self.project, module, module.tree.body):
-            doubt = Doubt(module.path, line, f"names of {name} are computed here")
+        handled = self.attempt.lazy.get(module.path, frozenset())
+        for node, name in opened(self.project, module, module.tree.body):
+            if id(node) in handled:
+                continue
+            doubt = Doubt(module.path, node.lineno, f"names of {name} are computed here")
             for cls in self.lazily:
-                if self._holds(name, cls):
+                if has_class(self.project, self.project.modules[name], cls):
                     yield cls.name, doubt
-
-    def _holds(self, module: str, cls: ClassInfo) -> bool:
-        if cls.module.name == module:
-            return True
-        for binding in self.project.modules[module].table.values():
-            if isinstance(binding, Import) and self.project.canonical(binding.target) == cls.name:
-                return True
-        stars = self.project.modules[module].stars
-        return cls.module.name in stars
 
     def _computed(self, module: Module) -> Iterator[tuple[str, Doubt]]:
         prefixes = set(computed(module))
@@ -252,20 +244,23 @@ class _Judge:
                     found.update(word for node in ast.walk(statement) for word in _said(node))
         return found
 
-    def _members(
-        self, words: set[str], starting: set[str], called: dict[str, tuple[str, int]]
-    ) -> Iterator[tuple[str, Doubt]]:
-        within = dict(self._within())
+    def _members(self, given: dict[str, tuple[str, int]]) -> Iterator[tuple[str, Doubt]]:
+        """Classes with members that are used where a lazy form lacks them.
+
+        Args:
+          given: keywords and strings of code that no check of a constructor call covers; where.
+        """
+        within, starting = dict(self._within()), self._starting()
         for cls in self.lazily:
+            at = Doubt(cls.module.path, cls.node.lineno, "")
             for method in sorted(_methods(cls) & starting):
-                path, line = called[method]
-                yield cls.name, Doubt(path, line, f"{method} may make variables here")
+                yield cls.name, replace(at, reason=f"{method} may make variables in other code")
             for name in sorted(_children(cls) & within.keys()):
                 path, line = within[name]
                 yield cls.name, Doubt(path, line, f"the submodule {name} may be used here")
             if cls.name in self.attempt.values:
-                for name in sorted(self.attempt.modules_in[cls.name] & words):
-                    path, line = called[name]
+                for name in sorted(self.attempt.modules_in[cls.name] & given.keys()):
+                    path, line = given[name]
                     yield cls.name, Doubt(path, line, f"{name} may be given a module here")
 
 

@@ -31,9 +31,9 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
         yield from _dynamic(module)
     homes = {cls.module.name for cls in converted}
     for module in project.modules.values():
-        for line, name in opened(project, module, module.tree.body):
+        for node, name in opened(project, module, module.tree.body):
             if name in homes:
-                yield module.path, line, f"names of {name} are computed here"
+                yield module.path, node.lineno, f"names of {name} are computed here"
     for cls in converted:
         yield from _keepers(project, cls)
         if cls.name in attempt.lazily and cls.name in attempt.placed:
