@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from flax import linen, nnx
+from flax import errors, linen, nnx
 
 from nnx_migrate import nn as nnm
 from nnx_migrate import sharding as nnms
@@ -165,7 +165,7 @@ def test_a_change_of_an_immutable_collection_is_an_error(pair: Any) -> None:
 
 def test_a_missing_stream_is_an_error(pair: Any) -> None:
     _, values, model = pair
-    with pytest.raises(ValueError, match="stream 'dropout'"):
+    with pytest.raises(errors.InvalidRngError, match="stream 'dropout'"):
         nnm.apply(model, values, X, mutable=["batch_stats"])
 
 

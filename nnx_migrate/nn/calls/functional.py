@@ -145,8 +145,9 @@ def apply(
       every mutable collection. Values sown are among them when the collection is named.
 
     Raises:
-      ValueError: a variable that the call uses is missing, one has another shape, a stream is drawn from that ``rngs``
-        lacks, or the call changed a collection that is not mutable.
+      ValueError: a variable that the call uses is missing, one has another shape, or the call changed a
+        collection that is not mutable.
+      flax.errors.InvalidRngError: a stream is drawn from that ``rngs`` lacks.
     """
     copy = _merged(model, values, mutable)
     tallies = set_streams(copy, rngs, scope_path, draws or {})

@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from flax import nnx
+from flax import errors, nnx
 
 from nnx_migrate.nn.variables.sharing import linen_place
 
@@ -95,7 +95,7 @@ class _MissingStream(nnx.RngStream):
     """Stands where the call was given no key."""
 
     def __call__(self) -> jax.Array:
-        raise ValueError(
+        raise errors.InvalidRngError(
             f"the call needs a key for the stream '{self.tag}': pass rngs={{'{self.tag}': key}}"
         )
 
