@@ -31,7 +31,7 @@ def watch(session: Session) -> list[Call]:
 
     def noting(self: Any, rngs: Any, *args: Any, **kwargs: Any) -> Any:
         if not seen:
-            seen.append((self.clone(), jax.tree.map(_shape, (rngs, *args)), kwargs))
+            seen.append((self.clone(), *jax.tree.map(_shape, ((rngs, *args), kwargs))))
         return init(self, rngs, *args, **kwargs)
 
     session.patch(owner, "init", noting)
@@ -46,8 +46,8 @@ def check(call: Call) -> str:
     """
     import nnx_migrate.linen as nn
 
-    definition, shapes, kwargs = call
-    rngs, *args = jax.tree.map(_ones, shapes)
+    definition, shapes, named = call
+    (rngs, *args), kwargs = jax.tree.map(_ones, (shapes, named))
     module = nn.build(definition.clone(), *args, rngs=rngs, **kwargs)
     streams = {name: rngs[name] for name in rngs if name != "params"} if _named(rngs) else {}
     graphdef, state = nnx.split(module)
