@@ -1,6 +1,6 @@
-"""What `rewrite --form lazy` costs over whole trees, and whether it keeps its promises there.
+"""What `rewrite` costs over whole trees, and whether it keeps its promises there.
 
-    python -m benchmarks.lazy --rewrite DIR...
+    python -m benchmarks.lazy --rewrite DIR... [--form auto]
 
 Per run: files that change, internal errors, whether the output compiles and has the same comments,
 and the time as a ratio to LibCST's own parse and code generation of the files that change.
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import libcst
 
-from nnx_migrate.model import FileStatus, RewriteResult
+from nnx_migrate.model import FileStatus, Form, RewriteResult
 from nnx_migrate.rewrite.forms import rewrite_in
 from nnx_migrate.rewrite.lazy.run import make_lazy
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -40,21 +40,22 @@ class Figures:
     broken: tuple[str, ...]  # no Python any more, or other comments than before
     references: str
     classes: int
+    explicit: int
     libcst: float
     editing: float
     whole: float
     peak_mib: int
 
 
-def measure(folders: Sequence[Path]) -> Figures:
+def measure(folders: Sequence[Path], form: str = "lazy") -> Figures:
     """Rewrite the trees in memory and check every file that changes."""
     gc.set_threshold(200_000, 50, 100)  # as the command does
     request = _request(folders)
     start = time.process_time()
-    make_lazy(request)
+    make_lazy(request)  # the edits of the lazy form alone
     editing = time.process_time() - start
     start = time.process_time()
-    result = rewrite_in(_request(folders), "lazy")
+    result = rewrite_in(_request(folders), form)
     whole = time.process_time() - start
     before = {_name(one, request): one for one in request.files}
     after = {one.path: one.code for one in result.files if one.code is not None}
@@ -66,6 +67,7 @@ def measure(folders: Sequence[Path]) -> Figures:
         broken=tuple(path for path, code in after.items() if not _same(before[path].text, code)),
         references=f"{result.references.rewritten} of {result.references.total}",
         classes=len(result.classes),
+        explicit=sum(one.form is Form.EXPLICIT for one in result.classes),
         libcst=_libcst([before[path].text for path in after]),
         editing=editing,
         whole=whole,
@@ -78,11 +80,11 @@ def lines(figures: Figures) -> list[str]:
     one = figures
     return [
         f"{one.files} files, {one.flax_lines} lines in files that mention flax: {one.changed} changed",
-        f"references rewritten: {one.references}; classes: {one.classes}",
+        f"references rewritten: {one.references}; classes: {one.classes}, explicit: {one.explicit}",
         f"failed files: {len(one.failed)} {' '.join(one.failed[:3])}".rstrip(),
         f"output that does not compile or lost a comment: {len(one.broken)} {' '.join(one.broken[:3])}",
         f"LibCST parse and code generation of the changed files: {one.libcst:.1f} s",
-        f"editing alone: {one.editing:.1f} s ({one.editing / one.libcst:.2f} of it)",
+        f"edits of the lazy form alone: {one.editing:.1f} s ({one.editing / one.libcst:.2f} of it)",
         f"whole run with the counts of the report: {one.whole:.1f} s ({one.whole / one.libcst:.2f} of it)",
         f"peak memory: {one.peak_mib} MiB",
     ]

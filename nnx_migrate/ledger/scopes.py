@@ -51,6 +51,7 @@ class Scope:
     attributes: dict[str, list[tuple[str, ast.expr, Scope]]] = field(default_factory=dict)
     returns: list[ast.expr] = field(default_factory=list)
     generator: bool = False
+    own: frozenset[int] | None = None  # ids of the statements of its body, when first asked for
 
 
 @dataclass(eq=False, slots=True)
@@ -397,5 +398,7 @@ def _end(node: ast.AST) -> tuple[int, int]:
 
 
 def _always(stmt: ast.stmt, scope: Scope) -> bool:
-    body = getattr(scope.node, "body", ())
-    return isinstance(body, list) and any(stmt is one for one in body)
+    if scope.own is None:
+        body = getattr(scope.node, "body", ())
+        scope.own = frozenset(map(id, body)) if isinstance(body, list) else frozenset()
+    return id(stmt) in scope.own
