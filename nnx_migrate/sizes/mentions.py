@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import count
+from operator import itemgetter
 
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, Import
@@ -114,6 +116,16 @@ def _renamings(project: Project) -> frozenset[tuple[str, str]]:
 
 def _loads(project: Project, module: Module, names: frozenset[str]) -> Iterator[Mention]:
     """Loads in a module whose last part is one of ``names``."""
+    known = _loads_of(project, module)
+    found = sorted((place for name in names for place in known.get(name, ())), key=itemgetter(0))
+    return (mention for _, mention in found)
+
+
+@lru_cache(maxsize=1 << 12)  # every function of a project asks
+def _loads_of(project: Project, module: Module) -> dict[str, list[tuple[int, Mention]]]:
+    """Every load in a module by its last part, numbered."""
+    found: dict[str, list[tuple[int, Mention]]] = {}
+    number = count()
     todo: list[tuple[ast.AST, Mention]] = [
         (module.tree, Mention(None, None, Scope(module), ast.Name(module.name)))
     ]
@@ -121,17 +133,19 @@ def _loads(project: Project, module: Module, names: frozenset[str]) -> Iterator[
         node, around = todo.pop()
         inside = _inside(project, node, around)
         for child in ast.iter_child_nodes(node):
-            last = getattr(child, "attr", None) or getattr(child, "id", None)
-            if isinstance(child, ast.Name | ast.Attribute) and last in names:
-                if isinstance(child.ctx, ast.Load):
-                    call = node if isinstance(node, ast.Call) and node.func is child else None
-                    yield Mention(inside.cls, inside.function, inside.scope, child, call)
-                continue
+            if isinstance(child, ast.Name | ast.Attribute) and isinstance(child.ctx, ast.Load):
+                last = child.attr if isinstance(child, ast.Attribute) else child.id
+                call = node if isinstance(node, ast.Call) and node.func is child else None
+                mention = Mention(inside.cls, inside.function, inside.scope, child, call)
+                found.setdefault(last, []).append((next(number), mention))
             todo.append((child, inside))
+    return found
 
 
 def _inside(project: Project, node: ast.AST, around: Mention) -> Mention:
     """What is around the children of ``node``."""
+    if not isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return around
     cls, function, scope = around.cls, around.function, around.scope
     if isinstance(node, ast.ClassDef):
         found = project.by_node.get(id(node))

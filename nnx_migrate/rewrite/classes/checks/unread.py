@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 
 from nnx_migrate.rewrite.classes.checks.reviews import Note
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -11,6 +12,7 @@ from nnx_migrate.rewrite.classes.setup.attributes import Attribute
 from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 _UNREAD = (
     "no code of the project reads {}: Linen's init makes no parameters for a submodule that is never"
@@ -53,16 +55,27 @@ def _reads(project: Project, cls: ClassInfo, name: str) -> list[ast.AST]:
     return [found for tree in rest for found in _reads_in(tree, name)]
 
 
-def _reads_in(tree: ast.AST, name: str) -> Iterator[ast.AST]:
-    for node in ast.walk(tree):
+def _reads_in(tree: ast.AST, name: str) -> list[ast.AST]:
+    named, computed = _all_reads(tree)
+    return [*named.get(name, ()), *computed]
+
+
+@lru_cache(maxsize=1 << 12)  # every attribute of every class asks
+def _all_reads(tree: ast.AST) -> tuple[dict[str, list[ast.AST]], list[ast.AST]]:
+    """What stands around every read of an attribute, by its name, and reads of computed names."""
+    named: dict[str, list[ast.AST]] = {}
+    computed: list[ast.AST] = []
+    for node in walk(tree):
         for child in ast.iter_child_nodes(node):
             match child:
-                case ast.Attribute(attr=attr, ctx=ast.Load()) if attr == name:
-                    yield node
-                case ast.Constant(value=str(text)) if name in text.split("."):
-                    yield node
+                case ast.Attribute(attr=attr, ctx=ast.Load()):
+                    named.setdefault(attr, []).append(node)
+                case ast.Constant(value=str(text)):
+                    for word in {*text.split(".")}:
+                        named.setdefault(word, []).append(node)
                 case ast.Call(func=ast.Name(id="getattr" | "vars")):
-                    yield child
+                    computed.append(child)
+    return named, computed
 
 
 def _key(read: ast.AST) -> str | None:
