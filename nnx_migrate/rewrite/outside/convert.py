@@ -19,15 +19,15 @@ def convert_outside(project: Project, module: Module, context: OutsideContext) -
 
     Every place that is not understood stays as it is and gets a remark.
     """
-    if module.name not in linked_modules(project) and not calls_unknown(module):
-        return OutsideResult()
     draft = Draft()
+    convert_scope_functions(project, module, context, draft)
+    convert_factories(module, context, draft)
+    if module.name not in linked_modules(project) and not calls_unknown(module):
+        return draft.result()
     converted = frozenset(
         key for one in context.scope_functions if not one.stays for key in one.edits
     )
     places = places_of(module, context.skip | converted)
-    convert_scope_functions(project, module, context, draft)
-    convert_factories(module, context, draft)
     convert_layers(project, places, context, draft)
     convert_references(project, places, context, draft)
     convert_calls(project, places, context, draft)
