@@ -16,22 +16,23 @@ from typing import Any, Protocol
 
 from nnx_migrate.edit.calls import Argument, Comments, named
 from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.data import NewImport
 from nnx_migrate.edit.expressions import Expression, Written, expression
 from nnx_migrate.model import Confidence
 
 # Import lines that a file gets for the names in ``Code.imports``.
-IMPORT_LINES: Mapping[str, str] = {
-    "nnx": "from flax import nnx",
-    "nnm": "from nnx_migrate import nn as nnm",
-    "nnms": "from nnx_migrate import sharding as nnms",
-    "jax": "import jax",
-    "jnp": "import jax.numpy as jnp",
-    "functools": "import functools",
-    "flax.core": "import flax.core",
-    "flax.typing": "import flax.typing",
-    "lazy": "from nnx_migrate.linen import lazy",
-    "as_lazy": "from nnx_migrate.linen import as_lazy",
-    "Size": "from nnx_migrate.linen import Size",
+IMPORTS: Mapping[str, NewImport] = {
+    "nnx": NewImport("flax", "nnx"),
+    "nnm": NewImport("nnx_migrate", "nn", "nnm"),
+    "nnms": NewImport("nnx_migrate", "sharding", "nnms"),
+    "jax": NewImport("jax"),
+    "jnp": NewImport("jax.numpy", alias="jnp"),
+    "functools": NewImport("functools"),
+    "flax.core": NewImport("flax.core"),
+    "flax.typing": NewImport("flax.typing"),
+    "lazy": NewImport("nnx_migrate.linen", "lazy"),
+    "Size": NewImport("nnx_migrate.linen", "Size"),
+    "as_lazy": NewImport("nnx_migrate.linen", "as_lazy"),
 }
 
 # Fields of every Linen module that say where it hangs, not what it is: the class converter's job.
@@ -50,7 +51,7 @@ class Context(StrEnum):
 
 @dataclass(frozen=True)
 class Code:
-    """A new node; ``imports`` are keys of ``IMPORT_LINES``, ``findings`` remarks for people.
+    """A new node; ``imports`` are keys of ``IMPORTS``, ``findings`` remarks for people.
 
     Without a ``node``: a decorator that goes.
     """

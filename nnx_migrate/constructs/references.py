@@ -30,6 +30,6 @@ def name(dotted_name: str) -> Code:
 
 
 def root(text: str) -> str:
-    """Key of ``IMPORT_LINES`` that a dotted text needs."""
+    """Key of ``IMPORTS`` that a dotted text needs."""
     head, *rest = text.split(".")
     return f"flax.{rest[0]}" if head == "flax" else head

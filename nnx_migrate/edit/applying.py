@@ -57,9 +57,12 @@ class _Apply(cst.CSTTransformer):
     ) -> None:
         super().__init__()
         self._edits, self._way, self._root, self._make = edits, way, root, make
+        self._classes: set[int] = set()  # ids of the bodies of classes
         self._done: dict[int, Any] = {}  # replacements, each made once
 
     def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.ClassDef):
+            self._classes.add(id(node.body))
         if node is self._root:
             return True
         if id(node) in self._edits:
@@ -83,6 +86,8 @@ class _Apply(cst.CSTTransformer):
         if place is None or original is self._root or _is_statement(original):
             return updated
         made = self._made(place)
+        if isinstance(original, cst.ImportAlias):
+            return cst.FlattenSentinel(made)
         return updated if made is GONE else fitted(made, original, place)
 
     def _made(self, place: Place) -> Any:
@@ -104,7 +109,9 @@ class _Apply(cst.CSTTransformer):
         made = [self._statement(old) for old in original.body]
         if all(one is None for one in made):
             return updated
-        body, left = rewritten_block(zip(updated.body, made, strict=True))
+        body, left = rewritten_block(
+            zip(updated.body, made, strict=True), opens=id(original) in self._classes
+        )
         footer = [*left, *updated.footer] if left else updated.footer
         is_empty = not body and isinstance(original, cst.IndentedBlock)
         return updated.with_changes(body=body if not is_empty else [skip()], footer=footer)
@@ -189,4 +196,14 @@ def placed(line: Any, made: Sequence[Any]) -> Sequence[Any]:
         first = first.with_changes(trailing_whitespace=trailing)
     elif trailing.comment is not None:
         first = commented(first, [trailing.comment.value])
-    return [after(line.leading_lines, first), *more]
+    return [after(line.leading_lines, first), *(_ended(one, trailing.newline) for one in more)]
+
+
+def _ended(statement: Any, newline: cst.Newline) -> Any:
+    """A new line with the line end of the one in whose place it stands."""
+    if not isinstance(statement, cst.SimpleStatementLine):
+        return statement
+    trailing = statement.trailing_whitespace
+    if trailing.newline.value is not None:
+        return statement
+    return statement.with_changes(trailing_whitespace=trailing.with_changes(newline=newline))

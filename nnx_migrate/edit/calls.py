@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nnx_migrate.edit.expressions import Expression, Written, element, operand, written
+from nnx_migrate.edit.expressions import Expression, Written, element, operand, unenclosed, written
 from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.walking import children
 
 UNIT = "    "
 
@@ -60,6 +61,9 @@ def call(
     Args:
         left: comments of arguments that are no longer there.
     """
+    match arguments:
+        case [cst.GeneratorExp(lpar=[]) as only]:
+            return cst.Call(operand(written(function)), [cst.Arg(only)])
     given = [_argument(one) for one in arguments]
     if left and given:
         first = given[0]
@@ -78,11 +82,19 @@ def _argument(one: Argument | Written) -> Argument:
 
 
 def _arg(one: Argument) -> cst.Arg:
-    value = one.value if one.star else element(one.value)
+    value = one.value if one.star else bare(element(one.value))
     if one.keyword is None:
         return cst.Arg(value, star=one.star)  # type: ignore[arg-type]
     tight = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
     return cst.Arg(value, keyword=cst.Name(one.keyword), equal=tight)
+
+
+def bare(value: Expression) -> Expression:
+    """A value without the parentheses that it needs no more between those of a call."""
+    held = len(value.lpar) != 1 or isinstance(value, unenclosed())
+    if held or any(comments_in(one) for one in (*value.lpar, *value.rpar)):
+        return value
+    return value.with_changes(lpar=[], rpar=[])
 
 
 def _SPACED() -> cst.Comma:
@@ -118,6 +130,77 @@ def _line_end(
     return cst.ParenthesizedWhitespace(first, lines, True, cst.SimpleWhitespace(indent))
 
 
+def with_arguments(
+    node: Any, more: Iterable[Argument | Written], unit: str = UNIT, *, first: bool = False
+) -> Any:
+    """A call as it is written with further arguments, last or ``first``.
+
+    What stands on lines of its own keeps doing so, and so do the new ones.
+    """
+    added = [_argument(one) for one in more]
+    if not added:
+        return node
+    if not node.args or any(one.comments for one in added):
+        known = _known_arguments(node)
+        both = [*added, *known] if first else [*known, *added]
+        made = call(node.func, *both, unit=unit)
+        return made.with_changes(lpar=node.lpar, rpar=node.rpar)
+    args = [_arg(one) for one in added]
+    if first:
+        return node.with_changes(args=_leading(node, args))
+    return node.with_changes(args=_following(node, args))
+
+
+def _known_arguments(node: cst.Call) -> list[Argument]:
+    return [
+        Argument(one.value, one.keyword.value if one.keyword else None, one.star, comments)
+        for one, comments in zip(node.args, argument_comments(node), strict=True)
+    ]
+
+
+def _leading(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
+    """Arguments before those of a call, each on a line of its own if those are."""
+    before = node.whitespace_before_args
+    comma = _SPACED()
+    if isinstance(before, cst.ParenthesizedWhitespace):
+        plain = before.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+        comma = cst.Comma(whitespace_after=plain)
+    return [*(one.with_changes(comma=comma) for one in args), *node.args]
+
+
+def _following(node: cst.Call, args: list[cst.Arg]) -> list[cst.Arg]:
+    """Arguments behind those of a call, each on a line of its own if those are."""
+    *kept, last = node.args
+    tight = cst.SimpleWhitespace("")
+    has_comma = isinstance(last.comma, cst.Comma)
+    end = space_after(last)
+    before: Any = node.whitespace_before_args
+    if not isinstance(end, cst.ParenthesizedWhitespace):
+        tail = last.comma if has_comma else cst.MaybeSentinel.DEFAULT
+        between = [last, *args[:-1]]
+        spaced = [one.with_changes(comma=_SPACED()) for one in between]
+        spaced[0] = spaced[0].with_changes(whitespace_after_arg=tight)
+        final = args[-1].with_changes(comma=tail, whitespace_after_arg=end)
+        if has_comma:
+            final = final.with_changes(whitespace_after_arg=tight)
+        return [*kept, *spaced, final]
+    opens = isinstance(before, cst.ParenthesizedWhitespace)
+    indent = before.last_line if opens else cst.SimpleWhitespace(UNIT)
+    inner = end.with_changes(last_line=indent)
+    plain = end.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+    first = last.with_changes(comma=cst.Comma(whitespace_after=inner), whitespace_after_arg=tight)
+    line_end = cst.Comma(whitespace_after=plain.with_changes(last_line=indent))
+    middle = [one.with_changes(comma=line_end) for one in args[:-1]]
+    return [*kept, first, *middle, args[-1].with_changes(comma=cst.Comma(whitespace_after=plain))]
+
+
+def space_after(one: cst.Arg) -> Any:
+    """The white space behind an argument and its comma."""
+    return (
+        one.comma.whitespace_after if isinstance(one.comma, cst.Comma) else one.whitespace_after_arg
+    )
+
+
 # ---- reading
 
 
@@ -125,9 +208,9 @@ def comments_in(node: Any) -> list[str]:
     """The comments inside a node, in order."""
     if isinstance(node, cst.Comment):
         return [node.value]
-    if isinstance(node, cst.Name):
+    if isinstance(node, cst.Name | cst.SimpleWhitespace):
         return []
-    return [found for child in node.children for found in comments_in(child)]
+    return [found for child in children(node) for found in comments_in(child)]
 
 
 def argument_comments(node: cst.Call) -> list[Comments]:

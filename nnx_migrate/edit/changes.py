@@ -9,8 +9,10 @@ from typing import Any
 import libcst as cst
 
 from nnx_migrate.edit import imports
-from nnx_migrate.edit.data import EditError, ImportChange, NewImport
-from nnx_migrate.edit.draft import Draft, Line
+from nnx_migrate.edit.calls import comments_in
+from nnx_migrate.edit.data import EditError, ImportChange, Line, NewImport
+from nnx_migrate.edit.draft import Draft
+from nnx_migrate.edit.expressions import dotted as dotted_node
 
 
 def change_import(draft: Draft, statement: ast.stmt, change: ImportChange) -> None:
@@ -57,8 +59,8 @@ def change_owner(draft: Draft, place: ast.Attribute, owner: str) -> None:
 
     def edit(node: Any) -> Any:
         old = node.value
-        new = imports.dotted(owner).with_changes(lpar=old.lpar, rpar=old.rpar)
-        if list(imports.comments(old)):
+        new = dotted_node(owner).with_changes(lpar=old.lpar, rpar=old.rpar)
+        if comments_in(old):
             raise EditError(f"line {place.lineno}: a comment inside a dotted name")
         return node.with_changes(value=new)
 
@@ -69,9 +71,9 @@ def replace(draft: Draft, place: ast.expr, dotted: str) -> None:
     """Put a dotted name in the place of an expression without comments."""
 
     def edit(node: Any) -> Any:
-        if list(imports.comments(node)):
+        if comments_in(node):
             raise EditError(f"line {place.lineno}: a comment inside a dotted name")
-        return imports.dotted(dotted).with_changes(lpar=node.lpar, rpar=node.rpar)
+        return dotted_node(dotted).with_changes(lpar=node.lpar, rpar=node.rpar)
 
     draft.change(place, edit)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class EditError(Exception):
@@ -30,3 +32,12 @@ class ImportChange:
     module: str | None = None
     taken: frozenset[int] = frozenset()
     after: tuple[NewImport, ...] = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """A statement to stand on a line of its own, with the comments that come along."""
+
+    statement: Any  # a simple statement
+    above: Sequence[str] = ()  # comments on lines of their own
+    beside: str | None = None  # the comment behind it

@@ -15,22 +15,13 @@ from typing import Any
 
 import libcst as cst
 
-from nnx_migrate.edit.data import EditError
+from nnx_migrate.edit.data import EditError, Line
 from nnx_migrate.edit.pairing import Unpaired, pair
 
 Edit = Callable[[Any], Any]  # the node, edits inside it already made -> its replacement
 
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 _CONTINUED = re.compile(r"[^#]*\\\r?\n")
-
-
-@dataclass(frozen=True)
-class Line:
-    """A statement to stand on a line of its own, with the comments that come along."""
-
-    statement: cst.BaseSmallStatement
-    above: Sequence[str] = ()  # comments on lines of their own
-    beside: str | None = None  # the comment behind it
 
 
 class Draft:

@@ -20,6 +20,11 @@ def code_of(node: Any) -> str:
     return cst.Module([]).code_for_node(node)
 
 
+def module_code(statements: Sequence[Any]) -> str:
+    """The text of statements that stand alone."""
+    return cst.Module(list(statements)).code
+
+
 @lru_cache(maxsize=4096)
 def expression(text: str) -> Expression:
     """The node of an expression that size inference found: its results are texts."""
@@ -27,7 +32,7 @@ def expression(text: str) -> Expression:
 
 
 @lru_cache(maxsize=4096)
-def dotted(name: str) -> Any:
+def dotted(name: str) -> cst.Name | cst.Attribute:
     """``a.b.c`` as a node."""
     head, *rest = name.split(".")
     node: cst.Name | cst.Attribute = cst.Name(head)
@@ -79,8 +84,12 @@ def operand(node: Expression) -> Expression:
 
 def is_element(node: Expression) -> bool:
     """Whether it stands between commas as it is."""
-    bare = (cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp)
-    return bool(node.lpar) or not isinstance(node, bare)
+    return bool(node.lpar) or not isinstance(node, unenclosed())
+
+
+def unenclosed() -> tuple[type, ...]:
+    """What needs parentheses between commas."""
+    return cst.Tuple, cst.NamedExpr, cst.Yield, cst.GeneratorExp
 
 
 def element(node: Written) -> Expression:
@@ -159,6 +168,11 @@ def _tight(test: Expression) -> Expression:
     return parenthesized(test) if (loose or is_or) and not test.lpar else test
 
 
+def is_none(value: Expression) -> Expression:
+    """``value is None``."""
+    return cst.Comparison(operand(value), [cst.ComparisonTarget(cst.Is(), cst.Name("None"))])
+
+
 def is_not_none(value: Expression) -> Expression:
     """``value is not None``."""
     target = cst.ComparisonTarget(cst.IsNot(), cst.Name("None"))
@@ -182,21 +196,12 @@ def function(parameters: Sequence[str], body: Expression) -> Expression:
     return cst.Lambda(params, element(body), whitespace_after_lambda=whitespace)
 
 
-# ---- what a node reads
+def generator(value: Expression, target: Any, over: Expression) -> Expression:
+    """``value for target in over``, to be the only argument of a call."""
+    return cst.GeneratorExp(value, cst.CompFor(target, over), lpar=[], rpar=[])
 
 
-def names_in(node: Any) -> set[str]:
-    """The names that stand in an expression, those of attributes and keywords left out."""
-    found: set[str] = set()
-    todo = [node]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, cst.Name):
-            found.add(one.value)
-        elif isinstance(one, cst.Attribute | cst.Arg):
-            todo.append(one.value)
-        elif isinstance(one, cst.Param):
-            todo += [part for part in (one.default, one.annotation) if part is not None]
-        elif not isinstance(one, cst.BaseParenthesizableWhitespace):
-            todo += one.children
-    return found
+def numbered(name: str, index: Expression) -> Expression:
+    """``f"name_{index}"``."""
+    parts = [cst.FormattedStringText(f"{name}_"), cst.FormattedStringExpression(index)]
+    return cst.FormattedString(parts)

@@ -5,21 +5,14 @@ Comments inside parentheses go with the name that they stand beside or above.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Sequence
+from typing import Any, TypeAlias
 
-import libcst as cst
+from nnx_migrate.edit.data import Line
+from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.edit.syntax import cst
 
-from nnx_migrate.edit.draft import Line
-
-
-def dotted(name: str) -> Any:
-    """``a.b.c`` as a node."""
-    head, *rest = name.split(".")
-    node: cst.Name | cst.Attribute = cst.Name(head)
-    for one in rest:
-        node = cst.Attribute(node, cst.Name(one))
-    return node
+_Gap: TypeAlias = "cst.BaseParenthesizableWhitespace"
 
 
 def import_module(name: str, alias: str | None = None) -> cst.Import:
@@ -90,7 +83,50 @@ def move_names(statement: cst.ImportFrom, taken: Collection[int], module: str) -
     return [Line(rest), Line(new, (*above, *beside[1:]), beside[0] if beside else None)]
 
 
-_Gap = cst.BaseParenthesizableWhitespace
+def without_names(statement: Any, taken: Collection[int]) -> tuple[Any, list[str]]:
+    """An import statement with some names left out, and their comments; one name must stay.
+
+    Comments on lines of their own stay where they were.
+    """
+    names = list(statement.names)
+    kept = [one for i, one in enumerate(names) if i not in taken]
+    ends = len(names) - 1 not in taken
+    lost = [
+        comment
+        for i in taken
+        for comment in _beside(_behind(names[i], statement if i == len(names) - 1 else None))
+    ]
+    if ends:
+        return statement.with_changes(names=kept), lost
+    last, comma = kept[-1], names[-1].comma
+    gap, end = _behind(last, None), _behind(names[-1], statement)
+    if isinstance(gap, cst.ParenthesizedWhitespace):
+        held = [*_beside(gap), *_own_lines(gap)]
+        line = end.last_line if isinstance(end, cst.ParenthesizedWhitespace) else _NONE()
+        gap = gap.with_changes(last_line=line) if held else _bare_end(end)
+        kept[-1] = last.with_changes(comma=last.comma.with_changes(whitespace_after=gap))
+        if getattr(statement, "rpar", None) is not None:
+            rpar = statement.rpar.with_changes(whitespace_before=_NONE())
+            statement = statement.with_changes(rpar=rpar)
+    else:
+        kept[-1] = last.with_changes(comma=comma)
+    return statement.with_changes(names=kept), lost
+
+
+def _NONE() -> cst.SimpleWhitespace:
+    return cst.SimpleWhitespace("")
+
+
+def _bare_end(gap: _Gap) -> _Gap:
+    return _bare(gap) if isinstance(gap, cst.ParenthesizedWhitespace) else gap
+
+
+def _behind(alias: cst.ImportAlias, last_of: Any) -> _Gap:
+    """The white space behind a name and its comma, or before the closing parenthesis."""
+    if isinstance(alias.comma, cst.Comma):
+        return alias.comma.whitespace_after
+    rpar = getattr(last_of, "rpar", None)
+    return _NONE() if rpar is None else rpar.whitespace_before
 
 
 def _gaps(statement: cst.ImportFrom, aliases: Sequence[cst.ImportAlias]) -> list[_Gap]:
@@ -164,11 +200,3 @@ def _beside(gap: _Gap) -> list[str]:
     if isinstance(gap, cst.ParenthesizedWhitespace) and gap.first_line.comment is not None:
         return [gap.first_line.comment.value]
     return []
-
-
-def comments(node: cst.CSTNode) -> Iterator[str]:
-    """Every comment inside a node."""
-    for child in node.children:
-        if isinstance(child, cst.Comment):
-            yield child.value
-        yield from comments(child)

@@ -335,16 +335,18 @@ def _compare(walk: _Pairing, a: ast.Compare, c: Any) -> None:
 
 def _joined(walk: _Pairing, a: ast.JoinedStr, c: Any) -> None:
     """Expressions in an f-string, also where plain strings stand beside it."""
+    strings = (one for one in _pieces(c) if isinstance(one, cst.FormattedString))
+    _formatted(walk, a, [part for one in strings for part in one.parts])
+
+
+def _formatted(walk: _Pairing, a: ast.JoinedStr, parts: Sequence[Any]) -> None:
+    """Expressions in the parts of an f-string, and in their formats."""
     fields = [one for one in a.values if isinstance(one, ast.FormattedValue)]
-    nodes = [
-        part
-        for piece in _pieces(c)
-        if isinstance(piece, cst.FormattedString)
-        for part in piece.parts
-        if isinstance(part, cst.FormattedStringExpression)
-    ]
+    nodes = [one for one in parts if isinstance(one, cst.FormattedStringExpression)]
     for one, node in zip(fields, nodes, strict=True):
         _unfenced(walk, one.value, node.expression)
+        if isinstance(one.format_spec, ast.JoinedStr) and node.format_spec:
+            _formatted(walk, one.format_spec, node.format_spec)
 
 
 def _unfenced(walk: _Pairing, a: ast.expr, c: Any) -> None:

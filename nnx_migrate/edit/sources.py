@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from nnx_migrate.edit.calls import Comments, argument_comments
+from nnx_migrate.edit.calls import Comments, argument_comments, space_after
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.walking import children
 
 _LONE_RETURN = re.compile(r"\r(?!\n)")
 
@@ -58,9 +59,12 @@ def parsed(text: str) -> cst.Module:
     if _LONE_RETURN.search(text):
         raise EditError("it has line ends of a carriage return alone; use \\n or \\r\\n")
     try:
-        return cst.parse_module(text)
+        module = cst.parse_module(text)
     except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError) as error:
         raise EditError(f"LibCST cannot read it: {_one_line(error)}") from error
+    if module.code != text:
+        raise EditError("LibCST would change white space in it")
+    return module
 
 
 def _one_line(error: BaseException) -> str:
@@ -100,15 +104,15 @@ def _lines(node: cst.CSTNode) -> list[Line]:
         if isinstance(one, cst.SimpleStatementLine | cst.SimpleStatementSuite):
             found.append(one)
             continue
-        if isinstance(one, cst.BaseExpression | cst.BaseParenthesizableWhitespace | cst.EmptyLine):
+        if isinstance(one, cst.BaseExpression):
             continue
-        todo += one.children
+        todo += children(one, code=True)
     return found
 
 
 def _of_arguments(call: ast.Call, node: cst.Call) -> dict[int, Comments]:
     """Comments of the arguments of one call, by the id of the argument's value."""
-    spaces = (node.whitespace_before_args, *(_after(one) for one in node.args))
+    spaces = (node.whitespace_before_args, *(space_after(one) for one in node.args))
     if not any(isinstance(one, cst.ParenthesizedWhitespace) for one in spaces):
         return {}
     found = {}
@@ -128,9 +132,3 @@ def _of_arguments(call: ast.Call, node: cst.Call) -> dict[int, Comments]:
 def _is_apart(call: ast.Call, keyword: str) -> bool:
     """Whether an argument was taken out of the call's keywords when the tree was read."""
     return keyword in call._fields[3:] and getattr(call, keyword, None) is not None
-
-
-def _after(one: cst.Arg) -> object:
-    return (
-        one.comma.whitespace_after if isinstance(one.comma, cst.Comma) else one.whitespace_after_arg
-    )

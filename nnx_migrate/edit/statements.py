@@ -11,15 +11,28 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from nnx_migrate.edit.calls import comments_in
-from nnx_migrate.edit.expressions import Expression, Written, element, written
+from nnx_migrate.edit.expressions import Expression, Written, code_of, element, written
 from nnx_migrate.edit.syntax import cst
 
-Statement: TypeAlias = "cst.BaseStatement"
-Statements: TypeAlias = "Sequence[cst.BaseStatement]"
+Statement: TypeAlias = Any  # a statement on lines of its own, cst.BaseStatement
+Statements: TypeAlias = Sequence[Any]
 
 
 class _Taken(tuple[Any, ...]):
     """No statement, and no comment of it is left."""
+
+
+class _Leaving(tuple[Any, ...]):
+    """No statement, but comments in its place."""
+
+    comments: tuple[str, ...]
+
+
+def leaving(*comments: str) -> tuple[Any, ...]:
+    """What a statement becomes that only comments are left of."""
+    made = _Leaving()
+    made.comments = comments
+    return made
 
 
 GONE: tuple[Any, ...] = ()
@@ -75,6 +88,47 @@ def loop(target: Any, over: Expression, body: Statements, unit: str | None) -> S
     return cst.For(target, over, block(body, unit))
 
 
+def as_block(body: Any) -> cst.IndentedBlock:
+    """The body of a compound statement, on lines of its own."""
+    if isinstance(body, cst.IndentedBlock):
+        return body
+    return cst.IndentedBlock([line(one) for one in body.body], header=body.trailing_whitespace)
+
+
+def is_pass(node: Any) -> bool:
+    """Whether it is ``pass`` alone."""
+    return isinstance(node, cst.SimpleStatementLine) and [*map(type, node.body)] == [cst.Pass]
+
+
+def with_last_statements(node: Any, more: Statements) -> Any:
+    """A compound statement with further statements at the end of its block."""
+    body = as_block(node.body)
+    return node.with_changes(body=body.with_changes(body=[*body.body, *more]))
+
+
+def with_first_statements(node: Any, more: Statements) -> Any:
+    """A function with statements at the start of its body, behind its docstring."""
+    body = as_block(node.body)
+    found: list[Any] = list(body.body)
+    at = 1 if found and is_docstring(found[0]) else 0
+    first, *others = more
+    if at < len(found) and at:  # the blank line below the docstring stays there
+        above = [one for one in found[at].leading_lines if one.comment is None]
+        rest = [one for one in found[at].leading_lines if one.comment is not None]
+        first = first.with_changes(leading_lines=above)
+        found[at] = found[at].with_changes(leading_lines=rest)
+    return node.with_changes(
+        body=body.with_changes(body=[*found[:at], first, *others, *found[at:]])
+    )
+
+
+def is_docstring(node: Any) -> bool:
+    """Whether a statement is a string alone."""
+    if not isinstance(node, cst.SimpleStatementLine) or not isinstance(node.body[0], cst.Expr):
+        return False
+    return isinstance(node.body[0].value, cst.SimpleString | cst.ConcatenatedString)
+
+
 def docstring(text: str) -> Statement:
     """A docstring in three quotes; ``text`` has its line ends and indentation."""
     return run(cst.SimpleString(f'"""{text}"""'))
@@ -87,19 +141,67 @@ def define(
     *,
     decorators: Iterable[Expression] = (),
     unit: str | None = None,
+    like: cst.FunctionDef | None = None,
+    left: Sequence[cst.EmptyLine] = (),
 ) -> cst.FunctionDef:
-    """A function; ``*`` among the parameters separates those that go by keyword alone."""
+    """A function; ``*`` among the parameters separates those that go by keyword alone.
+
+    Args:
+        like: a function in whose place this one comes: its comments above and at its head stay.
+        left: comments below the body.
+    """
     params = [
         cst.Param(cst.Name(one)) if isinstance(one, str) and one != "*" else one
         for one in parameters
     ]
-    return cst.FunctionDef(
+    suite = block(body, unit).with_changes(footer=list(left))
+    made = cst.FunctionDef(
         name=cst.Name(name),
         params=signature(params),
-        body=block(body, unit),
+        body=suite,
         decorators=[cst.Decorator(one) for one in decorators],
-        lines_after_decorators=[],
     )
+    if like is None:
+        return made
+    old = as_block(like.body)
+    head = [one for part in (*like.decorators, like.params) for one in comments_in(part)]
+    lines = [*like.leading_lines, *like.lines_after_decorators, *comment_lines(head)]
+    footer = [*left, *(one for one in old.footer if one.comment is not None)]
+    suite = suite.with_changes(header=old.header, footer=footer)
+    return made.with_changes(leading_lines=lines, body=suite)
+
+
+def spaced(members: Statements) -> list[Any]:
+    """Members of a class with a blank line between them."""
+    return [*members[:1], *(after([blank()], one) for one in members[1:])]
+
+
+def with_members(node: Any, members: Statements) -> Any:
+    """A class with further members: before its first method, or at its end."""
+    block_ = as_block(node.body)
+    body: list[Any] = [one for one in block_.body if not (is_pass(one) and len(block_.body) == 1)]
+    at = next((i for i, one in enumerate(body) if isinstance(one, cst.FunctionDef)), len(body))
+    first, *more = members
+    if at == len(body):
+        first = after([blank()], first) if body else first
+        added = [*body, first, *more]
+    else:
+        lines = body[at].leading_lines
+        start = next((i for i, one in enumerate(lines) if one.comment is not None), len(lines))
+        first = after(lines[:start], first)
+        following = body[at].with_changes(leading_lines=[blank(), *lines[start:]])
+        added = [*body[:at], first, *more, following, *body[at + 1 :]]
+    lost = [one for one in block_.body if is_pass(one) and len(block_.body) == 1]
+    comments = [one for statement in lost for one in comments_in(statement)]
+    added[0] = after(comment_lines(comments), added[0])
+    return node.with_changes(body=block_.with_changes(body=added))
+
+
+def outer_comments(line: Any) -> list[str]:
+    """The comments above and behind a statement."""
+    trailing = line.trailing_whitespace.comment
+    above = [one.comment.value for one in line.leading_lines if one.comment is not None]
+    return [*above, *([] if trailing is None else [trailing.value])]
 
 
 def signature(params: Sequence[cst.Param | str]) -> cst.Parameters:
@@ -108,6 +210,65 @@ def signature(params: Sequence[cst.Param | str]) -> cst.Parameters:
     at = plain.index("*") if "*" in plain else len(plain)
     star = cst.ParamStar() if at + 1 < len(plain) else cst.MaybeSentinel.DEFAULT
     return cst.Parameters(plain[:at], star_arg=star, kwonly_params=plain[at + 1 :])
+
+
+def with_first_parameters(function: Any, names: Sequence[str], behind: int = 0) -> Any:
+    """A function with further parameters, behind so many of its own.
+
+    What stands on lines of its own keeps doing so, and so do the new ones.
+    """
+    if not names:
+        return function
+    params = function.params
+    own = "posonly_params" if params.posonly_params else "params"
+    plain = list(getattr(params, own))
+    space = function.whitespace_before_params
+    if behind and len(plain) > behind and isinstance(plain[behind - 1].comma, cst.Comma):
+        space = plain[behind - 1].comma.whitespace_after
+    opens = isinstance(space, cst.ParenthesizedWhitespace)
+    between = space if opens else cst.SimpleWhitespace(" ")
+    if opens:
+        between = between.with_changes(first_line=cst.TrailingWhitespace(), empty_lines=[])
+    comma = cst.Comma(whitespace_after=between)
+    added = [cst.Param(cst.Name(one), comma=comma) for one in names]
+    if not plain[behind:] and not _has_more(params):
+        added[-1] = added[-1].with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    if behind and plain:
+        plain[behind - 1] = plain[behind - 1].with_changes(comma=comma)
+    made = [*plain[:behind], *added, *plain[behind:]]
+    return function.with_changes(params=params.with_changes(**{own: made}))
+
+
+def _has_more(params: cst.Parameters) -> bool:
+    """Whether parameters follow the positional ones."""
+    return bool(params.kwonly_params or params.star_kwarg) or isinstance(params.star_arg, cst.Param)
+
+
+def with_last_parameters(function: Any, more: Sequence[cst.Param]) -> Any:
+    """A function with further parameters that go by keyword alone."""
+    params = function.params
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    star = params.star_arg
+    if not isinstance(star, cst.Param | cst.ParamStar):
+        star = cst.ParamStar()
+    elif isinstance(star, cst.Param):
+        star = star.with_changes(comma=comma)
+    plain = [_comma_behind(one, comma) for one in params.params]
+    keyword = [_comma_behind(one, comma) for one in params.kwonly_params]
+    changed = params.with_changes(
+        params=plain, star_arg=star, kwonly_params=[*keyword, *_separated(more, comma)]
+    )
+    return function.with_changes(params=changed)
+
+
+def _comma_behind(one: cst.Param, comma: cst.Comma) -> cst.Param:
+    if isinstance(one.comma, cst.Comma):
+        return one if code_of(one.comma.whitespace_after) else one.with_changes(comma=comma)
+    return one.with_changes(comma=comma, whitespace_after_param=cst.SimpleWhitespace(""))
+
+
+def _separated(params: Sequence[cst.Param], comma: cst.Comma) -> list[cst.Param]:
+    return [*(one.with_changes(comma=comma) for one in params[:-1]), *params[-1:]]
 
 
 def parameter(
@@ -124,6 +285,19 @@ def parameter(
         if default is None
         else (tight if annotation is None else loose),
     )
+
+
+def with_aliases(alias: Any, more: Sequence[tuple[str, str | None]]) -> list[cst.ImportAlias]:
+    """An imported name with further ones, each perhaps under another name."""
+    made = [
+        cst.ImportAlias(
+            cst.Name(name), asname=None if bound is None else cst.AsName(cst.Name(bound))
+        )
+        for name, bound in more
+    ]
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    every = [one.with_changes(comma=comma) for one in (alias, *made)]
+    return [*every[:-1], every[-1].with_changes(comma=alias.comma)]
 
 
 # ---- comments and blank lines
@@ -161,10 +335,39 @@ def commented(statement: Any, above: Sequence[str], beside: str | None = None) -
     return after(comment_lines(more), statement) if more else statement
 
 
+def without_comments(node: Any) -> Any:
+    """A copy of what stays elsewhere, too: no comments, no lines above it."""
+    if hasattr(node, "leading_lines"):
+        node = node.with_changes(leading_lines=[])
+    if not comments_in(node):
+        return node
+    from nnx_migrate.edit.copying import Uncommented
+
+    return node.visit(Uncommented())
+
+
+def on_one_line(node: Any) -> Any:
+    """An expression without line ends and comments, for a place that has its own."""
+    from nnx_migrate.edit.copying import OneLine
+
+    return node.visit(OneLine())
+
+
 def without_blank(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
     """Lines from the first comment on."""
     first = next((i for i, one in enumerate(lines) if one.comment is not None), len(lines))
     return list(lines[first:])
+
+
+def placed_at(line_: Any, more: Statements, above: Sequence[str] = ()) -> Any:
+    """Statements in the place of a line with its comments; without any the line itself."""
+    if not more:
+        return after(comment_lines(above), line_) if above else line_
+    inside = [one for part in line_.body for one in comments_in(part)]
+    first, *others = more
+    first = after([*line_.leading_lines, *comment_lines(inside)], first)
+    *kept, last = [first, *others]
+    return [*kept, last.with_changes(trailing_whitespace=line_.trailing_whitespace)]
 
 
 def rewritten_block(
@@ -196,7 +399,8 @@ def _left(node: Any, made: Sequence[Any]) -> list[cst.EmptyLine]:
     if made is TAKEN:
         return [one for one in node.leading_lines if one.comment is None]
     inside = comments_in(node.with_changes(leading_lines=[]))
-    return [*node.leading_lines, *comment_lines(inside)]
+    more = made.comments if isinstance(made, _Leaving) else ()
+    return [*node.leading_lines, *comment_lines([*inside, *more])]
 
 
 def _joined(

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from nnx_migrate.constructs import is_linen
+from nnx_migrate.edit.data import EditError
+from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.decide import Decisions, decide
-from nnx_migrate.rewrite.imports import ImportConflict, fix_imports
+from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, convert_outside
 from nnx_migrate.rewrite.outside.data import Doubted
 from nnx_migrate.rewrite.outside.holding import fields_of_modules
-from nnx_migrate.rewrite.render import Renderer, Replacement, Unrenderable
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.project import Module, Project, Scope
@@ -121,15 +123,16 @@ def _render(
     if not edits:
         return
     try:
-        text = Renderer(project, module, edits).render_module()
-        text = fix_imports(
-            text, needed, module.package, lambda name: _exports(project, module, name)
+        made = renderer_of(module, edits).render_module()
+        made = settle_imports(
+            made, module.tree, needed, module.package, lambda name: _exports(project, module, name)
         )
+        text = made.code
         ast.parse(text)
     except ImportConflict as error:
         attempt.failed[path] = Failure(str(error), "then run again")
         return
-    except (Unrenderable, SyntaxError, ValueError) as error:
+    except (EditError, SyntaxError, ValueError) as error:
         reason = f"the new text cannot be made: {error}"
         attempt.failed[path] = Failure(reason, "please report this with the file")
         return

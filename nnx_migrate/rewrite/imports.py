@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from nnx_migrate.constructs.base import IMPORT_LINES
+from nnx_migrate.constructs.base import IMPORTS
+from nnx_migrate.edit.data import NewImport
+from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.edit.imports import import_from, import_module, without_names
+from nnx_migrate.edit.names import loaded_names
+from nnx_migrate.edit.statements import (
+    GONE,
+    line,
+    placed_at,
+    rewritten_block,
+    skip,
+)
+from nnx_migrate.edit.syntax import cst
 from nnx_migrate.source.names import canonical, relative_target
-from nnx_migrate.source.project import Module
-from nnx_migrate.source.spans import Lines
 
 _BINDS = {"flax.core": "flax"}
 
@@ -19,191 +28,201 @@ class ImportConflict(Exception):
     """A name that new code needs is bound to something else in the file."""
 
 
-@dataclass(frozen=True)
-class _Edit:
-    start: int
-    end: int
-    text: str
-
-
-def fix_imports(
-    text: str, needed: frozenset[str], package: str, is_exported: Callable[[str], bool]
-) -> str:
-    """Text with its imports settled.
+def settle_imports(
+    module: cst.Module,
+    tree: ast.Module,
+    needed: frozenset[str],
+    package: str,
+    is_exported: Callable[[str], bool],
+) -> cst.Module:
+    """A file with its imports settled.
 
     Args:
-        text: a file's text after every other edit.
-        needed: keys of ``IMPORT_LINES`` that its new code uses.
+        module: the file after every other edit.
+        tree: the file as it was.
+        needed: keys of ``IMPORTS`` that its new code uses.
         package: package that relative imports start from.
         is_exported: whether other files take a name from this one.
 
     Raises:
         ImportConflict: a needed name means something else in this file.
     """
-    # As it is written: a declaration that is read as another call needs its import, too.
-    module = Module("rewritten", "rewritten", text, ast.parse(text, type_comments=False))
-    lines, used = module.lines, _loaded(module.tree)
-    missing = sorted(name for name in needed if not _is_imported(module.tree, name))
+    missing = sorted(name for name in needed if not _is_imported(tree, IMPORTS[name]))
     for name in missing:
-        if _is_bound(module.tree, _BINDS.get(name, name)):
+        if _is_bound(tree, _BINDS.get(name, name)):
             raise ImportConflict(
-                f"the name {name!r} is needed for {IMPORT_LINES[name]!r} but means something else"
-                " in this file; rename it"
+                f"the name {name!r} is needed for {code_of(_statement(IMPORTS[name]))!r} but means"
+                " something else in this file; rename it"
             )
-    new_lines = [IMPORT_LINES[name] for name in missing]
-    edits: list[_Edit] = []
-    home: ast.stmt | None = None
-    for block in _import_blocks(module.tree.body):
-        unused = [(one, _unused(one, used, package, is_exported)) for one in _imports_in(block)]
-        whole = [one for one, gone in unused if len(gone) == len(one.names)]
-        edits += [_without(lines, one, gone) for one, gone in unused if gone and one not in whole]
-        if whole and home is None and new_lines and block is module.tree.body:
-            home = whole.pop(0)
-            span = lines.span(home)
-            edits.append(_Edit(span.start, span.end, lines.newline.join(new_lines)))
-        if block is not module.tree.body and len(whole) == len(block):
-            span = lines.span(whole.pop(0))  # a block needs a statement
-            edits.append(_Edit(span.start, span.end, "pass"))
-        edits += [_removed(lines, one) for one in whole]
-    if home is None and new_lines:
-        edits.append(_inserted(lines, module.tree, new_lines))
-    return _applied(text, edits)
+    new = [line(_statement(IMPORTS[name])) for name in missing]
+    used = loaded_names(module)
 
-
-def _loaded(tree: ast.Module) -> set[str]:
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    strings = [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 200
-    ]
-    return names | {word for text in strings for word in _quoted(text)}
-
-
-def _quoted(text: str) -> Iterator[str]:
-    """Names in a quoted annotation or ``__all__``; prose has spaces."""
-    if " " not in text.strip() and text:
-        yield text.split(".")[0].split("[")[0].strip("'\"")
-
-
-def _import_blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
-    """The module's statements and, one by one, the blocks of its compound statements."""
-    yield body
-    for statement in body:
-        for block in _blocks(statement):
-            yield from _import_blocks(block)
-
-
-def _imports_in(block: list[ast.stmt]) -> list[ast.Import | ast.ImportFrom]:
-    return [one for one in block if isinstance(one, ast.Import | ast.ImportFrom)]
-
-
-def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(statement, name, None)
-        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-            yield block
-    for handler in getattr(statement, "handlers", []):
-        yield handler.body
-
-
-def _unused(
-    statement: ast.Import | ast.ImportFrom,
-    used: set[str],
-    package: str,
-    is_exported: Callable[[str], bool],
-) -> list[ast.alias]:
-    gone = []
-    for alias in statement.names:
-        if isinstance(statement, ast.Import):
-            target, bound = alias.name, alias.asname or alias.name
-            if alias.asname is None and alias.name not in ("flax.linen", "nnx_migrate.linen"):
-                continue
-            bound = alias.asname or alias.name.partition(".")[0]
-        else:
-            target = f"{relative_target(package, statement.level, statement.module)}.{alias.name}"
-            bound = alias.asname or alias.name
+    def is_unused(bound: str, target: str) -> bool:
         symbol = canonical(target)
         is_linen = symbol == "flax.linen" or symbol.startswith("flax.linen.")
-        if is_linen and alias.name != "*" and bound not in used and not is_exported(bound):
-            gone.append(alias)
-    return gone
+        return is_linen and bound not in used and not is_exported(bound)
+
+    return _Settling(package, is_unused).module(module, new)
 
 
-def _without(lines: Lines, statement: ast.Import | ast.ImportFrom, gone: list[ast.alias]) -> _Edit:
-    """The statement with some names left out; comments between names stay where they were."""
-    first, last = lines.span(statement.names[0]).start, lines.span(statement.names[-1]).end
-    kept = [alias for alias in statement.names if alias not in gone]
-    if "(" not in lines.segment(statement) or not _line_breaks(lines.text[first:last]):
-        return _Edit(first, last, ", ".join(lines.segment(alias) for alias in kept))
-    text, cut = "", first
-    for index, alias in enumerate(statement.names):
-        following = statement.names[index + 1] if index + 1 < len(statement.names) else None
-        end = lines.span(following).start if following else last
-        if alias in gone:
-            text += lines.text[cut : lines.span(alias).start]
-            cut = end
-    if statement.names[-1] not in gone:
-        return _Edit(first, last, text + lines.text[cut:last])
-    # the comma before the last name becomes the last comma; its own goes, with its comment
-    own = re.compile(r"[ \t]*,?[ \t]*(#[^\r\n]*)?").match(lines.text, last)
-    return _Edit(first, own.end() if own else last, text.rstrip())
+class _Settling:
+    """Takes the unused names away, block by block."""
+
+    def __init__(self, package: str, is_unused: Callable[[str, str], bool]) -> None:
+        self._package, self._is_unused = package, is_unused
+
+    def module(self, module: cst.Module, new: Sequence[Any]) -> cst.Module:
+        """The module with ``new`` in the place of the first import that goes, or where they fit."""
+        made = [self._line(one) for one in module.body]
+        home = next((i for i, one in enumerate(made) if one is not None and not one), None)
+        if new and home is not None:
+            made[home] = placed_at(module.body[home], new)
+        body, left = rewritten_block(zip(map(self._inside, module.body), made, strict=True))
+        if new and home is None:
+            return _inserted(module.with_changes(body=body), new)
+        if not body and module.body:
+            empty = module.with_changes(body=[], header=[*module.header, *left])
+            return empty if empty.header else empty.with_changes(has_trailing_newline=False)
+        return module.with_changes(body=body, footer=[*left, *module.footer])
+
+    def _inside(self, statement: Any) -> Any:
+        """A compound statement with its blocks settled."""
+        if isinstance(statement, cst.SimpleStatementLine):
+            return statement
+        changed: dict[str, Any] = {}
+        for name in ("body", "orelse", "finalbody"):
+            part = getattr(statement, name, None)
+            if isinstance(part, cst.IndentedBlock):
+                changed[name] = self._block(part)
+            elif isinstance(part, cst.Else | cst.Finally | cst.If):
+                changed[name] = self._inside(part)
+        if getattr(statement, "handlers", None):
+            changed["handlers"] = [self._inside(one) for one in statement.handlers]
+        changed = {k: v for k, v in changed.items() if v is not getattr(statement, k)}
+        return statement.with_changes(**changed) if changed else statement
+
+    def _block(self, block: cst.IndentedBlock) -> cst.IndentedBlock:
+        inside = [self._inside(one) for one in block.body]
+        made = [self._line(one) for one in block.body]
+        if all(one is None for one in made) and inside == list(block.body):
+            return block
+        body, left = rewritten_block(zip(inside, made, strict=True))
+        return block.with_changes(body=body or [skip()], footer=[*left, *block.footer])
+
+    def _line(self, statement: Any) -> Sequence[Any] | None:
+        """What a line becomes without the unused names that it imports; None: itself."""
+        if not isinstance(statement, cst.SimpleStatementLine):
+            return None
+        kept: list[Any] = []
+        comments: list[str] = []
+        for small in statement.body:
+            gone = self._unused(small)
+            if not gone:
+                kept.append(small)
+            elif len(gone) < len(_aliases(small)):
+                rest, lost = without_names(small, gone)
+                kept.append(rest)
+                comments += lost
+        if len(kept) == len(statement.body) and all(map(_same, kept, statement.body)):
+            return None
+        if not kept:
+            return GONE
+        last = kept[-1].with_changes(semicolon=cst.MaybeSentinel.DEFAULT)
+        return [placed_at(statement.with_changes(body=[*kept[:-1], last]), (), comments)]
+
+    def _unused(self, small: Any) -> list[int]:
+        """Positions of the unused names of Linen that an import statement binds."""
+        if isinstance(small, cst.Import):
+            return [i for i, one in enumerate(small.names) if self._is_gone(one)]
+        if not isinstance(small, cst.ImportFrom) or isinstance(small.names, cst.ImportStar):
+            return []
+        module = code_of(small.module) if small.module is not None else None
+        home = relative_target(self._package, len(small.relative), module)
+        return [
+            i
+            for i, one in enumerate(small.names)
+            if self._is_unused(_bound(one) or code_of(one.name), f"{home}.{code_of(one.name)}")
+        ]
+
+    def _is_gone(self, alias: cst.ImportAlias) -> bool:
+        name, bound = code_of(alias.name), _bound(alias)
+        if bound is None and name not in ("flax.linen", "nnx_migrate.linen"):
+            return False
+        return self._is_unused(bound or name.partition(".")[0], name)
 
 
-def _line_breaks(text: str) -> bool:
-    return "\n" in text or "\r" in text
+def _aliases(small: Any) -> Sequence[Any]:
+    found: Sequence[Any] = small.names
+    return found
 
 
-def _removed(lines: Lines, statement: ast.stmt) -> _Edit:
-    span = lines.span(statement)
-    start, end = lines.line_start(span.start), lines.line_end(span.end)
-    alone = not lines.text[start : span.start].strip() and not lines.text[span.end : end].strip()
-    return _Edit(start, end, "") if alone else _Edit(span.start, span.end, "pass")
+def _same(one: object, other: object) -> bool:
+    return one is other
 
 
-def _inserted(lines: Lines, tree: ast.Module, new_lines: list[str]) -> _Edit:
-    after: ast.stmt | None = None
-    for statement in tree.body:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
-            after = statement
-            if _mentions_flax(statement):
-                break
-        elif after is None and _is_docstring(statement):
-            after = statement
-    text = lines.newline.join(new_lines) + lines.newline
-    if after is None:
-        return _Edit(0, 0, text)
-    end = lines.line_end(lines.span(after).end)
-    if end == len(lines.text) and not lines.text.endswith(("\n", "\r")):
-        text = lines.newline + text.rstrip("\r\n")
-    return _Edit(end, end, text)
+def _bound(alias: cst.ImportAlias) -> str | None:
+    return None if alias.asname is None else code_of(alias.asname.name)
 
 
-def _mentions_flax(statement: ast.Import | ast.ImportFrom) -> bool:
-    module = statement.module or "" if isinstance(statement, ast.ImportFrom) else ""
-    return module.startswith("flax") or any(a.name.startswith("flax") for a in statement.names)
+def _statement(one: NewImport) -> Any:
+    if one.name is None:
+        return import_module(one.module, one.alias)
+    return import_from(one.module, [(one.name, one.alias)])
 
 
-def _is_docstring(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+def _inserted(module: cst.Module, new: Sequence[Any]) -> cst.Module:
+    """New imports behind the first that mentions flax, the last import, or the docstring."""
+    at = 0
+    for index, statement in enumerate(module.body):
+        for small in getattr(statement, "body", ()) if _is_line(statement) else ():
+            if isinstance(small, cst.Import | cst.ImportFrom):
+                at = index + 1
+                if _mentions_flax(small):
+                    return _with(module, at, new)
+            elif at == 0 and index == 0 and _is_docstring(small):
+                at = 1
+    return _with(module, at, new)
 
 
-def _is_imported(tree: ast.Module, name: str) -> bool:
-    wanted = ast.dump(ast.parse(IMPORT_LINES[name]).body[0])
-    wanted_aliases = _pairs(ast.parse(IMPORT_LINES[name]).body[0])
-    return any(
-        ast.dump(statement) == wanted or wanted_aliases <= _pairs(statement)
-        for statement in tree.body
-    )
+def _is_line(statement: Any) -> bool:
+    return isinstance(statement, cst.SimpleStatementLine)
 
 
-def _pairs(statement: ast.stmt) -> set[tuple[str, str]]:
+def _with(module: cst.Module, at: int, new: Sequence[Any]) -> cst.Module:
+    body = [*module.body[:at], *new, *module.body[at:]]
+    if not module.body:
+        return module.with_changes(body=body, has_trailing_newline=True)
+    return module.with_changes(body=body)
+
+
+def _mentions_flax(small: Any) -> bool:
+    if isinstance(small, cst.ImportFrom):
+        home = small.module is not None and not small.relative and code_of(small.module)
+        names = () if isinstance(small.names, cst.ImportStar) else small.names
+        return bool(home and home.startswith("flax")) or any(map(_is_of_flax, names))
+    return any(map(_is_of_flax, small.names))
+
+
+def _is_of_flax(alias: cst.ImportAlias) -> bool:
+    return code_of(alias.name).startswith("flax")
+
+
+def _is_docstring(small: Any) -> bool:
+    return isinstance(small, cst.Expr) and isinstance(small.value, cst.BaseString)
+
+
+def _is_imported(tree: ast.Module, one: NewImport) -> bool:
+    bound = one.alias or one.name or one.module
+    wanted = (one.module if one.name is None else f"{one.module}.{one.name}", bound)
+    return any(wanted in set(_pairs(statement)) for statement in tree.body)
+
+
+def _pairs(statement: ast.stmt) -> Iterator[tuple[str, str]]:
     """(what, bound name) of every name an import statement binds."""
     if isinstance(statement, ast.Import):
-        return {(a.name, a.asname or a.name) for a in statement.names}
+        yield from ((a.name, a.asname or a.name) for a in statement.names)
     if isinstance(statement, ast.ImportFrom) and statement.level == 0:
-        return {(f"{statement.module}.{a.name}", a.asname or a.name) for a in statement.names}
-    return set()
+        yield from ((f"{statement.module}.{a.name}", a.asname or a.name) for a in statement.names)
 
 
 _NAMED = (
@@ -229,9 +248,3 @@ def _is_bound(tree: ast.Module, name: str) -> bool:
         if isinstance(node, ast.alias) and (node.asname or node.name.split(".")[0]) == name:
             return not (name == "flax" and node.name.startswith("flax"))
     return False
-
-
-def _applied(text: str, edits: list[_Edit]) -> str:
-    for edit in sorted(edits, key=lambda one: one.start, reverse=True):
-        text = text[: edit.start] + edit.text + text[edit.end :]
-    return text

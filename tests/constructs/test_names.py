@@ -28,7 +28,7 @@ from nnx_migrate.constructs import (
     sharding,
 )
 from nnx_migrate.constructs.base import (
-    IMPORT_LINES,
+    IMPORTS,
     Code,
     Context,
     LayerRule,
@@ -164,7 +164,7 @@ def _check_replacement(found: Code | Refusal) -> None:
         assert found.recipe
     elif text_of(found):
         assert found.imports
-        assert found.imports <= IMPORT_LINES.keys()
+        assert found.imports <= IMPORTS.keys()
         assert _value(text_of(found)) is not None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.comments.keeping import changed_statements, lost_comments
 from nnx_migrate.model import FileStatus, RewriteResult
 from nnx_migrate.rewrite.engine import rewrite_project
 from nnx_migrate.rewrite.forms import rewrite_in
@@ -76,7 +77,18 @@ def rewrite(
         base=ROOT,
         **options,
     )
-    return rewrite_project(request)
+    result = rewrite_project(request)
+    check_kept(files, result)
+    return result
+
+
+def check_kept(files: Mapping[str, str], result: RewriteResult) -> None:
+    """No comment is lost, and what is the same to Python is the same text."""
+    for file in result.files:
+        if file.code is not None and file.path in files:
+            before = files[file.path]
+            assert lost_comments(before, file.code) == [], file.code
+            assert changed_statements(before, file.code) == [], file.code
 
 
 def rewrite_in_form(files: Mapping[str, str], form: str) -> RewriteResult:

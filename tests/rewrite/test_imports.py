@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+
+import libcst as cst
 import pytest
 
-from nnx_migrate.rewrite.imports import ImportConflict, fix_imports
+from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
 from tests.rewrite.projects import caller, dense, imports_of, only, outcomes, rewrite
 
 NNX = "from flax import nnx"
 
 
 def fixed(text: str, *needed: str, exported: tuple[str, ...] = ()) -> str:
-    return fix_imports(text, frozenset(needed), "", lambda name: name in exported)
+    module, tree = cst.parse_module(text), ast.parse(text)
+    made = settle_imports(module, tree, frozenset(needed), "", lambda name: name in exported)
+    return made.code
 
 
 @pytest.mark.parametrize(
@@ -73,7 +78,6 @@ def test_a_name_that_other_files_take_from_here_stays() -> None:
     ("names", "left"),
     [
         ("\n    Dense,\n    relu,  # used\n    Module,\n", "\n    relu,  # used\n"),
-        ("\n    Dense,\n    relu,  # used\n    Module  # base\n", "\n    relu,  # used\n"),
         (
             "\n    relu,  # used\n    # a remark\n    Module,\n",
             "\n    relu,  # used\n    # a remark\n",
@@ -90,6 +94,12 @@ def test_only_the_unused_names_leave_a_list(names: str, left: str) -> None:
     after = fixed(f"from flax.linen import ({names})\n{used}")
     compile(after, "m.py", "exec")
     assert after == f"from flax.linen import ({left})\n{used}"
+
+
+def test_the_comment_of_a_name_that_goes_stays() -> None:
+    before = "from flax.linen import (\n    relu,  # used\n    Module  # base\n)\nrelu(1)\n"
+    after = "# base\nfrom flax.linen import (\n    relu,  # used\n)\nrelu(1)\n"
+    assert fixed(before) == after
 
 
 def test_names_leave_a_list_continued_by_a_backslash() -> None:

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import GONE, TAKEN
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
@@ -65,17 +70,22 @@ from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.uses.unbound import unbound_calls
 from nnx_migrate.rewrite.classes.variables.asked import asked_in_init
+from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.rewrite.classes.writing.construct import (
     Builder,
     optional_sizes,
     relaxed,
     without_applied_only,
 )
-from nnx_migrate.rewrite.classes.writing.constructor import Constructor, insert_header, place
+from nnx_migrate.rewrite.classes.writing.constructor import (
+    Constructor,
+    insert_header,
+    placed_members,
+)
 from nnx_migrate.rewrite.classes.writing.document import class_docstring
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of
-from nnx_migrate.rewrite.classes.writing.text import GONE, lazy_text, without_gone
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.classes.writing.lazy import lazy_call
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -92,7 +102,7 @@ def convert_class(
       sizes: what size inference found for the class.
       context: what is decided about the other classes.
     """
-    return or_refusal(_Conversion(project, cls, sizes, context).run, RULE)
+    return or_refusal(_Conversion(project, cls, sizes, context).run, RULE, cls.node)
 
 
 @dataclass
@@ -103,6 +113,7 @@ class _Conversion:
     context: ConversionContext
     remarks: Remarks = field(default_factory=Remarks)
     late_fields: frozenset[str] = frozenset()
+    with_members: Callable[[Any], Any] = lambda node: node
 
     def run(self) -> ConvertedClass:
         for node, reason in self.sizes.problems:
@@ -142,7 +153,7 @@ class _Conversion:
         common |= name_edits(
             self.project, self.cls, handled | inside, self.remarks, self.sizes.sized_lifts
         )
-        base = Renderer(self.project, self.cls.module, common)
+        base = renderer_of(self.cls.module, common)
         parameters = parameters_of(self.project, self.cls, base, self.remarks)
         setup = self._setup(common, reads)
         compact = self._compact(common, reads, parameters)
@@ -267,7 +278,7 @@ class _Conversion:
             reader.read(method)
         return reader.found
 
-    def _tied_layer(self, child: str, node: ast.expr, renderer: Renderer) -> str:
+    def _tied_layer(self, child: str, node: ast.expr, renderer: Renderer) -> Expression:
         item = self.tied_sites.get(child)
         if item is None:
             raise Refused(
@@ -333,8 +344,7 @@ class _Conversion:
             self.remarks,
             common,
             reads.static,
-            frozenset(one.name for one in parameters if one.value == one.name)
-            - self.cls.reassigned,
+            frozenset(one.name for one in parameters if one.plain) - self.cls.reassigned,
             counts_before(self.project, self.cls, self.sizes, self.items),
             held=reads.held,
             streams=reads.streams.keys(),
@@ -356,10 +366,10 @@ class _Conversion:
         for key, item in lazy.items():
             self.remarks.imports.add("nnm")
             self.remarks.review.append(lazy_note(item))
-            edits[key] = lazy_text(item)
+            edits[key] = lazy_call(item)
         return edits
 
-    # The text -----------------------------------------------------------------------------
+    # The class ----------------------------------------------------------------------------
 
     def _edits(
         self,
@@ -382,16 +392,20 @@ class _Conversion:
         if constructs_nothing(self.cls, self.items):
             self.remarks.imports.add("nnx")
             return edits
-        init = constructor.text(reads, self.own_names, self.remarks)
-        check_init(self.cls, self.layout, init, builders_of(self.items))
+        members = constructor.members(reads, self.own_names, self.remarks)
+        tree = tree_of(members)
+        check_init(self.cls, tree, builders_of(self.items))
+        init = next(one for one in tree.body if isinstance(one, ast.FunctionDef))
         if compact is None or not compact.lazy:
-            plain = without_gone(init, self.layout.newline)
-            self.late_fields = late_fields(plain, self.layout.indent, defined_names(self.cls))
+            self.late_fields = late_fields(init, defined_names(self.cls))
         method = self._compact_method()
         if compact is not None and compact.header and method is not None:
-            insert_header(edits, method, compact.header, self.layout)
-        place(edits, self.cls, self.layout, init, needed=self.inherited.needs_init)
-        docstring = class_docstring(self.cls, constructor.new_arguments(), self.layout.indent)
+            insert_header(edits, method, compact.header)
+        if self.inherited.needs_init or "setup" in self.cls.methods:
+            self.with_members = placed_members(self.cls, members, edits)
+            gone = [one for one in constructor.declarations.values() if id(one) in edits]
+            edits |= {id(one): TAKEN for one in gone if edits[id(one)] is GONE}
+        docstring = class_docstring(self.cls, constructor.new_arguments(), self.layout)
         return edits if docstring is None else {**edits, id(docstring[0]): docstring[1]}
 
     def _finish(
@@ -400,19 +414,18 @@ class _Conversion:
         constructor: Constructor,
         reads: Reads,
     ) -> ConvertedClass:
-        node, newline = self.cls.node, self.layout.newline
+        node = self.cls.node
 
-        def text(renderer: Renderer) -> str:
-            return without_gone(renderer.with_edits(edits).without(node).inner(node), newline)
+        def make(renderer: Renderer) -> list[Any]:
+            return [self.with_members(renderer.with_edits(edits).without(node).inner(node))]
 
-        shown = text(Renderer(self.project, self.cls.module))
-        check_class(self.project, self.cls, shown)
+        check_class(self.project, self.cls, tree_of(make(renderer_of(self.cls.module))))
         new_arguments = constructor.new_arguments()
         arguments = {one.name: one.name for one in constructor.parameters}
         review = (*self.remarks.review, *self.sizes.review)
         stale = (*self.stale, *alternate_constructors(self.project, self.cls, new_arguments))
         return ConvertedClass(
-            edits={id(node): text},
+            edits={id(node): make},
             imports=frozenset(self.remarks.imports),
             class_map=ClassMap(
                 linen=self.cls.name,

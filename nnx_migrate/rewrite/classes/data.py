@@ -6,10 +6,8 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.model import ClassMap, Confidence, SizeArgument
-from nnx_migrate.rewrite.render import Renderer
-
-Replacement = str | Callable[[Renderer], str]
 
 
 @dataclass(frozen=True)

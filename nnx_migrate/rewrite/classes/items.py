@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.variables.named import is_plainly_held, names_a_tree
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
@@ -56,12 +58,15 @@ class Item:
         """Whether it is the call of a function that builds submodules for its caller."""
         return self.site is not None and self.site.kind is SiteKind.FUNCTION
 
-    def collection_text(self, render: Callable[[ast.AST], str]) -> str:
+    def collection_node(self, renderer: Renderer) -> Expression:
         """The collection as an expression."""
-        node = self.collection
-        if node is None or isinstance(node, ast.Constant):
-            return repr(node.value if isinstance(node, ast.Constant) else None)
-        return render(node)
+        found: Expression = renderer.render(self.collection or ast.Constant(None))
+        return found
+
+    @property
+    def collection_text(self) -> str:
+        """The collection as it is written."""
+        return "None" if self.collection is None else ast.unparse(self.collection)
 
 
 _BUILDERS = {

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from nnx_migrate.edit.calls import Argument
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.expressions import Expression, dotted
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.outside.built import bad_argument, class_of, linen_part
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.messages import (
@@ -15,10 +19,9 @@ from nnx_migrate.rewrite.outside.messages import (
 )
 from nnx_migrate.rewrite.outside.models import named_models
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site, traced_init
+from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site, arguments_of, traced_init
 from nnx_migrate.rewrite.outside.sizes import Unknown
 from nnx_migrate.rewrite.outside.text import with_first, with_last, without_key
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 
@@ -95,7 +98,7 @@ class _Inline:
         site = Site(call, self.cls, lambda node: self.project.resolve(node, scope), self.wanted)
         site.check()
         sizes = site.sizes()
-        extra = [f"{name}={text}" for name, text in sizes.texts.items()]
+        extra = arguments_of(sizes)
         if site.kind == "init":
             build = with_last("nnm.build", self.call, lambda r: site.keywords_of_build(r, sizes))
             self.draft.edits[id(call)] = without_key("nnm.variables_of", build, call)
@@ -111,7 +114,7 @@ class _Inline:
             return
         if any(not one.optional for one in self.wanted):
             raise Unknown("apply is used without a call, which shows no sizes")
-        self.draft.edits[id(attribute)] = lambda r: f"nnm.apply_fn({self._abstract(r, [])})"
+        self.draft.edits[id(attribute)] = lambda r: made_call("nnm.apply_fn", self._abstract(r, []))
 
     def _traced_init(self, attribute: ast.Attribute) -> None:
         scope = self.place.scope
@@ -126,21 +129,20 @@ class _Inline:
             raise Unknown(f"{attribute.attr} is used without a call")
         names = {one.id for one in ast.walk(self.call) if isinstance(one, ast.Name)}
         taken = frozenset(names)
-        found.function(lambda extra: ", ".join(extra), taken)  # raises here, not while rendering
+        found.function(lambda _: dotted("None"), taken)  # raises here, not while rendering
 
-        def text(renderer: Renderer) -> str:
-            def build(extra: list[str]) -> str:
+        def make(renderer: Renderer) -> Expression:
+            def build(extra: list[Argument]) -> Expression:
                 return with_last("nnm.build", self.call, lambda _: extra)(renderer)
 
             return found.function(build, taken)
 
-        self.draft.edits[id(attribute)] = text
+        self.draft.edits[id(attribute)] = make
         self.draft.note(attribute, RULE, NEW_VALUES, "call_site")
 
-    def _abstract(self, renderer: Renderer, extra: list[str]) -> str:
+    def _abstract(self, renderer: Renderer, extra: list[Argument]) -> Expression:
         """``nnm.abstract(Class, <its arguments>, <sizes>)``."""
-        text = with_first("nnm.abstract", lambda r: r.render(self.call.func), self.call)(renderer)
-        return f"{text[:-1].rstrip().rstrip(',')}, {', '.join(extra)})" if extra else text
+        return with_last("nnm.abstract", self.call, lambda _: extra)(renderer)
 
     def _refuse_constructor(self, reason: str) -> None:
         message = constructor_message(self.cls, self.wanted)

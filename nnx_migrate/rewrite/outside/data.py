@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.model import Outcome, SizeArgument
-from nnx_migrate.rewrite.classes.data import ConvertedFunction, Replacement
+from nnx_migrate.rewrite.classes.data import ConvertedFunction
 from nnx_migrate.sizes.factories import FactoryFunction
 
 Kind = Literal["reference", "call_site", "constructor"]
@@ -69,7 +70,7 @@ class Doubted:
 
 @dataclass(frozen=True)
 class OutsideResult:
-    """Edits (node ``id`` -> replacement), keys of ``IMPORT_LINES`` they need, and remarks.
+    """Edits (node ``id`` -> replacement), keys of ``IMPORTS`` they need, and remarks.
 
     ``lazy`` are the ids of edited nodes that take the lazy form of a class.
     """

@@ -1,4 +1,4 @@
-"""``lazy(Class, ...)``: where a lazy class of an explicit one takes its sizes from, as text.
+"""``lazy(Class, ...)``: where a lazy class of an explicit one takes its sizes from.
 
 What `nnx_migrate.linen.lazy` reads off the name of a size is not written. The rest is declared as a
 ``Size``: an input of the call, or the input of a submodule that the call reaches.
@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from nnx_migrate.edit.calls import Argument, call, named
+from nnx_migrate.edit.expressions import Expression, dotted, integer, string
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.outside.sizes import Unknown
 from nnx_migrate.source.classes import ClassInfo
@@ -17,20 +19,20 @@ Arguments = Mapping[str, tuple[SizeArgument, ...]]
 _DEPTH = 6  # longest chain of sizes of submodules of submodules
 
 
-def declarations(project: Project, cls: ClassInfo, arguments: Arguments) -> dict[str, str]:
-    """Texts of the keyword arguments that ``lazy`` needs for a class, by the size's name.
+def declarations(project: Project, cls: ClassInfo, arguments: Arguments) -> dict[str, Expression]:
+    """The keyword arguments that ``lazy`` needs for a class, by the size's name.
 
     Raises:
       Unknown: a size cannot be declared; the message says which.
     """
     taken = {one.name for one in cls.fields}
-    texts = {}
+    found: dict[str, Expression] = {}
     for one in arguments.get(cls.name, ()):
         if one.name in taken:
             raise Unknown(f"the size {one.name} has the name of a field")
         if not _is_named(cls, one):
-            texts[one.name] = _declared(project, one, arguments)
-    return texts
+            found[one.name] = _declared(project, one, arguments)
+    return found
 
 
 def _is_named(cls: ClassInfo, one: SizeArgument) -> bool:
@@ -54,18 +56,16 @@ def _first(cls: ClassInfo, method: str) -> str | None:
     return names[0] if names else None
 
 
-def _declared(project: Project, one: SizeArgument, arguments: Arguments) -> str:
+def _declared(project: Project, one: SizeArgument, arguments: Arguments) -> Expression:
     of, leaf = _path(project, one, arguments)
-    parts = [repr(leaf.argument)] if leaf.argument is not None else []
+    given = [Argument(string(leaf.argument, '"'))] if leaf.argument is not None else []
     if leaf.axis != -1:
-        parts.append(repr(leaf.axis) if parts else f"axis={leaf.axis!r}")
-    if of:
-        parts.append(f'of="{of}"')
-    if one.method != "__call__":
-        parts.append(f'method="{one.method}"')
-    if one.fact is not None:
-        parts.append(f'fact="{one.fact}"')
-    return f"Size({', '.join(parts)})".replace("'", '"')
+        axis = dotted("None") if leaf.axis is None else integer(leaf.axis)
+        given.append(Argument(axis) if given else named("axis", axis))
+    told = {"of": of, "method": "" if one.method == "__call__" else one.method}
+    told["fact"] = one.fact or ""
+    given += [named(name, string(text, '"')) for name, text in told.items() if text]
+    return call("Size", *given)
 
 
 def _path(project: Project, one: SizeArgument, arguments: Arguments) -> tuple[str, SizeArgument]:

@@ -14,7 +14,6 @@ from functools import cache
 
 from nnx_migrate.constructs import name_rule
 from nnx_migrate.constructs.base import PLACEMENT, Code
-from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.models import NamedModel
@@ -70,7 +69,7 @@ def _convert(
         return
     trial = Draft(edits=dict(draft.edits), refused=set(draft.refused))
     assert function.node is not None
-    trial.edits[id(call.func)] = code_of(function.node)
+    trial.edits[id(call.func)] = function.node
     trial.imports |= function.imports
     NamedModel(project, places, context, trial, statement, name, call, cls).convert()
     if id(call) in trial.refused:

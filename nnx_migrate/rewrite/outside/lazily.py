@@ -13,13 +13,15 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.constructs import is_layer, is_linen, name_rule
 from nnx_migrate.constructs.base import PLACEMENT, Code, Context
-from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.edit.calls import Argument, named
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext
 from nnx_migrate.rewrite.outside.declared import declarations
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.outside.sizes import Unknown
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, Import
 from nnx_migrate.source.project import Module, Project, Scope
@@ -67,7 +69,7 @@ class _Walk:
     context: OutsideContext
     draft: Draft
     plain: set[int] = field(default_factory=set)  # ids of mentions that stay as they are
-    texts: dict[str, str] = field(default_factory=dict)
+    declared: dict[str, list[Argument]] = field(default_factory=dict)
 
     def at(self, place: Place) -> None:
         """Edit one place, or doubt the class it names."""
@@ -84,7 +86,7 @@ class _Walk:
         except Unknown as problem:
             self.draft.doubts.append(Doubted(cls.name, node, str(problem)))
             return
-        self.draft.edits[id(node)] = lambda renderer: _text(renderer, node, more)
+        self.draft.edits[id(node)] = lambda renderer: _lazy(renderer, node, more)
         self.draft.lazy.add(id(node))
         self.draft.placed.add(cls.name)
         self.draft.imports |= {"lazy", "Size"} if more else {"lazy"}
@@ -103,24 +105,24 @@ class _Walk:
             if not has_class(self.project, module, cls):
                 continue
             try:
-                more = self._more(cls)
-            except Unknown as problem:
-                more = str(problem)
-            if more:
+                is_open = bool(self._more(cls))
+            except Unknown:
+                is_open = True
+            if is_open:
                 reason = f"names of {module.name} are computed here"
                 self.draft.doubts.append(Doubted(cls.name, call, reason))
             elif self.context.modules_in.get(cls.name):
                 self.draft.values.add(cls.name)
-        self.draft.edits[id(call)] = lambda renderer: f"as_lazy({renderer.inner(call)})"
+        self.draft.edits[id(call)] = lambda renderer: made_call("as_lazy", renderer.inner(call))
         self.draft.lazy.add(id(call))
         self.draft.imports.add("as_lazy")
 
-    def _more(self, cls: ClassInfo) -> str:
+    def _more(self, cls: ClassInfo) -> list[Argument]:
         """The declarations of a class's sizes, as the rest of the arguments of ``lazy``."""
-        if cls.name not in self.texts:
+        if cls.name not in self.declared:
             found = declarations(self.project, cls, self.context.new_arguments)
-            self.texts[cls.name] = "".join(f", {name}={text}" for name, text in found.items())
-        return self.texts[cls.name]
+            self.declared[cls.name] = [named(name, size) for name, size in found.items()]
+        return self.declared[cls.name]
 
     # ---- what the class is given
 
@@ -178,8 +180,7 @@ class _Walk:
         if symbol is not None and is_linen(symbol) and is_layer(symbol):
             made = name_rule(symbol)
             if isinstance(made, Code) and not is_alias(self.project, value, scope):
-                assert made.node is not None
-                self.draft.edits[id(value)] = code_of(made.node)
+                self.draft.edits[id(value)] = made.node
                 self.draft.imports |= made.imports
                 self.draft.lazy.add(id(value))
                 return
@@ -226,5 +227,5 @@ def _by_field(
     yield from ((one.arg or "", one.value) for one in keywords)
 
 
-def _text(renderer: Renderer, node: ast.expr, more: str) -> str:
-    return f"lazy({renderer.inner(node)}{more})"
+def _lazy(renderer: Renderer, node: ast.expr, more: list[Argument]) -> Expression:
+    return made_call("lazy", renderer.inner(node), *more)

@@ -6,6 +6,10 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.expressions import Expression, dotted
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import Statement, assign, line
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.outside.built import bad_argument, class_of, linen_part
@@ -18,10 +22,16 @@ from nnx_migrate.rewrite.outside.messages import (
     note_init,
 )
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.outside.sites import METHODS, RECIPES, Site, TracedInit, traced_init
+from nnx_migrate.rewrite.outside.sites import (
+    METHODS,
+    RECIPES,
+    Site,
+    TracedInit,
+    arguments_of,
+    traced_init,
+)
 from nnx_migrate.rewrite.outside.sizes import Sizes, Unknown, is_pure
-from nnx_migrate.rewrite.outside.text import Text, with_first, with_last, without_key
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.outside.text import Make, with_first, with_last, without_key
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment
 from nnx_migrate.source.project import Module, Project, Scope
@@ -180,7 +190,7 @@ class NamedModel:
             self._instance(inits[0], uses)
         elif not inits and not traced and not self._wanted():
             self.draft.edits[id(self.call)] = _called("nnm.abstract", self.call)
-            self._applied(uses, self.name)
+            self._applied(uses)
         else:
             self._definition(uses)
         self.draft.imports.add("nnm")
@@ -202,10 +212,10 @@ class NamedModel:
         else:
             self._built_late(init, sizes)
         self.draft.edits[id(init.call)] = without_key(
-            "nnm.variables_of", lambda _: self.name, init.call
+            "nnm.variables_of", lambda _: dotted(self.name), init.call
         )
         note_init(self.draft, init)
-        self._applied(uses, self.name)
+        self._applied(uses)
 
     def _built_late(self, init: Site, sizes: Sizes) -> None:
         statement = self.places.statement(init.call)
@@ -215,14 +225,12 @@ class NamedModel:
         if indent.strip():
             raise Unknown("init shares its line with another statement")
         name = self.name
-        before = lines.text[: lines.line_start(start)]
-        newline = "\r\n" if before.endswith("\r\n") else before[-1:] or lines.newline
 
-        def text(renderer: Renderer) -> str:
-            built = ", ".join(["nnm.build(" + name, *init.keywords_of_build(renderer, sizes)])
-            return f"{name} = {built}){newline}{indent}{renderer.inner(statement)}"
+        def make(renderer: Renderer) -> list[Statement]:
+            built = made_call("nnm.build", name, *init.keywords_of_build(renderer, sizes))
+            return [assign(name, built), line(renderer.inner(statement))]
 
-        self.draft.edits[id(statement)] = text
+        self.draft.edits[id(statement)] = make
         self._partial()
 
     def _partial(self) -> None:
@@ -246,10 +254,10 @@ class NamedModel:
                 self.draft.edits[id(site.call)] = _initialised(site, self.name, sizes)
                 note_init(self.draft, site)
             else:
-                extra = [f"{name}={text}" for name, text in sizes.texts.items()]
-                self._apply(site, f"nnm.abstract({', '.join([self.name, *extra])})")
+                self._apply(site, made_call("nnm.abstract", self.name, *arguments_of(sizes)))
         for handle in applied:
-            self.draft.edits[id(handle)] = f"nnm.apply_fn(nnm.abstract({self.name}))"
+            abstract = made_call("nnm.abstract", self.name)
+            self.draft.edits[id(handle)] = made_call("nnm.apply_fn", abstract)
         self._partial()
 
     def _traced(self, handle: ast.Attribute) -> TracedInit | None:
@@ -262,21 +270,21 @@ class NamedModel:
             lambda node: self.project.resolve(node, scope),
         )
 
-    def _init_function(self, handle: ast.Attribute) -> str:
+    def _init_function(self, handle: ast.Attribute) -> Expression:
         traced = self._traced(handle)
         assert traced is not None
         return traced.function(
-            lambda extra: f"nnm.build({', '.join([self.name, *extra])})", frozenset({self.name})
+            lambda extra: made_call("nnm.build", self.name, *extra), frozenset({self.name})
         )
 
-    def _applied(self, uses: Uses, model: str) -> None:
+    def _applied(self, uses: Uses) -> None:
         for site in uses.sites:
             if site.kind == "apply":
-                self._apply(site, model)
+                self._apply(site, dotted(self.name))
         for handle in uses.handles:
-            self.draft.edits[id(handle)] = f"nnm.apply_fn({model})"
+            self.draft.edits[id(handle)] = made_call("nnm.apply_fn", self.name)
 
-    def _apply(self, site: Site, model: str) -> None:
+    def _apply(self, site: Site, model: Expression) -> None:
         self.draft.edits[id(site.call)] = with_first("nnm.apply", lambda _: model, site.call)
 
     # ---- where things stand
@@ -364,13 +372,13 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _called(function: str, call: ast.Call) -> Text:
+def _called(function: str, call: ast.Call) -> Make:
     return with_first(function, lambda renderer: renderer.render(call.func), call)
 
 
-def _initialised(site: Site, name: str, sizes: Sizes) -> Text:
-    def built(renderer: Renderer) -> str:
-        return f"nnm.build({', '.join([name, *site.keywords_of_build(renderer, sizes)])})"
+def _initialised(site: Site, name: str, sizes: Sizes) -> Make:
+    def built(renderer: Renderer) -> Expression:
+        return made_call("nnm.build", name, *site.keywords_of_build(renderer, sizes))
 
     return without_key("nnm.variables_of", built, site.call)
 

@@ -19,12 +19,12 @@ from nnx_migrate.constructs import (
     rule_for,
 )
 from nnx_migrate.constructs.base import Code, Context, LayerCall, NameRule, Refusal, last
-from nnx_migrate.edit.expressions import code_of
-from nnx_migrate.rewrite.bridge import Nodes
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.survey import Survey, survey_of
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Project, Scope
 
@@ -130,7 +130,7 @@ class _Reference:
         return None
 
     def _decorator(self) -> None:
-        code = convert_decorator(self.node, Nodes(self._render), self._resolve)
+        code = convert_decorator(self.node, renderer_of(self.places.module), self._resolve)
         if isinstance(code, Code) and code.node is None:
             code = Refusal(
                 f"@nn.{last(self.symbol)} outside of a Linen class", "remove the decorator by hand"
@@ -148,7 +148,7 @@ class _Reference:
             self._take(self.node, name_rule(self.symbol, Context.CALL))
         else:
             found = convert_call(
-                LayerCall(self.symbol, call, Nodes(self._render), resolve=self._resolve)
+                LayerCall(self.symbol, call, renderer_of(self.places.module), resolve=self._resolve)
             )
             if isinstance(found, Refusal):
                 self._refuse(found.message)
@@ -156,22 +156,20 @@ class _Reference:
             self._note(found)
             self.draft.edits[id(call)] = self._converted(call)
 
-    def _converted(self, call: ast.Call) -> Callable[[Renderer], str]:
-        def text(renderer: Renderer) -> str:
-            found = convert_call(
-                LayerCall(self.symbol, call, Nodes(renderer.render), resolve=self._resolve)
-            )
+    def _converted(self, call: ast.Call) -> Callable[[Renderer], Expression | None]:
+        def make(renderer: Renderer) -> Expression | None:
+            found = convert_call(LayerCall(self.symbol, call, renderer, resolve=self._resolve))
             assert isinstance(found, Code)
-            return code_of(found.node)
+            return found.node
 
-        return text
+        return make
 
     def _take(self, node: ast.AST, found: Code | Refusal) -> None:
         if isinstance(found, Refusal):
             self._refuse(found.message)
             return
         self._note(found)
-        self.draft.edits[id(node)] = code_of(found.node)
+        self.draft.edits[id(node)] = found.node
 
     def _note(self, code: Code) -> None:
         self.draft.imports |= code.imports
@@ -180,9 +178,6 @@ class _Reference:
 
     def _refuse(self, message: str) -> None:
         self.draft.refuse(self.node, RULE, message, "reference")
-
-    def _render(self, node: ast.AST) -> str:
-        return self.places.module.lines.segment(node)
 
     def _resolve(self, node: ast.expr) -> str | None:
         return self.project.resolve(node, self.place.scope)

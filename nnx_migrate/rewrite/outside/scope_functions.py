@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import with_aliases
 from nnx_migrate.rewrite.classes.data import ConvertedFunction
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.sizes.mentions import imports_of
@@ -46,9 +49,8 @@ def _convert(node: ast.stmt, function: ConvertedFunction, draft: Draft) -> None:
         draft.note(place, RULE, text, "reference")
 
 
-def _with(alias: ast.alias, new_names: Sequence[Callable[[str], str]]) -> str:
+def _with(alias: ast.alias, new_names: Sequence[Callable[[str], str]]) -> Callable[[Renderer], Any]:
     """The imported name with those of the new functions."""
-    if alias.asname is None:
-        return ", ".join([alias.name, *(one(alias.name) for one in new_names)])
-    parts = [f"{one(alias.name)} as {one(alias.asname)}" for one in new_names]
-    return ", ".join([f"{alias.name} as {alias.asname}", *parts])
+    bound = alias.asname
+    more = [(one(alias.name), None if bound is None else one(bound)) for one in new_names]
+    return lambda renderer: with_aliases(renderer.inner(alias), more)

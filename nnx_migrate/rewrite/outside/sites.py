@@ -1,4 +1,4 @@
-"""One call of a Linen module method, read once: what it is called with, and its NNX text."""
+"""One call of a Linen module method, read once: what it is called with, and what it becomes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from nnx_migrate.edit.calls import Argument, call, named
+from nnx_migrate.edit.expressions import Expression, Written, expression, function
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.outside.sizes import Sizes, Unknown, sizes_of_call
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
 
 # Methods that only a Linen module has (the ledger's list, read from its documentation).
@@ -89,10 +91,9 @@ class Site:
             raise Unknown("init is given no key")
         return found
 
-    def keywords_of_build(self, renderer: Renderer, sizes: Sizes) -> list[str]:
-        """Texts of the keyword arguments that ``nnm.build`` gets beside the constructor's."""
-        texts = [f"{name}={text}" for name, text in sizes.texts.items()]
-        return [*texts, f"rngs={renderer.render(self.key())}"]
+    def keywords_of_build(self, renderer: Renderer, sizes: Sizes) -> list[Argument]:
+        """The keyword arguments that ``nnm.build`` gets beside the constructor's."""
+        return [*arguments_of(sizes), named("rngs", renderer.render(self.key()))]
 
     def sizes(self) -> Sizes:
         """The sizes that the constructor needs.
@@ -129,6 +130,11 @@ class Site:
         return None
 
 
+def arguments_of(sizes: Sizes) -> list[Argument]:
+    """Sizes as keyword arguments."""
+    return [named(name, expression(text)) for name, text in sizes.texts.items()]
+
+
 @dataclass(frozen=True)
 class TracedInit:
     """``model.init`` handed to ``jax.jit`` or ``jax.eval_shape`` together with its arguments."""
@@ -138,11 +144,13 @@ class TracedInit:
     args: tuple[ast.expr, ...]
     keywords: tuple[ast.keyword, ...]
 
-    def function(self, build: Callable[[list[str]], str], taken: frozenset[str]) -> str:
-        """Text of a function of the same arguments that gives the variables.
+    def function(
+        self, build: Callable[[list[Argument]], Expression], taken: frozenset[str]
+    ) -> Expression:
+        """A function of the same arguments that gives the variables.
 
         Args:
-          build: text of the module's construction, given texts of more keyword arguments.
+          build: the module's construction, given more keyword arguments.
           taken: names that the construction reads.
 
         Raises:
@@ -158,10 +166,10 @@ class TracedInit:
             for name, load in zip(names[positional:], loads[positional:], strict=True)
         ]
         sizes = sizes_of_call(self.cls, self.wanted, "__call__", args, keywords, lambda _: None)
-        built = build([*(f"{k}={v}" for k, v in sizes.texts.items()), "rngs=rngs"])
-        given = [*names[:positional], *(f"{one}={one}" for one in names[positional:])]
-        texts = ", ".join([built, *given])
-        return f"lambda {', '.join(['rngs', *names])}: nnm.variables_of({texts})"
+        built = build([*arguments_of(sizes), named("rngs", "rngs")])
+        given: list[Argument | Written] = [*names[:positional]]
+        given += [*(named(one, one) for one in names[positional:])]
+        return function(["rngs", *names], call("nnm.variables_of", built, *given))
 
     def _names(self) -> tuple[list[str], int]:
         """Parameter names, and how many of them are passed by position."""

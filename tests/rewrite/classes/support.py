@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.classes import (
     ConvertedClass,
     convert_class,
 )
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes import analyse
 from nnx_migrate.source.project import Project, parse
 
@@ -65,7 +65,7 @@ def converted(body: str) -> str:
     for name, one in found.items():
         assert isinstance(one, ConvertedClass), f"{name}: {one.reason}"
         edits |= one.edits
-    text = Renderer(project, project.modules["model"], edits).render_module()
+    text = renderer_of(project.modules["model"], edits).render_module().code
     return text.removeprefix(HEADER)
 
 

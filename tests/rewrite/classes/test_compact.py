@@ -224,7 +224,7 @@ def test_variables_become_attributes_that_are_read_and_replaced() -> None:
             return x + count.value
         """
     )
-    assert "self.count = nnm.variable('state', jnp.zeros((), jnp.int32))" in text
+    assert 'self.count = nnm.variable("state", jnp.zeros((), jnp.int32))' in text
     assert "count.set_value(count[...] + 1)" in text
     assert "if not nnm.is_initializing():" in text
 
@@ -244,7 +244,7 @@ def test_a_variable_sized_by_the_call_is_made_by_the_call() -> None:
         """
     )
     assert 'seen = nnm.has_variable(self, "cache", "last", made_later=True)' in text
-    assert "nnm.lazy_variable(self, 'cache', \"last\", jnp.zeros, x.shape, x.dtype)" in text
+    assert 'nnm.lazy_variable(self, "cache", "last", jnp.zeros, x.shape, x.dtype)' in text
 
 
 def test_random_streams_are_owned() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.writing.document import described, documented, init_docstring
 from nnx_migrate.rewrite.classes.writing.layout import Layout
@@ -152,8 +153,9 @@ def test_several_arguments_stand_on_lines_of_their_own() -> None:
         SizeArgument("a_in_features", submodule="a"),
         SizeArgument("b_in_features", submodule="b"),
     ]
-    assert init_docstring(two, Layout("\n", "    ", "    ")) == [
-        '        """What NNX is told and Linen inferred:',
+    (found,) = init_docstring(two, Layout("\n", 4, "    "))
+    assert code_of(found).splitlines() == [
+        '"""What NNX is told and Linen inferred:',
         "",
         "          a_in_features: size of the last axis of the input of a.",
         "          b_in_features: size of the last axis of the input of b.",

@@ -135,8 +135,7 @@ class M(nn.Module):
 @pytest.mark.parametrize("collection", ['"cache"', "self.kept", "LOCAL"])
 def test_a_collection_may_be_a_string_a_field_or_a_global(collection: str) -> None:
     text = converted(COLLECTION.format(collection))
-    written = collection.replace('"', "'")
-    assert f"self.mean = nnm.variable({written}, jnp.zeros((3,)))" in text
+    assert f"self.mean = nnm.variable({collection}, jnp.zeros((3,)))" in text
     assert "return x + self.mean[...]" in text or "return x + mean[...]" in text
 
 

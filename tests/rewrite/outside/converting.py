@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 
 from nnx_migrate.model import Outcome, SizeArgument
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, convert_outside
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.source.project import Project, parse
 
 HEAD = """\
@@ -46,7 +46,7 @@ def convert_modules(
     context = OutsideContext(frozenset(converted), given, skip=skip)
     results = {name: convert_outside(project, one, context) for name, one in modules.items()}
     new = {
-        name: Renderer(project, one, results[name].edits).render_module()
+        name: renderer_of(one, results[name].edits).render_module().code
         for name, one in modules.items()
     }
     return new, results

@@ -182,7 +182,7 @@ REWRITTEN = {
     "the comment after the last argument stays": (
         "m = MLP(\n    4,  # wide\n)\nv = m.init(k, x)\n",
         (
-            "m = nnm.build(\n    MLP,\n    4, in_features=x.shape[-1], rngs=k,  # wide\n)\n"
+            "m = nnm.build(\n    MLP,\n    4,  # wide\n    in_features=x.shape[-1],\n    rngs=k,\n)\n"
             "v = nnm.variables_of(m, x)\n"
         ),
     ),

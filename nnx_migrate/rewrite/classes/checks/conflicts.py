@@ -26,7 +26,7 @@ def check_collections(items: Mapping[int, Item]) -> None:
         if item.kind is ItemKind.STREAM or not isinstance(item.name, ast.Constant):
             continue
         name = str(item.name.value)
-        held = (item.kind, item.collection_text(ast.unparse))
+        held = (item.kind, item.collection_text)
         if seen.setdefault(name, held) != held:
             raise Refused(
                 item.call,

@@ -1,4 +1,4 @@
-"""Checks of the text that a conversion has written."""
+"""Checks of what a conversion has written."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import ast
 import builtins
 
 from nnx_migrate.constructs import is_linen
-from nnx_migrate.constructs.base import IMPORT_LINES
+from nnx_migrate.constructs.base import IMPORTS
 from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.writing.layout import Layout
-from nnx_migrate.rewrite.classes.writing.text import without_gone
 from nnx_migrate.sizes.result import SCOPE_NAME
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.classes import ClassInfo
@@ -19,19 +17,16 @@ from nnx_migrate.source.project import Project
 RULE = "class"
 
 
-def check_init(
-    cls: ClassInfo, layout: Layout, init: str, builders: frozenset[str] = frozenset()
-) -> None:
+def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = frozenset()) -> None:
     """Every name that ``__init__`` reads is a parameter, a local, a global or a builtin.
 
     Args:
+      tree: ``__init__``, what stands before it and the properties.
       builders: names of functions that are written elsewhere in this run.
 
     Raises:
       Refused: one is none of these, or is read before it is bound.
     """
-    text = without_gone(layout.indent + init, layout.newline)
-    tree = ast.parse("if True:\n" + text if layout.indent else text)
     functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
     function = functions[0]
     early = read_too_early(function)
@@ -42,7 +37,7 @@ def check_init(
             "build the submodule where its input is known, or give the size as a field",
             "sizes",
         )
-    imported = {name.partition(".")[0] for name in IMPORT_LINES}
+    imported = {name.partition(".")[0] for name in IMPORTS}
     known = set(dir(builtins)) | imported | {"__class__"} | _class_names(cls) | builders
     inside = set(ast.walk(function))
     for one in functions:
@@ -75,14 +70,12 @@ def _class_names(cls: ClassInfo) -> set[str]:
     return {name for one in cls.node.body for name in bound_names(one)}
 
 
-def check_class(project: Project, cls: ClassInfo, text: str) -> None:
-    """The new text parses and names no Linen symbol.
+def check_class(project: Project, cls: ClassInfo, tree: ast.Module) -> None:
+    """The new class names no Linen symbol.
 
     Raises:
       Refused: it names one.
     """
-    indent = " " * cls.node.col_offset
-    tree = ast.parse("if True:\n" + indent + text if indent else text)
     for one in ast.walk(tree):
         if isinstance(one, ast.Attribute | ast.Name) and isinstance(one.ctx, ast.Load):
             symbol = project.resolve(one, cls.scope)

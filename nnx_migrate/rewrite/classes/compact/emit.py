@@ -1,20 +1,41 @@
-"""The kept steps of a compact method as lines of ``__init__``."""
+"""The kept steps of a compact method as statements of ``__init__``."""
 
 from __future__ import annotations
 
 import ast
 import keyword
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import (
+    Expression,
+    attribute,
+    conjunction,
+    dotted,
+    expression,
+    negation,
+    string,
+)
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import (
+    Statement,
+    assign,
+    line,
+    loop,
+    run,
+    when,
+    without_comments,
+)
+from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.wrapping import wrapped
 from nnx_migrate.rewrite.classes.compact.in_scope import numbered
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.writing.construct import Builder, asks_its_name
-from nnx_migrate.rewrite.classes.writing.layout import Layout, shifted, wrapped
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import SCOPE_NAME, Carried
 from nnx_migrate.sizes.scope_functions import COUNTER
 
@@ -36,44 +57,45 @@ def stored_name(item: Item) -> str:
     return name
 
 
-def reference(name: Name, receiver: str, render: Callable[[ast.AST], str]) -> str:
+def reference(name: Name, receiver: str, renderer: Renderer) -> Expression:
     """The attribute of an item, as an expression."""
-    receiver = holder(name, receiver)
-    if name.literal is not None:
-        if is_attribute_name(name.literal):
-            return f"{receiver}.{name.literal}"
-        return f"getattr({receiver}, {name.literal!r})"
-    return f"getattr({receiver}, {name_text(name, render)})"
+    owner = holder(name, receiver)
+    if name.literal is not None and is_attribute_name(name.literal):
+        return attribute(owner, name.literal)
+    return call("getattr", owner, name_node(name, renderer))
 
 
-def holder(name: Name, receiver: str) -> str:
+def holder(name: Name, receiver: str) -> Expression:
     """What holds an item: the module, or a scope in it."""
-    return receiver if name.scope is None else f"{receiver}.{name.scope}"
+    return dotted(receiver if name.scope is None else f"{receiver}.{name.scope}")
 
 
-def name_text(name: Name, render: Callable[[ast.AST], str]) -> str:
+def name_node(name: Name, renderer: Renderer) -> Expression:
     """The attribute name of an item, as an expression."""
     if name.literal is not None:
-        return repr(name.literal)
+        return string(name.literal)
     if name.text is not None:
-        return name.text
+        return expression(name.text)
     if name.explicit is not None:
-        return render(name.explicit)
-    counted = name.counted if isinstance(name.counted, str) else render(name.counted)  # type: ignore[arg-type]
-    return f"{COUNTER}({counted})"
+        found: Expression = renderer.render(name.explicit)
+        return found
+    counted = name.counted
+    assert counted is not None
+    what = expression(counted) if isinstance(counted, str) else renderer.render(counted)
+    return call(COUNTER, what)
 
 
-def assignment(name: Name, value: str, receiver: str, render: Callable[[ast.AST], str]) -> str:
+def assignment(name: Name, value: Expression, receiver: str, renderer: Renderer) -> Statement:
     """The statement that stores ``value`` under the item's name."""
-    receiver = holder(name, receiver)
+    owner = holder(name, receiver)
     if name.literal is not None and is_attribute_name(name.literal):
-        return f"{receiver}.{name.literal} = {value}"
-    return f"setattr({receiver}, {name_text(name, render)}, {value})"
+        return assign(attribute(owner, name.literal), value)
+    return run(call("setattr", owner, name_node(name, renderer), value))
 
 
 @dataclass
 class Emitter:
-    """Prints steps.
+    """Makes statements of steps.
 
     Args:
       renderer: edits valid in ``__init__``; of a built item, its reference.
@@ -90,40 +112,42 @@ class Emitter:
     temporaries: Mapping[int, str] = field(default_factory=dict)
     hoisted: Collection[int] = ()  # items that need the condition sizes found for them
     parameters: Collection[str] = ()  # fields that are parameters, as they come
-    origin: Callable[[ast.AST], str] = lambda _: ""
     told: Collection[int] = ()  # conditions that hold where Linen's initial call meets them
     certain: bool = False  # Linen's initial call gets here: it has every size
 
-    def lines(self, steps: Sequence[Step], indent: str) -> list[str]:
-        """Lines (without line ends) for ``steps`` at ``indent``."""
-        return [line for step in steps for line in self._step(step, indent)]
+    def statements(self, steps: Sequence[Step], indent: int) -> list[Statement]:
+        """Statements for ``steps``, ``indent`` wide from the margin."""
+        return [one for step in steps for one in self._step(step, indent)]
 
-    def _step(self, step: Step, indent: str) -> list[str]:
+    @property
+    def _unit(self) -> str:
+        return self.layout.unit
+
+    def _deeper(self, indent: int) -> int:
+        return indent + len(self._unit)
+
+    def _step(self, step: Step, indent: int) -> Sequence[Statement]:
         match step:
             case Build(item=item):
                 return self._build(item, indent)
             case Bind(node=ast.NamedExpr(target=target, value=value)):
-                text = f"{self.renderer.render(target)} = {self.renderer.value(value)}"
-                return [self._moved(step.node, text, indent)]
+                render = self.renderer.render
+                return [assign(render(target), without_comments(render(value)))]
             case Bind(node=ast.Assign(targets=[ast.Name(id=name)], value=value)) if (
                 name in self.parameters and ast.unparse(value) == f"{self.receiver}.{name}"
             ):
                 return []  # the parameter holds it already
-            case Bind(node=node):
-                return [self._moved(node, self.renderer.render(node), indent)]
+            case Bind(node=ast.stmt() as node):
+                return [without_comments(one) for one in self.renderer.lines(node)]
             case Exit(node=node):
-                word = "return" if isinstance(node, ast.Return) else type(node).__name__.lower()
-                return [indent + word]
+                return [line(getattr(cst, type(node).__name__)())]
             case Branch():
-                return self._branch(step, indent, "if")
+                return self._branch(step, indent)
             case Loop():
                 return self._loop(step, indent)
         return []
 
-    def _moved(self, node: ast.AST, text: str, indent: str) -> str:
-        return indent + shifted(text, self.origin(node), indent, self.layout.newline)
-
-    def _build(self, item: Item, indent: str) -> list[str]:
+    def _build(self, item: Item, indent: int) -> Sequence[Statement]:
         site = item.site
         reached = site.reached if site is not None else None
         if reached == "False":
@@ -134,11 +158,12 @@ class Emitter:
         sized = None if reached or self.certain else self.builder.guard(item, value)
         if id(item.call) not in self.hoisted:
             reached = None
-        conditions = [one for one in (reached, sized) if one]
+        conditions = [expression(reached)] if reached else []
+        conditions += [sized] if sized is not None else []
         if not conditions:
-            return self._built_lines(item, value, indent)
-        inner = self._built_lines(item, value, indent + self.layout.unit)
-        return [f"{indent}if {conjunction(conditions)}:", *inner]
+            return self._built(item, value, indent)
+        inner = self._built(item, value, self._deeper(indent))
+        return [when(conjunction(conditions), inner, unit=self._unit)]
 
     def _check_unbuilt(self, item: Item) -> None:
         """What is not built takes no number from the run-time counter, and Linen gives it one."""
@@ -151,81 +176,61 @@ class Emitter:
                 "compact",
             )
 
-    def _built_lines(self, item: Item, value: str, indent: str) -> list[str]:
+    def _built(self, item: Item, value: Expression, indent: int) -> Sequence[Statement]:
         name = self.names.get(id(item.call), Name())
-        render = self.renderer.render
-        value = shifted(value, self.origin(item.call), indent, self.layout.newline)
         temporary = self.temporaries.get(id(item.call))
-        lines = []
+        made: list[Statement] = []
         site = item.site
         if item.is_in_scope:
-            return [wrapped(indent + value, indent, self.layout)]
+            return [wrapped(run(value), indent, self._unit)]
         if site is not None and asks_its_name(site):
-            lines.append(f"{indent}{SCOPE_NAME} = {name_text(name, render)}")
+            made.append(assign(SCOPE_NAME, name_node(name, self.renderer)))
             name = name if name.literal is not None else Name(text=SCOPE_NAME, scope=name.scope)
         if temporary is not None:
-            lines.append(f"{indent}{temporary} = {value}")
-            value = temporary
-        lines.append(indent + assignment(name, value, self.receiver, render))
+            made.append(assign(temporary, value))
+            value = dotted(temporary)
+        made.append(assignment(name, value, self.receiver, self.renderer))
         if site is not None and site.out_variable is not None:
-            built = temporary or reference(name, self.receiver, render)
-            width = f"nnm.out_features({built}, {site.in_width})"
-            lines.append(f"{indent}{site.out_variable} = {width}")
-        return [wrapped(line, indent, self.layout) for line in lines]
+            built = (
+                reference(name, self.receiver, self.renderer)
+                if temporary is None
+                else dotted(temporary)
+            )
+            width = call("nnm.out_features", built, expression(str(site.in_width)))
+            made.append(assign(site.out_variable, width))
+        return [wrapped(one, indent, self._unit) for one in made]
 
-    def _branch(self, step: Branch, indent: str, word: str) -> list[str]:
-        inner = indent + self.layout.unit
-        test = self.renderer.value(step.test)
+    def _branch(self, step: Branch, indent: int) -> Sequence[Statement]:
+        inner = self._deeper(indent)
+        test = without_comments(self.renderer.render(step.test))
         told = any(id(one) in self.told for one in ast.walk(step.test))
         within = replace(self, certain=self.certain or told)
-        body = within.lines(step.body, inner)
-        orelse = within.lines(step.orelse, inner)
+        body = within.statements(step.body, inner)
+        match step.orelse:
+            case (Branch(node=ast.If()) as nested,) if body:
+                orelse = within._branch(nested, indent)
+            case _:
+                orelse = within.statements(step.orelse, inner)
         if not body and not orelse:
             return []
         if not body:
-            return [f"{indent}{word} not {_operand(test)}:", *orelse]
-        lines = [f"{indent}{word} {test}:", *body]
-        match step.orelse:
-            case (Branch(node=ast.If()) as nested,):
-                return [*lines, *within._branch(nested, indent, "elif")]
-        return [*lines, f"{indent}else:", *orelse] if orelse else lines
+            return [when(negation(test), orelse, unit=self._unit)]
+        return [when(test, body, orelse, unit=self._unit)]
 
-    def _loop(self, step: Loop, indent: str) -> list[str]:
-        inner = indent + self.layout.unit
+    def _loop(self, step: Loop, indent: int) -> Sequence[Statement]:
+        inner = indent + len(self._unit) * (1 + len(step.conditions))
         carried = self.carried.get(id(step.node), ())
-        lines = [f"{indent}{one.name} = {one.before}" for one in carried]
-        target = self.renderer.render(step.target)
-        lines.append(f"{indent}for {target} in {self.renderer.value(step.iterable)}:")
-        for one in step.conditions:
-            lines.append(f"{inner}if {self.renderer.value(one)}:")
-            inner += self.layout.unit
-        body = self.lines(step.body, inner)
+        body = self.statements(step.body, inner)
         if not body and not carried:
             return []
-        lines += body
-        inner = indent + self.layout.unit
-        return [*lines, *(f"{inner}{one.name} = {one.after}" for one in carried)]
-
-
-def conjunction(conditions: Sequence[str]) -> str:
-    """The conditions joined by ``and``, in parentheses where needed."""
-    if len(conditions) == 1:
-        return conditions[0]
-    loose = (ast.BoolOp, ast.IfExp, ast.Lambda)
-    parts = []
-    for one in conditions:
-        tree = ast.parse(one, mode="eval").body
-        is_or = isinstance(tree, loose) and not (
-            isinstance(tree, ast.BoolOp) and isinstance(tree.op, ast.And)
-        )
-        parts.append(f"({one})" if is_or else one)
-    return " and ".join(parts)
-
-
-def _operand(test: str) -> str:
-    tree = ast.parse(test, mode="eval").body
-    simple = isinstance(tree, ast.Name | ast.Attribute | ast.Call | ast.Subscript)
-    return test if simple else f"({test})"
+        for one in reversed(step.conditions):
+            test = without_comments(self.renderer.render(one))
+            body = [when(test, body, unit=self._unit)]
+        body += [assign(one.name, expression(one.after)) for one in carried]
+        target = without_comments(self.renderer.render(step.target))
+        over = without_comments(self.renderer.render(step.iterable))
+        before = [assign(one.name, expression(one.before)) for one in carried]
+        return [*before, loop(target, over, body, self._unit)]
 
 
 def needs_counter(steps: Sequence[Step], names: Mapping[int, Name]) -> bool:

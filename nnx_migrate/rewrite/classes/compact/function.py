@@ -8,9 +8,23 @@ attributes the submodules are; ``names`` counts them on as Linen does.
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass, field
+from typing import Any
 
+from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import (
+    after,
+    blank,
+    define,
+    docstring,
+    parameter,
+    skip,
+    with_first_parameters,
+    without_comments,
+)
+from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.wrapping import wrapped_function
 from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
 from nnx_migrate.rewrite.classes.compact.in_scope import builders_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
@@ -21,14 +35,14 @@ from nnx_migrate.rewrite.classes.data import (
     ConvertedFunction,
     Refused,
 )
-from nnx_migrate.rewrite.classes.fields.parameters import size_annotation
+from nnx_migrate.rewrite.classes.fields.parameters import size_parameter
 from nnx_migrate.rewrite.classes.items import find_items
 from nnx_migrate.rewrite.classes.refusing import or_refusal
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
+from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.rewrite.classes.writing.construct import relaxed
-from nnx_migrate.rewrite.classes.writing.layout import WIDTH, Layout, layout_of
-from nnx_migrate.rewrite.classes.writing.text import without_gone
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of, unit_of
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import (
@@ -48,7 +62,7 @@ def convert_function(
     project: Project, function: ScopeFunction, sizes: ClassSizes, context: ConversionContext
 ) -> ConvertedFunction | ClassRefusal:
     """Convert ``function``, or say why not; arguments as of ``convert_class``."""
-    return or_refusal(_Conversion(project, function, sizes, context).run, RULE)
+    return or_refusal(_Conversion(project, function, sizes, context).run, RULE, function.node)
 
 
 @dataclass
@@ -99,8 +113,7 @@ class _Conversion:
 
     def _takes(self, part: CompactPart) -> tuple[str, ...]:
         """The given parameters that the builder's lines read."""
-        body = "\n".join(line.replace("\r\n", "\n") for line in part.lines)
-        tree = ast.parse("if True:\n" + body)
+        tree = tree_of(part.statements)
         read = {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
         return tuple(one for one in self.function.given if one in read)
 
@@ -112,51 +125,36 @@ class _Conversion:
     def _edits(
         self, inside: Edits, part: CompactPart, takes: tuple[str, ...], counts: bool
     ) -> Edits:
-        node, newline = self.function.node, self.layout.newline
-        if self.function.method_of is not None:
-            return self._edits_of_method(inside, part, takes, counts)
-        spec = node.args
-        first = next(iter((*spec.posonlyargs, *spec.args, *spec.kwonlyargs)))
-        gap = self._gap(first)
-        leading = f",{gap}".join([OWNER, COUNTER] if counts else [OWNER])
-
-        def told(renderer: Renderer) -> str:
-            return f"{leading},{gap}{renderer.without(first).inner(first)}"
-
-        plain = Renderer(self.project, self.function.module, inside)
-        calling = without_gone(plain.with_edits({id(first): told}).inner(node), newline)
+        node = self.function.node
+        is_method = self.function.method_of is not None
+        plain = renderer_of(self.function.module, inside)
+        # A helper method has the module first already.
+        told = [COUNTER] if counts else []
+        told = told if is_method else [OWNER, *told]
         built = self._builder(plain, part, takes, counts)
-        check_class(self.project, self.function.cls, calling + newline * 3 + built)
-        check_init(self.function.cls, self.layout, built, builders_of(self.items))
-        if not self.stays:
-            return {id(node): calling + newline * 3 + built}
-        renamed = re.sub(
-            rf"^(def\s+){node.name}\b", lambda found: found[1] + caller_name(node.name), calling
-        )
-        new = (newline * 3).join(["", renamed, built])
-        return {id(node): lambda renderer: renderer.without(node).inner(node) + new}
+        builder = after([blank()] if is_method else [blank(), blank()], built)
+        check_init(self.function.cls, tree_of([built]), builders_of(self.items))
 
-    def _edits_of_method(
-        self, inside: Edits, part: CompactPart, takes: tuple[str, ...], counts: bool
-    ) -> Edits:
-        """Edits of a helper method; its class renders them with those of its own."""
-        node, newline = self.function.node, self.layout.newline
-        receiver, first = node.args.args[:2]
-        if counts:
-            inside = {**inside, id(receiver): f"{OWN},{self._gap(first)}{COUNTER}"}
-        built = self._builder(
-            Renderer(self.project, self.function.module, inside), part, takes, counts
-        )
-        check_init(self.function.cls, self.layout, built, builders_of(self.items))
-        added = newline * 2 + self.layout.indent + built
-        return {**inside, id(node): lambda renderer: renderer.without(node).inner(node) + added}
+        def calling(renderer: Renderer) -> Any:
+            found = renderer.with_edits(inside).without(node).inner(node)
+            return with_first_parameters(found, told, behind=1 if is_method else 0)
 
-    def _gap(self, first: ast.arg) -> str:
-        """What stands before a parameter: a blank, or a new line and its indentation."""
-        text = self.function.module.text
-        end = self.function.module.lines.span(first).start
-        gap = text[len(text[:end].rstrip()) : end]
-        return gap if self.layout.newline in gap else " "
+        if not is_method:
+            both = tree_of([calling(plain), built])
+            check_class(self.project, self.function.cls, both)
+        if is_method or not self.stays:
+            own: Edits = {id(node): lambda renderer: [calling(renderer), builder]}
+            return {**inside, **own} if is_method else own
+
+        def beside(renderer: Renderer) -> list[Any]:
+            new = calling(renderer_of(self.function.module))
+            new = new.with_changes(
+                name=new.name.with_changes(value=caller_name(node.name)),
+                leading_lines=[blank(), blank()],
+            )
+            return [renderer.without(node).inner(node), new, builder]
+
+        return {id(node): beside}
 
     @property
     def stays(self) -> bool:
@@ -164,48 +162,34 @@ class _Conversion:
 
     def _builder(
         self, renderer: Renderer, part: CompactPart, takes: tuple[str, ...], counts: bool
-    ) -> str:
+    ) -> cst.FunctionDef:
         name = self.function.node.name
         is_method = self.function.method_of is not None
-        parameters = [OWN if is_method else OWNER, *([COUNTER] if counts else []), "*"]
+        parameters: list[cst.Param | str] = [OWN if is_method else OWNER]
+        parameters += [*([COUNTER] if counts else []), "*"]
         parameters += [self._parameter(one, renderer) for one in takes]
-        parameters += [f"{one.name}{size_annotation(one)}" for one in self.sizes.new_arguments]
-        parameters.append("rngs: nnx.Rngs")
+        parameters += [size_parameter(one) for one in self.sizes.new_arguments]
+        parameters.append(parameter("rngs", dotted("nnx.Rngs")))
         of_whom = "" if is_method else f" of ``{OWNER}``"
-        docstring = f'"""Build the submodules{of_whom} that {name} calls."""'
-        lines = [
-            _signature(builder_name(name), parameters, self.layout),
-            self.layout.body + docstring,
-            *(part.lines or [f"{self.layout.body}pass"]),
-        ]
-        return self.layout.newline.join(lines)
+        told = docstring(f"Build the submodules{of_whom} that {name} calls.")
+        body = [told, *(part.statements or [skip()])]
+        unit = self.layout.unit
+        made = define(builder_name(name), parameters, body, unit=unit)
+        return wrapped_function(made, self.layout.indent, unit)
 
-    def _parameter(self, name: str, renderer: Renderer) -> str:
+    def _parameter(self, name: str, renderer: Renderer) -> cst.Param:
         spec = self.function.node.args
         every = (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)
         argument = next(one for one in every if one.arg == name)
         default = defaults_of(spec).get(name)
-        text = renderer.inner(argument)
-        if default is None:
-            return text
-        equals = " = " if argument.annotation is not None else "="
-        return f"{text}{equals}{renderer.render(default)}"
+        given = None if default is None else without_comments(renderer.render(default))
+        annotation = argument.annotation
+        told = None if annotation is None else without_comments(renderer.render(annotation))
+        return parameter(name, told, given)
 
 
 def _layout_of(function: ScopeFunction) -> Layout:
     """A builder stands at the left margin; its body is indented as the function's is."""
     lines = function.module.lines
-    first = function.node.body[0]
-    unit = "    "
-    if first.lineno != function.node.lineno:
-        text = function.module.text[lines.starts[first.lineno - 1] :]
-        unit = text[: len(text) - len(text.lstrip(" \t"))]
-    return Layout(lines.newline, "", unit)
-
-
-def _signature(name: str, parameters: list[str], layout: Layout) -> str:
-    line = f"def {name}({', '.join(parameters)}):"
-    if len(layout.indent + line) <= WIDTH and "\n" not in line:
-        return line
-    inner = [f"{layout.body}{one}," for one in parameters]
-    return layout.newline.join([f"def {name}(", *inner, f"{layout.indent}):"])
+    unit = unit_of(function.module.text, lines.starts, function.node)
+    return Layout(lines.newline, 0, unit or "    ")

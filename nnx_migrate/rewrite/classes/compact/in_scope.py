@@ -1,10 +1,15 @@
-"""Calls of scope functions in a compact method: their text in ``__init__`` and in the call."""
+"""Calls of scope functions in a compact method: what they are in ``__init__`` and in the call."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from nnx_migrate.edit.calls import Argument, call, named, with_arguments
+from nnx_migrate.edit.expressions import Expression, Written, attribute, dotted, expression
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
     ConversionContext,
@@ -13,7 +18,6 @@ from nnx_migrate.rewrite.classes.data import (
 )
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.scope_functions import COUNTER, builder_name, caller_name
 
@@ -22,17 +26,23 @@ RULE = "scope_function"
 
 def building_call(
     site: Site, context: ConversionContext, renderer: Renderer, receiver: str, rngs: str
-) -> str:
+) -> Expression:
     """The call of the function's builder, for ``__init__``.
 
     Raises:
       Refused: the function stays as it is.
     """
     function = _converted(site, context)
-    given = [f"{name}={renderer.render(site.given[name])}" for name in _passed(site, function)]
-    sizes = [f"{name}={text}" for name, text in site.sizes.items()]
-    arguments = [*_leading(site, receiver), *given, *sizes, f"rngs={rngs}"]
-    return f"{_named(site.call.func, renderer, builder_name)}({', '.join(arguments)})"
+    given = [named(name, renderer.render(site.given[name])) for name in _passed(site, function)]
+    given = [replace(one, value=without_comments(one.value)) for one in given]
+    sizes = [named(name, expression(text)) for name, text in site.sizes.items()]
+    arguments: list[Argument | Written] = [
+        *_leading(site, receiver),
+        *given,
+        *sizes,
+        named("rngs", rngs),
+    ]
+    return call(_named(site.call.func, renderer, builder_name), *arguments)
 
 
 def _converted(site: Site, context: ConversionContext) -> ConvertedFunction:
@@ -57,12 +67,12 @@ def _why(site: Site, function: ClassRefusal | None) -> tuple[str, str]:
     return reason, function.recipe
 
 
-def _named(function: ast.expr, renderer: Renderer, new_name: Callable[[str], str]) -> str:
+def _named(function: ast.expr, renderer: Renderer, new_name: Callable[[str], str]) -> Expression:
     match function:
         case ast.Name(id=name):
-            return new_name(name)
+            return dotted(new_name(name))
         case ast.Attribute(value=value, attr=name):
-            return f"{renderer.render(value)}.{new_name(name)}"
+            return attribute(renderer.render(value), new_name(name))
     raise Refused(function, "the function is not called by its name", "call it by its name", RULE)
 
 
@@ -84,46 +94,39 @@ def _leading(site: Site, receiver: str) -> list[str]:
 
 def calling_edits(
     items: Mapping[int, Item], receiver: str, context: ConversionContext
-) -> dict[int, Callable[[Renderer], str]]:
+) -> dict[int, Callable[[Renderer], Expression]]:
     """Edits of the calls: the function is told whose submodules to call."""
     return {
-        key: _told(item.site, ", ".join(_leading(item.site, receiver)), context)
+        key: _told(item.site, _leading(item.site, receiver), context)
         for key, item in items.items()
         if item.is_in_scope and item.site is not None
     }
 
 
-def _told(site: Site, leading: str, context: ConversionContext) -> Callable[[Renderer], str]:
-    call = site.call
+def _told(
+    site: Site, leading: Sequence[str], context: ConversionContext
+) -> Callable[[Renderer], Expression]:
+    told_call = site.call
 
-    def text(renderer: Renderer) -> str:
+    def make(renderer: Renderer) -> Expression:
         function = _converted(site, context)
-        plain = renderer.without(call).inner(call)
-        head = renderer.render(call.func)
-        before, opening, after = plain[len(head) :].partition("(")
-        if not plain.startswith(head) or before.strip():
-            raise Refused(call, "its text is not understood", "write it as a plain call", RULE)
-        name = _named(call.func, renderer, caller_name) if function.stays else head
+        plain = renderer.without(told_call).inner(told_call)
         if not leading:
-            return plain
-        return f"{name}{opening}{_joined(leading, after)}"
+            found: Expression = plain
+            return found
+        head = plain.func
+        name = _named(told_call.func, renderer, caller_name) if function.stays else head
+        told = with_arguments(plain, leading, renderer.unit, first=True)
+        made: Expression = told.with_changes(func=name)
+        return made
 
-    return text
-
-
-def _joined(leading: str, rest: str) -> str:
-    """The arguments after ``leading``, on lines of their own where they were."""
-    stripped = rest.lstrip()
-    gap = rest[: len(rest) - len(stripped)]
-    if stripped.startswith(")"):
-        return leading + rest
-    return f"{gap}{leading},{gap or ' '}{stripped}"
+    return make
 
 
-def not_here(item: Item) -> Callable[[Renderer], str]:
+def not_here(item: Item) -> Callable[[Renderer], Expression]:
     """Edit for ``__init__``, where the result of the call is not known."""
 
-    def text(_: Renderer) -> str:
+    def make(_: Renderer) -> Expression:
         raise Refused(
             item.call,
             "what is built depends on the result of a call, which only the call knows",
@@ -131,7 +134,7 @@ def not_here(item: Item) -> Callable[[Renderer], str]:
             RULE,
         )
 
-    return text
+    return make
 
 
 def numbered(steps: Sequence[Step]) -> frozenset[str]:

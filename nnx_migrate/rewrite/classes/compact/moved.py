@@ -6,12 +6,14 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.calls import with_arguments
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, tainted_name
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.late import late_arguments
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.texts import argument_texts
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.project import Project, Scope
 
@@ -198,39 +200,24 @@ class _Uses:
         )
 
 
-def with_keywords(call: ast.Call, keywords: list[ast.keyword]) -> Callable[[Renderer], str]:
+def with_keywords(call: ast.Call, keywords: list[ast.keyword]) -> Callable[[Renderer], Expression]:
     """Edit: the call with more keywords."""
 
-    def text(renderer: Renderer) -> str:
+    def make(renderer: Renderer) -> Expression:
         plain = renderer.without(call).inner(call)
-        added = ", ".join(f"{one.arg}={renderer.render(one.value)}" for one in keywords)
-        head = plain[: plain.rindex(")")]
-        if not call.args and not call.keywords:
-            return f"{head.rstrip()}{added})"
-        body = head.rstrip()
-        tail = head[len(body) :]
-        comma = "" if body.endswith(",") else ","
-        if "\n" in tail:
-            return f"{body}{comma}{tail}{_deeper(tail, body)}{added},{tail})"
-        return f"{body}{comma} {added})"
+        found: Expression = with_arguments(plain, map(renderer.keyword, keywords), renderer.unit)
+        return found
 
-    return text
+    return make
 
 
-def _deeper(tail: str, body: str) -> str:
-    """Extra indentation of the last argument line against the closing parenthesis."""
-    last = body.rpartition("\n")[2]
-    indent = last[: len(last) - len(last.lstrip())]
-    closing = tail.rpartition("\n")[2]
-    return indent[len(closing) :] if indent.startswith(closing) else "    "
-
-
-def without_keywords(call: ast.Call, values: set[int]) -> Callable[[Renderer], str]:
+def without_keywords(call: ast.Call, values: set[int]) -> Callable[[Renderer], Expression]:
     """Edit: the call without the keywords whose values are in ``values``."""
 
-    def text(renderer: Renderer) -> str:
+    def make(renderer: Renderer) -> Expression:
         kept = [one for one in call.keywords if id(one.value) not in values]
-        parts = argument_texts(renderer.render, call.args, kept)
-        return f"{renderer.render(call.func)}({', '.join(parts)})"
+        given = [*map(renderer.argument, call.args), *map(renderer.keyword, kept)]
+        found: Expression = made_call(renderer.render(call.func), *given, unit=renderer.unit)
+        return found
 
-    return text
+    return make

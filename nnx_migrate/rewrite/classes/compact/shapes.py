@@ -12,12 +12,15 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import Expression, attribute, function, integer, item
+from nnx_migrate.edit.rendering import Renderer, Replacement
+from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.compact.taint import Replaced, value_of
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import asked_for_truth, flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Bind
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.project import Project, Scope
@@ -159,9 +162,9 @@ class Shapes:
             if id(one) in self.whole or (isinstance(one, ast.Name) and one.id in self.held)
         ]
 
-    def edits(self) -> dict[int, str | Callable[[Renderer], str]]:
+    def edits(self) -> dict[int, Replacement]:
         """Edits for ``__init__``."""
-        edits: dict[int, str | Callable[[Renderer], str]] = {}
+        edits: dict[int, Replacement] = {}
         for key, (value, names) in self.abstract.items():
             if not isinstance(value, ast.Name):
                 edits[key] = _evaluation(value, names, self._copies(value), self.flags)
@@ -236,17 +239,22 @@ def _is_plain(target: ast.expr) -> bool:
 
 def _evaluation(
     value: ast.expr, names: frozenset[str], copied: Iterable[ast.expr], flags: frozenset[str]
-) -> Callable[[Renderer], str]:
-    listed = ", ".join(sorted(names))
-    given = ", ".join("nnm.EITHER" if one in flags else one for one in sorted(names))
+) -> Callable[[Renderer], Expression]:
+    given = ["nnm.EITHER" if one in flags else one for one in sorted(names)]
 
-    def text(renderer: Renderer) -> str:
-        copies = {id(one): f"nnm.copied({renderer.render(one)})" for one in copied}
+    def make(renderer: Renderer) -> Expression:
+        copies = {id(one): call("nnm.copied", renderer.render(one)) for one in copied}
         inner = renderer.with_edits(copies).without(value).inner(value)
-        return f"nnm.abstractly(lambda {listed}: {inner}, {given})"
+        return call("nnm.abstractly", function(sorted(names), without_comments(inner)), *given)
 
-    return text
+    return make
 
 
-def _attribute(value: ast.expr, name: str) -> Callable[[Renderer], str]:
-    return lambda renderer: f"{renderer.render(value)}.{name}"
+def _attribute(value: ast.expr, name: str) -> Callable[[Renderer], Expression]:
+    first, bracket, _ = name.partition("[0]")
+
+    def make(renderer: Renderer) -> Expression:
+        found = attribute(renderer.render(value), first)
+        return item(found, integer(0)) if bracket else found
+
+    return make

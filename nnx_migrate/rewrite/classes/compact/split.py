@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.emit import needs_counter
 from nnx_migrate.rewrite.classes.compact.late_variables import parameters_of
@@ -21,7 +24,7 @@ from nnx_migrate.rewrite.classes.reading.flow import Step
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.init_updates import updates_by_variable
 from nnx_migrate.rewrite.classes.variables.starting import spent_keys, with_updates
-from nnx_migrate.rewrite.classes.writing.text import GONE
+from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import names_bound_below
 
@@ -31,9 +34,9 @@ class CompactPart:
     """What a compact method contributes.
 
     Attributes:
-      lines: statements for ``__init__``.
+      statements: for ``__init__``.
       edits: edits of the method itself.
-      header: lines at the start of the method (the name counter).
+      header: statements at the start of the method (the name counter).
       attributes: what is built under a fixed attribute name.
       lazy: variables that only the call can create, by id of their call.
       reads: global names that the lines read.
@@ -41,9 +44,9 @@ class CompactPart:
       spent: draws of keys that only ``__init__`` needs, by id of the call.
     """
 
-    lines: tuple[str, ...]
+    statements: tuple[Statement, ...]
     edits: Edits
-    header: tuple[str, ...]
+    header: tuple[Statement, ...]
     attributes: Mapping[str, ast.Call]
     lazy: Mapping[int, Item]
     reads: frozenset[str] = frozenset()
@@ -73,12 +76,9 @@ def convert_compact(method: CompactMethod) -> CompactPart:
         raise Refused(found.node, found.reason, found.recipe, found.rule, wants) from None
 
 
-def global_reads(lines: tuple[str, ...]) -> frozenset[str]:
-    """Names that the lines read and do not bind."""
-    body = "\n".join(line.replace("\r\n", "\n") for line in lines)
-    if not body.strip():
-        return frozenset()
-    tree = ast.parse("if True:\n" + body)
+def global_reads(statements: Sequence[Statement]) -> frozenset[str]:
+    """Names that the statements read and do not bind."""
+    tree = tree_of(statements)
     read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
     return frozenset(read - names_bound_below(tree))
 
@@ -127,10 +127,10 @@ class _Split:
     updates: frozenset[int] = frozenset()
 
     def part(self) -> CompactPart:
-        """The text of both sides."""
+        """What both sides become."""
         method, found = self.survey.method, self.survey
         init = InitText(found, self.slicer)
-        written = init.lines(self.kept)
+        written = init.statements(self.kept)
         reads = global_reads(written) - names_bound_below(method.method)
         spent = spent_keys(
             method.method, {key: found.items[key] for key in found.inside}, method.streams
@@ -149,23 +149,21 @@ class _Split:
             frozenset(spent),
         )
 
-    def _first_lines(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def _first_lines(self) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
         """What ``__init__`` and the call begin with: the name counter, facts that must hold."""
         method, found = self.survey.method, self.survey
-        indent = method.layout.body
-        lines: tuple[str, ...] = ()
-        header: tuple[str, ...] = ()
+        lines: tuple[Statement, ...] = ()
+        header: tuple[Statement, ...] = ()
         if needs_counter(found.steps, found.names) and not method.is_function:
             method.remarks.imports.add("nnm")
-            header = (f"{COUNTER} = nnm.LinenNames()",)
-            lines = (f"{indent}{COUNTER} = nnm.LinenNames()",)
+            lines = header = (assign(COUNTER, call("nnm.LinenNames")),)
         facts = self._facts()
         method.remarks.notes += [(method.method, note_of(one)) for one in facts]
         numbering = renumbering(found.steps, found.taint, found.names, found.told)
         checked = [one for one in facts if one.name in numbering]
         if checked:
             header = (check_in_call(checked), *header)
-            lines = (*lines, *(f"{indent}self._{one.name} = {one.name}" for one in checked))
+            lines = (*lines, *(assign(f"self._{one.name}", dotted(one.name)) for one in checked))
         return lines, header
 
     def _facts(self) -> list[SizeArgument]:

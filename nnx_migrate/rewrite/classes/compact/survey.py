@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.compact.late_reads import refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.late_variables import made_by_the_call
 from nnx_migrate.rewrite.classes.compact.lifted import check_lifted, homes_of
@@ -25,7 +26,6 @@ from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.scopes.adopted import with_adopted
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
-from nnx_migrate.rewrite.classes.writing.text import GONE
 from nnx_migrate.sizes.expression import DTYPE
 
 RULE = "compact"

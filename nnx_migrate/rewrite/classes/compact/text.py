@@ -1,4 +1,4 @@
-"""The text of a split compact method: lines of ``__init__`` and edits of the call."""
+"""What a split compact method becomes: statements of ``__init__`` and edits of the call."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.edit.calls import call, named
+from nnx_migrate.edit.expressions import Expression, contents, dotted
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.rewrite.classes.compact.emit import Emitter, reference
 from nnx_migrate.rewrite.classes.compact.in_scope import calling_edits, not_here
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
@@ -20,13 +24,11 @@ from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder, is_inline, optional_sizes
-from nnx_migrate.rewrite.classes.writing.layout import indent_of
-from nnx_migrate.rewrite.classes.writing.text import GONE
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.render import nodes_of, renderer_of
 from nnx_migrate.source.lifted_functions import module_parameter
 
 RULE = "compact"
-Text = Callable[[Renderer], str]
+Make = Callable[[Renderer], Expression]
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,8 @@ class InitText:
     survey: Survey
     slicer: Slicer
 
-    def lines(self, kept: tuple[Step, ...]) -> tuple[str, ...]:
-        """The statements, indented.
+    def statements(self, kept: tuple[Step, ...]) -> tuple[Statement, ...]:
+        """The statements.
 
         Raises:
           Refused: something cannot be written there.
@@ -56,7 +58,7 @@ class InitText:
         if survey.shapes.abstract or self._measures(kept):
             method.remarks.imports.add("nnm")
         emitter = Emitter(
-            Renderer(method.project, method.cls.module, method.common).with_edits(edits),
+            renderer_of(method.cls.module, method.common).with_edits(edits),
             method.layout,
             survey.names,
             self._builder(),
@@ -65,28 +67,27 @@ class InitText:
             temporaries,
             self.slicer.hoisted,
             method.parameters,
-            lambda node: indent_of(method.cls, node),
             method.sizes.facts,
         )
-        return tuple(emitter.lines(kept, method.layout.body))
+        return tuple(emitter.statements(kept, method.layout.body))
 
-    def entered(self) -> list[str]:
+    def entered(self) -> list[Statement]:
         """Statements that give parameters of the call a shape in ``__init__``."""
         method = self.survey.method
-        lines = []
+        made = []
         for name in sorted(self.slicer.entered):
             method.remarks.imports.add("nnm")
             argument = method.sizes.full_shapes.get(name, f"{name}_shape")
-            lines.append(f"{method.layout.body}{name} = nnm.abstract_array({argument})")
-        return lines
+            made.append(assign(name, call("nnm.abstract_array", argument)))
+        return made
 
     def _edits(self, temporaries: Mapping[int, str]) -> Edits:
         method, survey = self.survey.method, self.survey
-        edits: Edits = {**method.held, **survey.shapes.edits(), **method.static_texts()}
+        edits: Edits = {**method.held, **survey.shapes.edits(), **nodes_of(method.static_texts())}
         edits |= inline_edits(method, survey.moves)
-        for key, call in survey.moves.partials.items():
-            edits[key] = without_keywords(call, survey.moves.values)
-        edits |= dict.fromkeys(survey.moves.late_values, "None")
+        for key, partial in survey.moves.partials.items():
+            edits[key] = without_keywords(partial, survey.moves.values)
+        edits |= dict.fromkeys(survey.moves.late_values, dotted("None"))
         edits |= {key: not_here(item) for key, item in survey.items.items() if item.is_in_scope}
         for key, name in survey.names.items():
             edits[key] = _read_again(survey.items[key], name, temporaries.get(key), method.receiver)
@@ -150,37 +151,37 @@ class CallText:
         edits |= {id(statement): GONE for statement in unused}
         nodes = {id(node): node for node in ast.walk(method.method)}
         for key, keywords in survey.moves.calls.items():
-            call = nodes[key]
-            assert isinstance(call, ast.Call)
-            edits[key] = with_keywords(call, keywords)
+            called = nodes[key]
+            assert isinstance(called, ast.Call)
+            edits[key] = with_keywords(called, keywords)
         return edits | inline_edits(method, survey.moves)
 
-    def _used(self, item: Item, name: Name) -> Text:
+    def _used(self, item: Item, name: Name) -> Make:
         receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
         if item.home is not None:
             receiver = module_parameter(item.home)
         view = self.survey.moves.views.get(id(item.call))
         late = self.survey.moves.late.get(id(item.call), {})
 
-        def text(renderer: Renderer) -> str:
-            found = reference(name, receiver, renderer.render)
+        def make(renderer: Renderer) -> Expression:
+            found = reference(name, receiver, renderer)
             if item.axes is not None and item.kind is ItemKind.PARAM:
                 remarks.imports.add("nnms")
                 axes = renderer.render(item.axes)
-                return f"nnms.with_logical_constraint({found}[...], {axes})"
+                return call("nnms.with_logical_constraint", contents(found), axes)
             if item.kind is ItemKind.PARAM:
-                return f"{found}[...]"
+                return contents(found)
             if late:
                 remarks.imports.add("nnm")
-                fields = ", ".join(f"{key}={renderer.value(one)}" for key, one in late.items())
-                found = f"nnm.with_fields({found}, {fields})"
+                fields = [renderer.argument(one, key) for key, one in late.items()]
+                found = call("nnm.with_fields", found, *fields)
             if view is None:
                 return found
             remarks.imports.add("nnx")
-            settings = ", ".join(f"{one.arg}={renderer.render(one.value)}" for one in view)
-            return f"nnx.view({found}, raise_if_not_found=False, {settings})"
+            lenient = named("raise_if_not_found", "False")
+            return call("nnx.view", found, lenient, *map(renderer.keyword, view))
 
-        return text
+        return make
 
 
 def inline_edits(method: CompactMethod, moves: Moves) -> Edits:
@@ -193,18 +194,18 @@ def inline_edits(method: CompactMethod, moves: Moves) -> Edits:
     return edits
 
 
-def _read_again(item: Item, name: Name, temporary: str | None, receiver: str) -> Text:
+def _read_again(item: Item, name: Name, temporary: str | None, receiver: str) -> Make:
     """How ``__init__`` reads what it has built."""
 
-    def text(renderer: Renderer) -> str:
+    def make(renderer: Renderer) -> Expression:
         if temporary is not None:
-            return temporary
+            return dotted(temporary)
         if name.counted is not None:
             raise Refused(item.call, "its name is only counted at run time", "name it", RULE)
-        found = reference(name, receiver, renderer.render)
-        return f"{found}[...]" if item.kind is ItemKind.PARAM else found
+        found = reference(name, receiver, renderer)
+        return contents(found) if item.kind is ItemKind.PARAM else found
 
-    return text
+    return make
 
 
 def _is_measured(item: Item) -> bool:

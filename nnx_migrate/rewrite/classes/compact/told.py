@@ -11,6 +11,9 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from nnx_migrate.edit.calls import call, named
+from nnx_migrate.edit.expressions import dotted, is_not_none
+from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint
 from nnx_migrate.rewrite.classes.data import Refused
@@ -109,13 +112,18 @@ def _branches(steps: Sequence[Step]) -> Iterator[Branch]:
                 yield from _branches(body)
 
 
-def check_in_call(facts: Sequence[SizeArgument]) -> str:
+def check_in_call(facts: Sequence[SizeArgument]) -> Statement:
     """The statement by which a call makes sure that the module was built for it."""
-    tests = {
-        one.name: f"{one.argument} is not None" if one.fact == GIVEN else f"bool({one.argument})"
+    tests = [
+        named(
+            one.name,
+            is_not_none(dotted(str(one.argument)))
+            if one.fact == GIVEN
+            else call("bool", str(one.argument)),
+        )
         for one in facts
-    }
-    return f"nnm.built_for(self, {', '.join(f'{name}={test}' for name, test in tests.items())})"
+    ]
+    return run(call("nnm.built_for", "self", *tests))
 
 
 def note_of(argument: SizeArgument) -> str:

@@ -12,10 +12,12 @@ import ast
 from collections.abc import Callable, Sequence
 
 from nnx_migrate.constructs import is_linen
+from nnx_migrate.edit.calls import call, named
+from nnx_migrate.edit.expressions import Expression, display, string
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.fields.removed import DATACLASS
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -79,9 +81,9 @@ def _hands_on(function: ast.FunctionDef) -> bool:
     return False
 
 
-def _adapted(node: ast.expr, sizes: Sequence[str]) -> Callable[[Renderer], str]:
-    def text(renderer: Renderer) -> str:
-        added = f", sizes=({', '.join(map(repr, sizes))},)" if sizes else ""
-        return f"nnm.class_decorator({renderer.without(node).inner(node)}{added})"
+def _adapted(node: ast.expr, sizes: Sequence[str]) -> Callable[[Renderer], Expression]:
+    def make(renderer: Renderer) -> Expression:
+        added = [named("sizes", display(map(string, sizes)))] if sizes else []
+        return call("nnm.class_decorator", renderer.inner(node), *added)
 
-    return text
+    return make

@@ -17,16 +17,14 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
 
-def late_fields(init: str, indent: str, methods: frozenset[str]) -> frozenset[str]:
+def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset[str]:
     """The parameters that ``__init__`` stores under their names and reads nowhere else.
 
     Args:
-      init: the text of ``__init__``, its first line without ``indent``.
+      function: ``__init__``.
       methods: names of the methods and properties of the class: one that ``__init__`` calls may
         read any field.
     """
-    tree = ast.parse("class _:\n" + indent + init.replace("\r\n", "\n"))
-    function = next(one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef))
     stored: set[str] = set()
     read: set[str] = set()
     for statement in function.body:

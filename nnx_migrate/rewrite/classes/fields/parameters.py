@@ -6,6 +6,11 @@ import ast
 from dataclasses import dataclass
 
 from nnx_migrate.constructs import is_linen
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import Expression, dotted, either, expression, is_none
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import parameter
+from nnx_migrate.edit.syntax import cst
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.fields.types import (
@@ -17,7 +22,7 @@ from nnx_migrate.rewrite.classes.fields.types import (
 )
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.uses.references import Remarks
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
@@ -34,19 +39,17 @@ class Parameter:
     """One constructor parameter."""
 
     name: str
-    annotation: str | None
-    default: str | None
-    value: str | None  # what ``__init__`` assigns to the attribute; None: not assigned here
+    annotation: Expression | None
+    default: Expression | None
+    value: Expression  # what ``__init__`` assigns to the attribute
     keyword_only: bool = False
     structure: bool = False  # a container of submodules
+    plain: bool = False  # whether the value is the parameter itself
 
     @property
-    def text(self) -> str:
+    def node(self) -> cst.Param:
         """As it stands in the signature."""
-        head = self.name if self.annotation is None else f"{self.name}: {self.annotation}"
-        if self.default is None:
-            return head
-        return f"{head} = {self.default}" if self.annotation else f"{head}={self.default}"
+        return parameter(self.name, self.annotation, self.default)
 
 
 def parameters_of(
@@ -67,9 +70,9 @@ def parameters_of(
                 "rename the field",
                 RULE,
             )
-        parameter = _parameter(project, cls, one, renderer, remarks, everywhere_keyword)
-        if parameter is not None:
-            found.append(parameter)
+        made = _parameter(project, cls, one, renderer, remarks, everywhere_keyword)
+        if made is not None:
+            found.append(made)
     return tuple(found)
 
 
@@ -99,8 +102,8 @@ def _parameter(
     data = (
         not structure and not frozen and is_tuple(one.annotation) and items_are_read(cls, one.name)
     )
-    value = f"nnm.constant({one.name})" if data else one.name
-    value = f"nnm.freeze({one.name})" if frozen else value
+    value: Expression = call("nnm.constant", one.name) if data else dotted(one.name)
+    value = call("nnm.freeze", one.name) if frozen else value
     options = _field_options(project, one)
     if options is not None:
         if _is_false(options.get("init")):
@@ -108,19 +111,21 @@ def _parameter(
         keyword_only = keyword_only or _is_true(options.get("kw_only"))
         factory = options.get("default_factory")
         if factory is not None:
-            text = _factory_text(project, cls, one, factory, renderer)
-            value = f"{text} if {one.name} is None else {one.name}"
-            value = f"nnm.freeze({value})" if frozen else value
+            made = _made_by(project, cls, one, factory, renderer)
+            value = either(is_none(dotted(one.name)), made, dotted(one.name))
+            value = call("nnm.freeze", value) if frozen else value
             remarks.imports |= {"nnm"} if frozen or structure else set()
-            return Parameter(one.name, annotation, "None", value, keyword_only, structure)
+            none = dotted("None")
+            return Parameter(one.name, annotation, none, value, keyword_only, structure)
         default = options.get("default")
-    text_default = None if default is None else _default_text(project, cls, one, default, renderer)
+    node = None if default is None else _default(project, cls, one, default, renderer)
     if frozen or data or structure:
         remarks.imports.add("nnm")
-    return Parameter(one.name, annotation, text_default, value, keyword_only, structure)
+    plain = not (frozen or data)
+    return Parameter(one.name, annotation, node, value, keyword_only, structure, plain)
 
 
-def _inherited(project: Project, cls: ClassInfo, one: Field) -> str | None:
+def _inherited(project: Project, cls: ClassInfo, one: Field) -> Expression | None:
     """The annotation of an inherited field, where it means the same in this file."""
     if one.owner.module is not cls.module:
         return None
@@ -128,19 +133,20 @@ def _inherited(project: Project, cls: ClassInfo, one: Field) -> str | None:
         is_name = isinstance(node, ast.Name | ast.Attribute)
         if is_name and is_linen(project.resolve(node, one.owner.scope)):  # type: ignore[arg-type]
             return None
-    return Renderer(project, one.owner.module).render(one.annotation)
+    found: Expression = renderer_of(one.owner.module).render(one.annotation)
+    return found
 
 
 def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
     """Keyword arguments of ``field(...)`` when the default is one."""
-    call = one.default
-    if not isinstance(call, ast.Call):
+    made = one.default
+    if not isinstance(made, ast.Call):
         return None
-    if project.resolve(call.func, one.owner.scope) not in _FIELD_FUNCTIONS:
+    if project.resolve(made.func, one.owner.scope) not in _FIELD_FUNCTIONS:
         return None
-    if call.args or any(keyword.arg is None for keyword in call.keywords):
-        raise Refused(call, "field(...) with unpacked arguments", "write them out", RULE)
-    return {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg}
+    if made.args or any(keyword.arg is None for keyword in made.keywords):
+        raise Refused(made, "field(...) with unpacked arguments", "write them out", RULE)
+    return {keyword.arg: keyword.value for keyword in made.keywords if keyword.arg}
 
 
 def _is_false(node: ast.expr | None) -> bool:
@@ -151,18 +157,18 @@ def _is_true(node: ast.expr | None) -> bool:
     return isinstance(node, ast.Constant) and node.value is True
 
 
-def _factory_text(
+def _made_by(
     project: Project, cls: ClassInfo, one: Field, factory: ast.expr, renderer: Renderer
-) -> str:
+) -> Expression:
     if isinstance(factory, ast.Lambda) and not factory.args.args:
-        return _default_text(project, cls, one, factory.body, renderer)
+        return _default(project, cls, one, factory.body, renderer)
     _check_builds_nothing(project, one, ast.Call(factory, [], []))
-    return f"{_default_text(project, cls, one, factory, renderer)}()"
+    return call(_default(project, cls, one, factory, renderer))
 
 
-def _default_text(
+def _default(
     project: Project, cls: ClassInfo, one: Field, default: ast.expr, renderer: Renderer
-) -> str:
+) -> Expression:
     _check_builds_nothing(project, one, default)
     names = free_names(default)
     clash = names & _bound_before(one)
@@ -174,7 +180,8 @@ def _default_text(
             RULE,
         )
     if one.owner is cls or one.owner.module is cls.module:
-        return renderer.value(default)
+        found: Expression = renderer.render(default)
+        return found
     for name in names:
         node = ast.Name(name, ast.Load())
         theirs = project.resolve(node, one.owner.scope)
@@ -187,7 +194,8 @@ def _default_text(
                 f"import {name!r} here, or give the field again with its default",
                 RULE,
             )
-    return Renderer(project, one.owner.module).value(default)
+    theirs_node: Expression = renderer_of(one.owner.module).render(default)
+    return theirs_node
 
 
 def _check_builds_nothing(project: Project, one: Field, default: ast.expr) -> None:
@@ -216,36 +224,28 @@ def _bound_before(one: Field) -> set[str]:
 
 
 def signature(
-    parameters: tuple[Parameter, ...],
-    sizes: tuple[SizeArgument, ...],
-    indent: str,
-    unit: str,
-    newline: str,
-    width: int,
-) -> str:
-    """``def __init__(self, ...):`` in one line where it fits, else one parameter per line."""
-    plain = [one for one in parameters if not one.keyword_only]
-    keyword = [one for one in parameters if one.keyword_only]
-    texts = ["self", *(one.text for one in plain), "*", *(one.text for one in keyword)]
-    texts += [*(f"{one.name}{size_annotation(one)}" for one in sizes), "rngs: nnx.Rngs"]
-    line = f"{indent}def __init__({', '.join(texts)}):"
-    if len(line) <= width and "\n" not in line:
-        return line
-    inner = indent + (unit if len(unit.expandtabs()) >= 4 else unit * 2)
-    lines = [f"{inner}{text}," for text in texts]
-    return newline.join([f"{indent}def __init__(", *lines, f"{indent}):"])
+    parameters: tuple[Parameter, ...], sizes: tuple[SizeArgument, ...]
+) -> list[cst.Param | str]:
+    """The parameters of ``__init__``."""
+    plain = [one.node for one in parameters if not one.keyword_only]
+    keyword = [one.node for one in parameters if one.keyword_only]
+    streams = parameter("rngs", dotted("nnx.Rngs"))
+    return [parameter("self"), *plain, "*", *keyword, *map(size_parameter, sizes), streams]
 
 
-def size_annotation(one: SizeArgument) -> str:
-    """The annotation of a size argument, with its default if it has one."""
+def size_parameter(one: SizeArgument) -> cst.Param:
+    """A size argument with its annotation, and its default if it has one."""
     if one.fact == DTYPE:
-        return ""  # no type of a dtype is sure to be imported in the file
+        return parameter(one.name)  # no type of a dtype is sure to be imported in the file
     if one.fact is not None:
-        return ": bool" if one.default is None else f": bool = {one.default}"
+        default = None if one.default is None else expression(str(one.default))
+        return parameter(one.name, dotted("bool"), default)
     kind = "int" if one.axis is not None else "tuple[int, ...]"
     if one.each is not None:  # the same for the dict that each submodule needs
         kind = _dict_of(one.each, kind)
-    return f": {kind} | None = None" if one.optional else f": {kind}"
+    if one.optional:
+        return parameter(one.name, expression(f"{kind} | None"), dotted("None"))
+    return parameter(one.name, expression(kind))
 
 
 def _dict_of(each: str, kind: str) -> str:

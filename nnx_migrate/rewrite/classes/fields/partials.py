@@ -10,8 +10,10 @@ import ast
 from collections.abc import Callable
 
 from nnx_migrate.constructs import is_linen, name_rule
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
@@ -44,15 +46,14 @@ def _spelled(cls: ClassInfo) -> str:
     return next(names, "functools.partial")
 
 
-def _partial(call: ast.Call, partial: str, remarks: Remarks) -> Callable[[Renderer], str]:
-    def text(renderer: Renderer) -> str:
-        function = renderer.render(call.func)
-        given = [renderer.render(one) for one in call.args]
-        plain = (one for one in call.keywords if one.arg is not None)
-        given += [f"{one.arg}={renderer.render(one.value)}" for one in plain]
+def _partial(call: ast.Call, partial: str, remarks: Remarks) -> Callable[[Renderer], Expression]:
+    def make(renderer: Renderer) -> Expression:
+        function: Expression = renderer.render(call.func)
+        plain = [one for one in call.keywords if one.arg is not None]
+        given = [*map(renderer.argument, call.args), *map(renderer.keyword, plain)]
         if not given:
             return function
         remarks.imports |= {"functools"} if "." in partial else set()
-        return f"{partial}({', '.join([function, *given])})"
+        return made_call(partial, function, *given, unit=renderer.unit)
 
-    return text
+    return make

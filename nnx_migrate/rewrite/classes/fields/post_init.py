@@ -8,16 +8,18 @@ the call of ``linen.Module``'s own ``__post_init__`` goes.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import GONE, Statement, assign, skip
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.inheritance import Inherited
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.rewrite.classes.setup.arrays import may_be_array
 from nnx_migrate.rewrite.classes.setup.attributes import statements
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
-from nnx_migrate.rewrite.classes.writing.text import GONE
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -68,7 +70,7 @@ def post_init_edits(project: Project, cls: ClassInfo, remarks: Remarks) -> Edits
             _check(project, cls, method, statement, name, value, fields)
         _freeze(statement, receiver, fields, edits, remarks)
     if all(edits.get(id(one)) == GONE for one in method.body):
-        edits[id(method.body[0])] = "pass"
+        edits[id(method.body[0])] = (skip(),)
     return edits
 
 
@@ -144,13 +146,16 @@ def _freeze(
                 )
 
 
-def _wrapped(value: ast.expr) -> Callable[[Renderer], str]:
-    return lambda renderer: f"nnm.as_field({renderer.without(value).inner(value)})"
+def _wrapped(value: ast.expr) -> Callable[[Renderer], Expression]:
+    return lambda renderer: call("nnm.as_field", renderer.inner(value))
 
 
-def _set(receiver: str, name: str, value: ast.expr, is_field: bool) -> Callable[[Renderer], str]:
-    def text(renderer: Renderer) -> str:
+def _set(
+    receiver: str, name: str, value: ast.expr, is_field: bool
+) -> Callable[[Renderer], Sequence[Statement]]:
+    def make(renderer: Renderer) -> Sequence[Statement]:
         inner = renderer.render(value)
-        return f"{receiver}.{name} = " + (f"nnm.as_field({inner})" if is_field else inner)
+        stored = call("nnm.as_field", inner) if is_field else inner
+        return [assign(f"{receiver}.{name}", stored)]
 
-    return text
+    return make

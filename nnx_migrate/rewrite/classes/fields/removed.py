@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.uses.references import Edits
-from nnx_migrate.rewrite.classes.writing.text import GONE
 from nnx_migrate.source.classes import ClassInfo, is_declared_only
 from nnx_migrate.source.project import Project
 

@@ -10,12 +10,12 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.sharing import without_placement
 from nnx_migrate.rewrite.classes.uses.references import Edits
-from nnx_migrate.rewrite.classes.writing.text import GONE
 from nnx_migrate.source.classes import ClassInfo
 
 

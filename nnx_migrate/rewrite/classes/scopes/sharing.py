@@ -13,6 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.constructs.base import PLACEMENT
+from nnx_migrate.edit.calls import Argument, call, named
+from nnx_migrate.edit.expressions import Written, display, string
+from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
 from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.adopted import check_adopted
@@ -21,7 +24,6 @@ from nnx_migrate.rewrite.classes.scopes.finding import Sharing, given, refusal, 
 from nnx_migrate.rewrite.classes.scopes.order import made_before
 from nnx_migrate.rewrite.classes.scopes.uses import check_uses
 from nnx_migrate.rewrite.classes.uses.references import Edits
-from nnx_migrate.rewrite.classes.writing.text import GONE
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -50,10 +52,11 @@ class SharedScope:
     held_by: str | None = None
     moved: tuple[str, ...] = ()
 
-    def line(self, name: str) -> str:
+    def statement(self, name: str) -> Statement:
         """The statement of the class body for the submodule's attribute."""
-        given = [*map(repr, self.after), *([f"moved={self.moved}"] if self.moved else [])]
-        return f"{name} = nnm.InScope({', '.join(given)})"
+        given: list[Argument | Written] = [*map(string, self.after)]
+        given += [named("moved", display(map(string, self.moved)))] if self.moved else []
+        return assign(name, call("nnm.InScope", *given))
 
 
 def shared_scope_of(

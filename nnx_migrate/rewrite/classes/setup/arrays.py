@@ -12,9 +12,12 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.names import names_in
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import on_one_line
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.project import Project, Scope
 
@@ -57,17 +60,19 @@ class Inliner:
 
     method: ast.FunctionDef
     unknown: frozenset[str]
-    held: Mapping[int, str] = field(default_factory=dict)
+    held: Mapping[int, Expression] = field(default_factory=dict)
 
     def edits(
         self, value: ast.expr, renderer: Renderer, depth: int = _DEPTH
-    ) -> Mapping[int, str] | None:
+    ) -> Mapping[int, Expression] | None:
         """Edits that replace the local names in ``value``; None when that is not possible."""
         local = names_bound_below(self.method) - {"self"}
         read = free_names(value, {call: frozenset() for call in self.held})
         if read & self.unknown or depth == 0:
             return None
-        edits: dict[int, str] = {id(one): self.held[id(one)] for one in self._variables(value)}
+        edits: dict[int, Expression] = {
+            id(one): self.held[id(one)] for one in self._variables(value)
+        }
         for name in read & local:
             bound = self._bound(name, value)
             if bound is None:
@@ -75,10 +80,10 @@ class Inliner:
             inner = self.edits(bound, renderer, depth - 1)
             if inner is None:
                 return None
-            text = _one_line(renderer.with_edits(inner).value(bound))
+            made = on_one_line(renderer.with_edits(inner).render(bound))
             for node in ast.walk(value):
                 if isinstance(node, ast.Name) and node.id == name:
-                    edits[id(node)] = text
+                    edits[id(node)] = made
         return edits
 
     def _variables(self, value: ast.expr) -> list[ast.AST]:
@@ -133,18 +138,13 @@ def _value_for(name: str, statement: ast.stmt) -> ast.expr | None:
             return None
 
 
-def _one_line(text: str) -> str:
-    return ast.unparse(ast.parse(text, mode="eval"))
-
-
-def property_text(inliner: Inliner, value: ast.expr, renderer: Renderer) -> str | None:
+def property_value(inliner: Inliner, value: ast.expr, renderer: Renderer) -> Expression | None:
     """The expression of the property, or None when it needs what only ``__init__`` has."""
     edits = inliner.edits(value, renderer)
     if edits is None:
         return None
-    text = renderer.with_edits(edits).value(value)
-    read = {one.id for one in ast.walk(ast.parse(text, mode="eval")) if isinstance(one, ast.Name)}
-    return None if read & inliner.unknown else text
+    found: Expression = renderer.with_edits(edits).render(value)
+    return None if names_in(found) & inliner.unknown else found
 
 
 def assigned_once(found: list[Attribute], one: Attribute) -> bool:

@@ -6,6 +6,20 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import Expression, code_of, dotted, string
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import (
+    GONE,
+    Statement,
+    as_block,
+    is_docstring,
+    is_pass,
+    leaving,
+    rewritten_block,
+    run,
+)
+from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -27,14 +41,8 @@ from nnx_migrate.rewrite.classes.setup.structures import Structures, is_single, 
 from nnx_migrate.rewrite.classes.setup.surroundings import Surroundings
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
-from nnx_migrate.rewrite.classes.writing.layout import (
-    Layout,
-    block_text,
-    comments_above,
-    docstring_of,
-)
-from nnx_migrate.rewrite.classes.writing.text import GONE
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.classes.writing.layout import Layout, docstring_of
+from nnx_migrate.rewrite.render import nodes_of, renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -47,13 +55,17 @@ class SetupPart:
     """What ``setup`` contributes.
 
     Attributes:
-      text: its statements, without the indentation of the first line.
+      statements: what ``__init__`` does in its place.
+      left: comments below them.
+      method: the method as it is written, whose lines above and head stay.
       properties: attribute -> expression its read-only property returns.
       params: attributes that hold a Param or another variable -> attribute to read instead.
     """
 
-    text: str
-    properties: Mapping[str, str]
+    statements: tuple[Statement, ...]
+    left: list[cst.EmptyLine]
+    method: cst.FunctionDef
+    properties: Mapping[str, Expression]
     attributes: tuple[Attribute, ...]
     built: tuple[str, ...]  # attribute names that hold submodules or variables
 
@@ -84,12 +96,12 @@ class SetupConverter:
         found = attributes_of(self.cls, self.method, items)
         check_assignments(self.method, found, dependence_in(self.cls, self.method))
         self._check_places(items, found)
-        edits: Edits = {k: v for k, v in self.static.items() if k in inside}
-        edits |= {k: v for k, v in self.sizes.dims.items() if k in inside}
+        edits: Edits = nodes_of({k: v for k, v in self.static.items() if k in inside})
+        edits |= nodes_of({k: v for k, v in self.sizes.dims.items() if k in inside})
         indexed = appended_names(self.method, found)
         for key, item in items.items():
             edits[key] = self._construction(item, indexed.get(key))
-        properties: dict[str, str] = {}
+        properties: dict[str, Expression] = {}
         built: list[str] = []
         structures = Structures(
             self.project,
@@ -123,21 +135,27 @@ class SetupConverter:
         around = Surroundings(self.cls, items, self.sizes, self.builder, self.layout, self.remarks)
         for statement in statements(self.method.body):
             around.add(statement, edits)
-        renderer = Renderer(self.project, self.cls.module, self.common).with_edits(edits)
-        docstring = docstring_of(self.method.body)
-        body = [one for one in self.method.body if one is not docstring]
-        body = [one for one in body if not isinstance(one, ast.Pass)]
-        text = block_text(self.cls, body, renderer) if body else ""
-        if body:
-            text = comments_above(self.cls, body[0], renderer) + text
-        return SetupPart(text, properties, tuple(found), tuple(built))
+        renderer = renderer_of(self.cls.module, self.common).with_edits(edits)
+        method = renderer.without(self.method).inner(self.method)
+        made, left = self._statements(method)
+        return SetupPart(made, left, method, properties, tuple(found), tuple(built))
 
-    def _construction(self, item: Item, indexed: str | None) -> Callable[[Renderer], str]:
-        def text(renderer: Renderer) -> str:
-            name = indexed if item.name is None else renderer.render(item.name)
+    def _statements(
+        self, method: cst.FunctionDef
+    ) -> tuple[tuple[Statement, ...], list[cst.EmptyLine]]:
+        """The body without its docstring, and the comments that no statement is left for."""
+        has_docstring = docstring_of(self.method.body) is not None
+        first, *rest = as_block(method.body).body
+        body = rest if has_docstring and is_docstring(first) else [first, *rest]
+        found, left = rewritten_block((one, GONE if is_pass(one) else None) for one in body)
+        return tuple(found), left
+
+    def _construction(self, item: Item, indexed: str | None) -> Callable[[Renderer], Expression]:
+        def make(renderer: Renderer) -> Expression:
+            name = indexed if item.name is None else code_of(renderer.render(item.name))
             return self.builder(item, renderer, name)
 
-        return text
+        return make
 
     def _check_places(self, items: Mapping[int, Item], found: list[Attribute]) -> None:
         direct = {id(one.value) for one in found if one.kind is not Kind.COMPUTED}
@@ -164,17 +182,17 @@ class SetupConverter:
         found: list[Attribute],
         items: Mapping[int, Item],
         edits: Edits,
-        properties: dict[str, str],
+        properties: dict[str, Expression],
     ) -> None:
         """Properties of what follows a variable."""
-        storing = Storing(items, self.builder, self.layout)
+        storing = Storing(items, self.builder)
         unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
         structures = (one for one in found if one.kind is Kind.STRUCTURE)
         listed = {key for one in structures for key in listed_params(one, items)}
         made = [one for one in storing.made_in(self.method) if id(one.call) not in listed]
         inliner = Inliner(self.method, unknown, reads_of(made))
         known = {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
-        renderer = Renderer(self.project, self.cls.module, self.common).with_edits(known)
+        renderer = renderer_of(self.cls.module, self.common).with_edits(known)
         ComputedAttributes(self.method, storing, inliner).add(found, renderer, edits, properties)
 
     def _attribute(
@@ -182,7 +200,7 @@ class SetupConverter:
         one: Attribute,
         structures: Structures,
         edits: Edits,
-        properties: dict[str, str],
+        properties: dict[str, Expression],
         built: list[str],
     ) -> None:
         stored = one.stored or one.name
@@ -194,26 +212,26 @@ class SetupConverter:
             case Kind.PARAM | Kind.VARIABLE if isinstance(one.value, ast.Name):
                 edits[id(one.statement)] = GONE  # the variable has its own attribute already
                 if stored != one.name:
-                    properties[one.name] = _attribute_text(stored)
+                    properties[one.name] = _attribute(stored)
             case Kind.SUBMODULE | Kind.PARAM | Kind.VARIABLE:
                 built.append(stored)
                 if stored != one.name:
-                    properties[one.name] = _attribute_text(stored)
+                    properties[one.name] = _attribute(stored)
                     self._renamed(one, stored, edits)
 
     def _renamed(self, one: Attribute, stored: str, edits: Edits) -> None:
         if is_attribute_name(stored):
-            edits[id(one.target)] = f"self.{stored}"
+            edits[id(one.target)] = dotted(f"self.{stored}")
             return
         if not is_single(one):
             raise Refused(
                 one.statement, "a name that is no identifier", "assign it on a line alone", RULE
             )
-        edits[id(one.statement)] = lambda renderer: (
-            f"setattr(self, {stored!r}, {renderer.render(one.value)})"
-        )
+        edits[id(one.statement)] = lambda renderer: [
+            run(call("setattr", "self", string(stored), renderer.render(one.value)))
+        ]
 
-    def _alias(self, one: Attribute, edits: Edits) -> str:
+    def _alias(self, one: Attribute, edits: Edits) -> Expression:
         if not is_single(one) or one.statement not in self.method.body:
             raise Refused(
                 one.statement,
@@ -221,9 +239,12 @@ class SetupConverter:
                 "use one name for it",
                 RULE,
             )
-        edits[id(one.statement)] = f"# {one.name} is a property below"
-        return ast.unparse(one.value)
+        edits[id(one.statement)] = leaving(f"# {one.name} is a property below")
+        value: Expression = renderer_of(self.cls.module).render(one.value)
+        return value
 
 
-def _attribute_text(name: str) -> str:
-    return f"self.{name}" if is_attribute_name(name) else f"getattr(self, {name!r})"
+def _attribute(name: str) -> Expression:
+    if is_attribute_name(name):
+        return dotted(f"self.{name}")
+    return call("getattr", "self", string(name))

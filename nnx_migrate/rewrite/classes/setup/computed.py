@@ -7,20 +7,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from nnx_migrate.edit.expressions import Expression, contents, dotted
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import GONE, Statement, assign, line
 from nnx_migrate.rewrite.classes.compact.emit import stored_name
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.setup.arrays import Inliner, assigned_once, property_text
+from nnx_migrate.rewrite.classes.setup.arrays import Inliner, assigned_once, property_value
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.setup.dependence import Dependence
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder
-from nnx_migrate.rewrite.classes.writing.layout import Layout
-from nnx_migrate.rewrite.classes.writing.text import GONE
-from nnx_migrate.rewrite.render import Renderer
 
 RULE = "setup"
 _VARIABLES = (ItemKind.PARAM, ItemKind.VARIABLE)
@@ -33,11 +33,10 @@ class Storing:
 
     items: Mapping[int, Item]
     builder: Builder
-    layout: Layout
 
-    def lines(self, made: Iterable[Item], renderer: Renderer) -> list[str]:
+    def statements(self, made: Iterable[Item], renderer: Renderer) -> list[Statement]:
         """One assignment for each variable."""
-        return [f"self.{stored_name(one)} = {self.builder(one, renderer)}" for one in made]
+        return [assign(f"self.{stored_name(one)}", self.builder(one, renderer)) for one in made]
 
     def made_in(self, statement: ast.AST) -> list[Item]:
         """Variables made in ``statement``, in the order in which Linen makes them."""
@@ -45,25 +44,25 @@ class Storing:
         made = [one for one in found if one.kind in _VARIABLES]
         return sorted(made, key=lambda one: (one.call.lineno, one.call.col_offset))
 
-    def before(self, statement: ast.Assign, indent: str) -> Callable[[Renderer], str]:
+    def before(self, statement: ast.Assign) -> Callable[[Renderer], Sequence[Statement]]:
         """Edit: ``width = 2 * self.param(...)`` of a local name, the variables stored first."""
         made = self.made_in(statement)
         reads = reads_of(made)
-        joint = self.layout.newline + indent
 
-        def text(renderer: Renderer) -> str:
+        def make(renderer: Renderer) -> Sequence[Statement]:
             read = renderer.without(statement, *(one.call for one in made)).with_edits(reads)
-            return joint.join([*self.lines(made, renderer), read.inner(statement)])
+            return [*self.statements(made, renderer), line(read.inner(statement))]
 
-        return text
+        return make
 
 
-def reads_of(made: Iterable[Item]) -> dict[int, str]:
+def reads_of(made: Iterable[Item]) -> dict[int, Expression]:
     """What reads each variable, by the id of the call that makes it."""
-    return {
-        id(one.call): f"self.{stored_name(one)}" + ("[...]" if one.kind is ItemKind.PARAM else "")
-        for one in made
-    }
+    found: dict[int, Expression] = {}
+    for one in made:
+        held = dotted(f"self.{stored_name(one)}")
+        found[id(one.call)] = contents(held) if one.kind is ItemKind.PARAM else held
+    return found
 
 
 def certain_items(value: ast.AST, items: Mapping[int, Item]) -> Iterator[int]:
@@ -85,7 +84,11 @@ class ComputedAttributes:
     inliner: Inliner
 
     def add(
-        self, found: list[Attribute], renderer: Renderer, edits: Edits, properties: dict[str, str]
+        self,
+        found: list[Attribute],
+        renderer: Renderer,
+        edits: Edits,
+        properties: dict[str, Expression],
     ) -> None:
         """Give every computed attribute its property.
 
@@ -96,9 +99,9 @@ class ComputedAttributes:
             if one.kind is not Kind.COMPUTED:
                 continue
             made = self.storing.made_in(one.statement)
-            text = property_text(self.inliner, one.value, renderer)
+            value = property_value(self.inliner, one.value, renderer)
             if (
-                text is None
+                value is None
                 or not assigned_once(found, one)
                 or one.statement not in self.method.body
             ):
@@ -108,12 +111,11 @@ class ComputedAttributes:
                     "compute it in the method that reads it",
                     RULE,
                 )
-            properties[one.stored or one.name] = text
-            edits[id(one.statement)] = self._stored(made, one.statement) if made else GONE
+            properties[one.stored or one.name] = value
+            edits[id(one.statement)] = self._stored(made) if made else GONE
 
-    def _stored(self, made: list[Item], statement: ast.stmt) -> Callable[[Renderer], str]:
-        joint = self.storing.layout.newline + self.storing.layout.body
-        return lambda renderer: joint.join(self.storing.lines(made, renderer))
+    def _stored(self, made: list[Item]) -> Callable[[Renderer], Sequence[Statement]]:
+        return lambda renderer: self.storing.statements(made, renderer)
 
 
 def check_assignments(

@@ -6,11 +6,14 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import Expression, generator, numbered
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.bindings import target_names
 
 
@@ -36,11 +39,12 @@ class ComprehensionLoop:
             case _:
                 return False
 
-    def name_text(self, renderer: Renderer) -> str:
+    def name_node(self, renderer: Renderer) -> Expression:
         """The attribute name of one element."""
         if self.item.name is not None:
-            return renderer.render(self.item.name)
-        return f'f"{self.attribute.name}_{{{renderer.render(self.generator.target)}}}"'
+            found: Expression = renderer.render(self.item.name)
+            return found
+        return numbered(self.attribute.name, renderer.render(self.generator.target))
 
     def reads(self) -> frozenset[str]:
         """Names that the header and the element names read."""
@@ -49,11 +53,12 @@ class ComprehensionLoop:
             names |= free_names(self.item.name)
         return names - frozenset(target_names(self.generator.target))
 
-    def property_text(self, renderer: Renderer) -> str:
+    def property_value(self, renderer: Renderer) -> Expression:
         """The expression of the read-only property; Linen makes a tuple of the list."""
-        target = renderer.render(self.generator.target)
-        loop = f"for {target} in {renderer.value(self.generator.iter)}"
-        return f"tuple(getattr(self, {self.name_text(renderer)}) {loop})"
+        target = without_comments(renderer.render(self.generator.target))
+        over = without_comments(renderer.render(self.generator.iter))
+        element = call("getattr", "self", self.name_node(renderer))
+        return call("tuple", generator(element, target, over))
 
 
 def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> ComprehensionLoop | None:

@@ -8,8 +8,12 @@ be None it is read through ``nnm.read``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import string
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
@@ -45,12 +49,19 @@ def none_edits(
         values.add(id(one.value))
         if any(other.kind is Kind.STRUCTURE for other in others):
             remarks.imports.add("nnm")
-            text = f"nnm.set_submodules(self, {one.name!r}, {ast.unparse(one.value)})"
-            edits[id(one.statement)] = text
+            edits[id(one.statement)] = _emptied(one)
         elif _is_none(one.value):
             remarks.imports.add("nnx")
-            edits[id(one.value)] = "nnx.data(None)"
+            edits[id(one.value)] = call("nnx.data", "None")
     return edits, frozenset(values)
+
+
+def _emptied(one: Attribute) -> Callable[[Renderer], Sequence[Statement]]:
+    def make(renderer: Renderer) -> Sequence[Statement]:
+        value = renderer.render(one.value)
+        return [run(call("nnm.set_submodules", "self", string(one.name), value))]
+
+    return make
 
 
 def _check(one: Attribute, others: Collection[Attribute], method: ast.FunctionDef) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 
+from nnx_migrate.edit.calls import call, named
+from nnx_migrate.edit.expressions import Expression, expression, function
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.source.project import Scope
 
@@ -17,27 +19,28 @@ _OPTIONS = (
 
 
 def stacked(
-    text: str, site: Site, lift: ast.Call, scope: Scope, rngs: str, renderer: Renderer
-) -> str:
-    """``nnm.stacked(lambda rngs: <text>, ...)`` with those options of the lift that are of variables.
+    node: Expression, site: Site, lift: ast.Call, scope: Scope, rngs: str, renderer: Renderer
+) -> Expression:
+    """``nnm.stacked(lambda rngs: <node>, ...)`` with those options of the lift that are of variables.
 
     Args:
-      text: builds one layer from ``rngs``.
+      node: builds one layer from ``rngs``.
       site: says the number of layers where no option does.
       scope: of the method that the lift stands in.
 
     Raises:
       Refused: an option reads what only the call knows.
     """
-    parts = [f"lambda {rngs}: {text}"]
+    options: dict[str, Expression] = {}
     for keyword in lift.keywords:
         if keyword.arg in _OPTIONS:
             _check_known(keyword.value, scope)
-            parts.append(f"{keyword.arg}={renderer.render(keyword.value)}")
+            options[str(keyword.arg)] = renderer.render(keyword.value)
     if site.layers is not None:
-        parts = [one for one in parts if not one.startswith(f"{site.layers_as}=")]
-        parts.append(f"{site.layers_as}={site.layers}")
-    return f"nnm.stacked({', '.join([*parts, f'rngs={rngs}'])})"
+        options.pop(site.layers_as, None)
+        options[site.layers_as] = expression(site.layers)
+    given = [named(name, value) for name, value in options.items()]
+    return call("nnm.stacked", function([rngs], node), *given, named("rngs", rngs))
 
 
 def _check_known(value: ast.expr, scope: Scope) -> None:

@@ -3,9 +3,23 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import (
+    Expression,
+    code_of,
+    dotted,
+    expression,
+    numbered,
+    operation,
+    string,
+)
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import Statement, assign, loop, run
+from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.wrapping import wrapped
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
@@ -13,8 +27,8 @@ from nnx_migrate.rewrite.classes.setup.attributes import Attribute
 from nnx_migrate.rewrite.classes.setup.lists import ComprehensionLoop, comprehension_loop
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
-from nnx_migrate.rewrite.classes.writing.layout import Layout, indent_of, wrapped
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.classes.writing.layout import Layout
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
@@ -37,7 +51,7 @@ class Structures:
     remarks: Remarks
     common: Edits
 
-    def add(self, one: Attribute, edits: Edits, properties: dict[str, str]) -> None:
+    def add(self, one: Attribute, edits: Edits, properties: dict[str, Expression]) -> None:
         """Store the submodules of ``one`` under Linen's names, and give it a property.
 
         Raises:
@@ -50,81 +64,80 @@ class Structures:
                 "assign it on a line of its own",
                 RULE,
             )
-        loop = comprehension_loop(one, self.items)
-        if loop is not None and loop.counts and not self._reads_locals(loop):
-            edits[id(one.statement)] = self._loop(loop)
-            properties[one.name] = loop.property_text(
-                Renderer(self.project, self.cls.module, self.common)
-            )
+        found = comprehension_loop(one, self.items)
+        if found is not None and found.counts and not self._reads_locals(found):
+            edits[id(one.statement)] = self._loop(found)
+            properties[one.name] = found.property_value(renderer_of(self.cls.module, self.common))
             return
         self.remarks.imports.add("nnm")
         for node in ast.walk(one.value):
             item = self.items.get(id(node))
             if item is not None and item.name is not None:
                 edits[id(node)] = named(item, self.builder)
-        properties[one.name] = f"nnm.get_submodules(self, {one.name!r})"
-        asks_index = loop is not None and loop.asks_name and loop.item.name is None
-        if loop is not None and (self.sizes.carried.get(id(loop.node)) or asks_index):
-            edits[id(one.statement)] = self._loop(loop, collect=f"{one.name}_list")
+        properties[one.name] = call("nnm.get_submodules", "self", string(one.name))
+        asks_index = found is not None and found.asks_name and found.item.name is None
+        if found is not None and (self.sizes.carried.get(id(found.node)) or asks_index):
+            edits[id(one.statement)] = self._loop(found, collect=f"{one.name}_list")
             return
-        before = f"self.{one.name} + " if isinstance(one.statement, ast.AugAssign) else ""
-        edits[id(one.statement)] = lambda renderer: (
-            f"nnm.set_submodules(self, {one.name!r}, {before}{renderer.value(one.value)})"
-        )
+        is_added = isinstance(one.statement, ast.AugAssign)
 
-    def _reads_locals(self, loop: ComprehensionLoop) -> bool:
+        def make(renderer: Renderer) -> Sequence[Statement]:
+            value = renderer.render(one.value)
+            if is_added:
+                value = operation(dotted(f"self.{one.name}"), cst.Add, value)
+            return [run(call("nnm.set_submodules", "self", string(one.name), value))]
+
+        edits[id(one.statement)] = make
+
+    def _reads_locals(self, found: ComprehensionLoop) -> bool:
         """Whether the property could not evaluate the loop's header and names."""
         local = names_bound_below(self.method) - {"self"}
         local |= {one.name for one in self.sizes.new_arguments}
-        return bool(loop.reads() & local)
+        return bool(found.reads() & local)
 
     def _loop(
-        self, loop: ComprehensionLoop, collect: str | None = None
-    ) -> Callable[[Renderer], str]:
+        self, found: ComprehensionLoop, collect: str | None = None
+    ) -> Callable[[Renderer], Sequence[Statement]]:
         """``self.layers = [Block(...) for i in range(n)]`` as a loop."""
-        refuse_leaks(self.method, {id(loop.node): loop}, RULE)
-        carried = self.sizes.carried.get(id(loop.node), ())
-        indent = indent_of(self.cls, loop.attribute.statement)
-        inner = indent + self.layout.unit
+        refuse_leaks(self.method, {id(found.node): found}, RULE)
+        carried = self.sizes.carried.get(id(found.node), ())
+        unit = self.layout.unit
+        inner = found.attribute.statement.col_offset + len(unit)
+        attribute = found.attribute.name
 
-        def text(renderer: Renderer) -> str:
-            target = renderer.render(loop.generator.target)
-            lines = [f"{indent}{one.name} = {one.before}" for one in carried]
+        def make(renderer: Renderer) -> Sequence[Statement]:
+            before = [assign(one.name, expression(one.before)) for one in carried]
+            after = [assign(one.name, expression(one.after)) for one in carried]
             if collect is not None:
-                lines.append(f"{indent}{collect} = []")
-            lines.append(f"{indent}for {target} in {renderer.value(loop.generator.iter)}:")
-            if collect is not None:
-                if loop.asks_name:
-                    lines.append(
-                        f'{inner}{SCOPE_NAME} = f"{loop.attribute.name}_{{len({collect})}}"'
-                    )
-                lines.append(f"{inner}{collect}.append({renderer.render(loop.node.elt)})")
+                before.append(assign(collect, cst.List([])))
+                body = [run(call(f"{collect}.append", renderer.render(found.node.elt)))]
+                if found.asks_name:
+                    name = numbered(attribute, call("len", collect))
+                    body = [assign(SCOPE_NAME, name), *body]
+                stored = call("nnm.set_submodules", "self", string(attribute), collect)
+                last = [run(stored)]
             else:
-                value = self.builder(loop.item, renderer)
-                name = loop.name_text(renderer)
-                if loop.asks_name:
-                    lines.append(f"{inner}{SCOPE_NAME} = {name}")
-                    name = SCOPE_NAME
-                stored = f"setattr(self, {name}, {value})"
-                lines.append(wrapped(inner + stored, inner, self.layout))
-            lines += [f"{inner}{one.name} = {one.after}" for one in carried]
-            if collect is not None:
-                name = loop.attribute.name
-                lines.append(f"{indent}nnm.set_submodules(self, {name!r}, {collect})")
-            return self.layout.newline.join(lines).removeprefix(indent)
+                value, name = self.builder(found.item, renderer), found.name_node(renderer)
+                body, last = [], []
+                if found.asks_name:
+                    body, name = [assign(SCOPE_NAME, name)], dotted(SCOPE_NAME)
+                body.append(wrapped(run(call("setattr", "self", name, value)), inner, unit))
+            target = renderer.render(found.generator.target)
+            over = renderer.render(found.generator.iter)
+            return [*before, loop(target, over, [*body, *after], unit), *last]
 
-        return text
+        return make
 
 
-def named(item: Item, builder: Builder) -> Callable[[Renderer], str]:
+def named(item: Item, builder: Builder) -> Callable[[Renderer], Expression]:
     """Edit: a submodule that carries its own name into the structure that holds it."""
 
-    def text(renderer: Renderer) -> str:
+    def make(renderer: Renderer) -> Expression:
         assert item.name is not None
         name = renderer.render(item.name)
-        return f"nnm.named({name}, {builder(item, renderer, name)})"
+        return call("nnm.named", name, builder(item, renderer, code_of(name)))
 
-    return text
+    return make
 
 
 def is_single(one: Attribute) -> bool:

@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from nnx_migrate.rewrite.classes.compact.emit import conjunction
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import code_of, conjunction, expression, negation
+from nnx_migrate.edit.rendering import Renderer, Replacement
+from nnx_migrate.edit.statements import (
+    Statement,
+    assign,
+    commented,
+    line,
+    skip,
+    when,
+    with_last_statements,
+)
+from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.wrapping import wrapped
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.setup.computed import Storing
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
-from nnx_migrate.rewrite.classes.writing.layout import Layout, indent_of, wrapped
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import Carried, ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 
@@ -63,41 +75,38 @@ class Surroundings:
                 RULE,
             )
         condition = next(iter(reached))
-        indent = indent_of(self.cls, statement)
-        newline = self.layout.newline
         previous = edits.get(id(statement))
+        indent, unit = statement.col_offset, self.layout.unit
+        other = _otherwise(statement, {id(one.call) for one in sites})
 
-        def text(renderer: Renderer) -> str:
+        def make(renderer: Renderer) -> Sequence[Statement]:
             if condition == "False":
-                return "pass  # Linen never calls it, so it has no parameters"
+                return [commented(skip(), [], "# Linen never calls it, so it has no parameters")]
             # Under a condition on fields Linen certainly calls it: a size left out is an error then.
             guarded = [] if condition else sites
             sized = [self.builder.guard(one, self.builder(one, renderer)) for one in guarded]
-            conditions = [one for one in (condition, *dict.fromkeys(sized)) if one]
-            inner = _rendered(previous, statement, renderer.without(statement))
+            known = {code_of(one): one for one in sized if one is not None}
+            conditions = [*([expression(condition)] if condition else []), *known.values()]
+            inner = _made(previous, statement, renderer)
             if not conditions:
-                return wrapped(indent + inner, indent, self.layout).removeprefix(indent)
-            step = newline + indent + self.layout.unit
-            guarded_text = inner.replace(newline, newline + self.layout.unit)
-            lines = f"if {conjunction(conditions)}:{step}{guarded_text}"
-            if other is None:
-                return lines
-            return f"{lines}{newline}{indent}elif {other.text(renderer, step)}"
+                return [wrapped(one, indent, unit) for one in inner]
+            orelse = [] if other is None else [other.statement(renderer, unit)]
+            return [when(conjunction(conditions), inner, orelse, unit)]
 
-        other = _otherwise(statement, {id(one.call) for one in sites})
-        edits[id(statement)] = text
+        edits[id(statement)] = make
 
-    def _local_variable(self, statement: ast.stmt) -> Callable[[Renderer], str] | None:
+    def _local_variable(
+        self, statement: ast.stmt
+    ) -> Callable[[Renderer], Sequence[Statement]] | None:
         """``scale = self.param("scale", ...)`` or ``2 * self.param(...)``: stored first, then read."""
-        storing = Storing(self.items, self.builder, self.layout)
+        storing = Storing(self.items, self.builder)
         match statement:
             case ast.Assign(targets=[ast.Name()]) if storing.made_in(statement):
-                return storing.before(statement, indent_of(self.cls, statement))
+                return storing.before(statement)
             case _:
                 return None
 
     def _width(self, statement: ast.stmt, widths: list[Item], edits: Edits) -> None:
-        indent = indent_of(self.cls, statement)
         previous = edits.get(id(statement))
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         if len(widths) > 1 or target is None or statement.value is not widths[0].call:  # type: ignore[attr-defined]
@@ -111,33 +120,32 @@ class Surroundings:
         assert site is not None
         self.remarks.imports.add("nnm")
 
-        def text(renderer: Renderer) -> str:
-            inner = _rendered(previous, statement, renderer)
-            built = renderer.render(target)
-            width = f"nnm.out_features({built}, {site.in_width})"
-            return f"{inner}{self.layout.newline}{indent}{site.out_variable} = {width}"
+        def make(renderer: Renderer) -> Sequence[Statement]:
+            width = call(
+                "nnm.out_features", renderer.render(target), expression(str(site.in_width))
+            )
+            inner = _made(previous, statement, renderer)
+            return [*inner, assign(str(site.out_variable), width)]
 
-        edits[id(statement)] = text
+        edits[id(statement)] = make
 
     def _carry(self, statement: ast.stmt, carried: tuple[Carried, ...], edits: Edits) -> None:
-        indent = indent_of(self.cls, statement)
-        inner = indent + self.layout.unit
-        newline = self.layout.newline
+        def make(renderer: Renderer) -> Sequence[Statement]:
+            before = [assign(one.name, expression(one.before)) for one in carried]
+            more = [assign(one.name, expression(one.after)) for one in carried]
+            inner = renderer.inner(statement)
+            if not isinstance(inner, cst.BaseCompoundStatement):
+                return [*before, line(inner), *more]
+            return [*before, with_last_statements(inner, more)]
 
-        def text(renderer: Renderer) -> str:
-            before = "".join(f"{one.name} = {one.before}{newline}{indent}" for one in carried)
-            after = "".join(f"{newline}{inner}{one.name} = {one.after}" for one in carried)
-            return before + renderer.inner(statement) + after
-
-        edits[id(statement)] = text
+        edits[id(statement)] = make
 
 
-def _rendered(
-    previous: str | Callable[[Renderer], str] | None, node: ast.stmt, renderer: Renderer
-) -> str:
+def _made(previous: Replacement | None, node: ast.stmt, renderer: Renderer) -> Sequence[Statement]:
     if previous is None:
-        return renderer.inner(node)
-    return previous if isinstance(previous, str) else previous(renderer)
+        return [line(renderer.inner(node))]
+    found: Sequence[Statement] = renderer.made(previous)
+    return found
 
 
 @dataclass(frozen=True)
@@ -149,14 +157,11 @@ class _Otherwise:
     holds: bool  # whether it is stored when the test holds
     value: ast.expr
 
-    def text(self, renderer: Renderer, step: str) -> str:
-        """The test and the statement, ``step`` between them."""
+    def statement(self, renderer: Renderer, unit: str) -> Statement:
+        """What is stored when the test says that nothing is built."""
         test = renderer.render(self.test)
-        negated = (
-            f"not {test}" if isinstance(self.test, ast.Name | ast.Attribute) else f"not ({test})"
-        )
-        stored = f"{renderer.render(self.target)} = {renderer.render(self.value)}"
-        return f"{test if self.holds else negated}:{step}{stored}"
+        stored = assign(renderer.render(self.target), renderer.render(self.value))
+        return when(test if self.holds else negation(test), [stored], unit=unit)
 
 
 def _otherwise(statement: ast.stmt, sites: set[int]) -> _Otherwise | None:

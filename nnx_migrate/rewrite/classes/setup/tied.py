@@ -5,10 +5,13 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from nnx_migrate.edit.expressions import Expression, attribute, code_of, integer
+from nnx_migrate.edit.expressions import item as index
+from nnx_migrate.edit.names import names_in
+from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.writing.construct import Builder
-from nnx_migrate.rewrite.render import Renderer
 from nnx_migrate.source.bindings import names_bound_below
 
 RULE = "tied"
@@ -21,17 +24,17 @@ def tied_layer(
     builder: Builder,
     setup: ast.FunctionDef | None,
     sizes: frozenset[str],
-) -> str:
-    """Text that builds the layer inside the call.
+) -> Expression:
+    """What builds the layer inside the call.
 
     Args:
       params: the parameters given, as written.
       setup: the method whose local names the call does not have.
       sizes: size arguments of ``__init__``, which the call does not have either.
     """
-    text = builder(item, renderer)
+    made = builder(item, renderer)
     local = names_bound_below(setup) - {"self"} if setup is not None else frozenset()
-    clash = _names_of(text) & local
+    clash = names_in(made) & local
     if clash:
         raise Refused(
             item.call,
@@ -39,9 +42,9 @@ def tied_layer(
             f"read it from self instead of {min(clash)!r}",
             RULE,
         )
-    unknown = _names_of(text) & sizes
+    unknown = names_in(made) & sizes
     if not unknown:
-        return text
+        return made
     kernel, site = _entry(params, "kernel"), item.site
     is_dense = site is not None and site.symbol == "flax.linen.Dense"
     if kernel is None or site is None or not is_dense or unknown != {site.sizes["in_features"]}:
@@ -51,7 +54,7 @@ def tied_layer(
             "give the size as a field",
             RULE,
         )
-    shape = f"{renderer.render(kernel)}.shape[0]"
+    shape = code_of(index(attribute(renderer.render(kernel), "shape"), integer(0)))
     return builder(replace(item, site=replace(site, sizes={"in_features": shape})), renderer)
 
 
@@ -62,8 +65,3 @@ def _entry(node: ast.expr, key: str) -> ast.expr | None:
             if isinstance(name, ast.Constant) and name.value == key:
                 return value
     return None
-
-
-def _names_of(text: str) -> set[str]:
-    tree = ast.parse(text, mode="eval")
-    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}

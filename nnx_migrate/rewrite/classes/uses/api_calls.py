@@ -6,31 +6,32 @@ import ast
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from nnx_migrate.edit.calls import Argument, call, named
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of
-from nnx_migrate.rewrite.render import Renderer, Replacement
-from nnx_migrate.rewrite.texts import argument_texts
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "module-api"
 
 
-def carried_call(name: str, node: ast.Call, *more: str) -> Replacement:
+def carried_call(name: str, node: ast.Call, *more: Argument) -> Replacement:
     """``self.sow("losses", "l2", x)`` as ``nnm.sow(self, "losses", "l2", x)``; ``more`` comes last."""
     assert isinstance(node.func, ast.Attribute)
     owner = node.func.value
 
-    def text(renderer: Renderer) -> str:
-        parts = argument_texts(renderer.render, (owner, *node.args), node.keywords)
-        return f"nnm.{name}({', '.join((*parts, *more))})"
+    def make(renderer: Renderer) -> Expression:
+        given = [*map(renderer.argument, node.args), *map(renderer.keyword, node.keywords)]
+        return call(f"nnm.{name}", renderer.render(owner), *given, *more, unit=renderer.unit)
 
-    return text
+    return make
 
 
 def handed_method(name: str, node: ast.Attribute) -> Replacement:
     """``self.sow`` as a value."""
-    return lambda renderer: f"functools.partial(nnm.{name}, {renderer.render(node.value)})"
+    return lambda renderer: call("functools.partial", f"nnm.{name}", renderer.render(node.value))
 
 
 def mutable_in_init(node: ast.Call) -> str:
@@ -65,28 +66,28 @@ class Draws:
         Raises:
           Refused: they are not written out in a function of the project.
         """
-        for call in ast.walk(method):
-            if isinstance(call, ast.Call):
-                for name, value in self._given(call):
+        for one in ast.walk(method):
+            if isinstance(one, ast.Call):
+                for name, value in self._given(one):
                     if value is node:
-                        return self._drawn(call, name, node)
+                        return self._drawn(one, name, node)
         raise self._unknown(node)
 
-    def _given(self, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
+    def _given(self, made: ast.Call) -> Iterator[tuple[str, ast.expr]]:
         """Parameters of the called function of the project, and what each is given."""
-        function = self._function(call)
+        function = self._function(made)
         if function is None:
             return
         arguments = function.args
         names = [one.arg for one in (*arguments.posonlyargs, *arguments.args)]
-        yield from zip(names, call.args, strict=False)
-        yield from ((one.arg, one.value) for one in call.keywords if one.arg is not None)
+        yield from zip(names, made.args, strict=False)
+        yield from ((one.arg, one.value) for one in made.keywords if one.arg is not None)
 
-    def _function(self, call: ast.Call) -> ast.FunctionDef | None:
-        return self.project.function(self.project.resolve(call.func, self.scope))
+    def _function(self, made: ast.Call) -> ast.FunctionDef | None:
+        return self.project.function(self.project.resolve(made.func, self.scope))
 
-    def _drawn(self, call: ast.Call, parameter: str, node: ast.Attribute) -> tuple[str, ...]:
-        function = self._function(call)
+    def _drawn(self, made: ast.Call, parameter: str, node: ast.Attribute) -> tuple[str, ...]:
+        function = self._function(made)
         assert function is not None
         calls = {id(one.func): one for one in ast.walk(function) if isinstance(one, ast.Call)}
         found: list[str] = []
@@ -114,10 +115,10 @@ class Draws:
         )
 
 
-def drawing_text(
+def drawing(
     names: tuple[str, ...], attribute: Callable[[str], str], method: ast.FunctionDef
-) -> str:
+) -> Expression:
     """``self.make_rng`` as a value that draws from the module's own streams."""
     receiver = receiver_of(method)
-    given = ", ".join(f"{name}={receiver}.{attribute(name)}" for name in names)
-    return f"nnm.drawing({given})"
+    given = [named(name, f"{receiver}.{attribute(name)}") for name in names]
+    return call("nnm.drawing", *given)

@@ -14,6 +14,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.rewrite.classes.items import own_nodes, receiver_of
 from nnx_migrate.rewrite.classes.uses.api_calls import carried_call
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
@@ -78,7 +79,7 @@ def _in_method(
             remarks.imports.add("nnm")
             place = call or node
             found.edits[id(place)] = (
-                carried_call("apply", call) if call else f"nnm.apply_fn({receiver})"
+                carried_call("apply", call) if call else made_call("nnm.apply_fn", receiver)
             )
             found.handled.add(id(node))
         elif attr in _STALE:

@@ -7,21 +7,29 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.constructs.module_api import CARRIED, OWN_ONLY, RECIPES
+from nnx_migrate.edit.calls import call, named
+from nnx_migrate.edit.expressions import (
+    Expression,
+    attribute,
+    contents,
+    dotted,
+    function,
+    string,
+)
+from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.children import Children
 from nnx_migrate.rewrite.classes.uses.api_calls import (
     carried_call,
-    drawing_text,
+    drawing,
     handed_method,
     mutable_in_init,
 )
 from nnx_migrate.rewrite.classes.uses.layer_fields import field_text
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.held import makes_array, reading, replacing
-from nnx_migrate.rewrite.render import Renderer, Replacement
-from nnx_migrate.rewrite.texts import argument_texts
 
 RULE = "module-api"
 # What flax's layers call their variables; another name may be that of a submodule.
@@ -67,7 +75,7 @@ class Reader:
       variables: the same for other variables.
       own: names that the class defines itself (fields, methods), which shadow Linen's.
       optional: attributes that may hold None.
-      tied: text that builds an attribute's layer from ``rngs``, given its parameters.
+      tied: what builds an attribute's layer from ``rngs``, given its parameters.
       resolve: the symbol of an expression.
       children: which expressions are submodules.
       draws: what functions draw that are handed ``self.make_rng``.
@@ -80,7 +88,7 @@ class Reader:
     variables: Mapping[str, str]
     own: frozenset[str]
     remarks: Remarks
-    tied: Callable[[str, ast.expr, Renderer], str]
+    tied: Callable[[str, ast.expr, Renderer], Expression]
     resolve: Callable[[ast.expr], str | None]
     children: Children
     draws: Callable[[ast.FunctionDef, ast.Attribute], tuple[str, ...]]
@@ -153,14 +161,18 @@ class Reader:
         name = node.attr
         if isinstance(node.ctx, ast.Load) and name in self.params:
             stored = self.params[name]
-            held = f"self.{stored}" if is_attribute_name(stored) else f"getattr(self, {stored!r})"
+            held = (
+                dotted(f"self.{stored}")
+                if is_attribute_name(stored)
+                else call("getattr", "self", string(stored))
+            )
             if name in self.optional:
                 self.remarks.imports.add("nnm")
-                self.found.call[id(node)] = f"nnm.read({held})"
+                self.found.call[id(node)] = call("nnm.read", held)
             else:
-                self.found.call[id(node)] = f"{held}[...]"
+                self.found.call[id(node)] = contents(held)
         elif isinstance(node.ctx, ast.Load) and self.variables.get(name, name) != name:
-            self.found.call[id(node)] = f"self.{self.variables[name]}"
+            self.found.call[id(node)] = dotted(f"self.{self.variables[name]}")
 
     def _api(self, node: ast.Attribute, method: ast.FunctionDef, *, is_called: bool) -> None:
         """An attribute that Linen gives every module, of this one or of a submodule."""
@@ -179,8 +191,8 @@ class Reader:
             raise Refused(node, f"{owner}.{name} has no NNX counterpart", refused[name], RULE)
         if name == "variables":
             self.remarks.imports.add("nnm")
-            self.found.call[id(node)] = lambda renderer: (
-                f"nnm.variables_of({renderer.render(node.value)})"
+            self.found.call[id(node)] = lambda renderer: call(
+                "nnm.variables_of", renderer.render(node.value)
             )
         elif not is_called:
             self._handed(node, method)
@@ -191,8 +203,9 @@ class Reader:
         """A field of a submodule."""
         name = field_text(self.children.classes(node.value, method), node)
         if name is not None:
-            text: Replacement = lambda renderer: f"{renderer.render(node.value)}.{name}"
-            self.found.call[id(node)] = text
+            self.found.call[id(node)] = lambda renderer: attribute(
+                renderer.render(node.value), name
+            )
 
     def _handed(self, node: ast.Attribute, method: ast.FunctionDef) -> None:
         """A method of the module as a value."""
@@ -204,7 +217,7 @@ class Reader:
             names = self.draws(method, node)
             self.remarks.imports.add("nnm")
             self.found.handed |= dict.fromkeys(names)
-            self.found.call[id(node)] = drawing_text(
+            self.found.call[id(node)] = drawing(
                 names, lambda one: stream_attribute(one, self.own), method
             )
         elif name in OWN_ONLY:
@@ -239,7 +252,7 @@ class Reader:
             return
         elif name == "is_initializing" or _asks_for_params(name, node):
             self.remarks.imports.add("nnm")
-            self.found.call[id(node)] = "nnm.is_initializing()"
+            self.found.call[id(node)] = call("nnm.is_initializing")
             self.found.static[id(node)] = "True"
         elif name in CARRIED:
             self.remarks.imports.add("nnm")
@@ -250,7 +263,9 @@ class Reader:
                 static = self.asked(method, node)
                 self.found.static |= {} if static is None else {id(node): static}
                 if static == "False":
-                    self.found.call[id(node)] = carried_call(name, node, "made_later=True")
+                    self.found.call[id(node)] = carried_call(
+                        name, node, named("made_later", "True")
+                    )
         elif name == "make_rng":
             self._stream(node)
 
@@ -272,7 +287,7 @@ class Reader:
         if name is None or not is_attribute_name(name):
             raise Refused(node, "the name of the random stream is computed", "write it out", RULE)
         self.found.streams[id(node)] = name
-        self.found.call[id(node)] = f"self.{stream_attribute(name, self.own)}()"
+        self.found.call[id(node)] = call(f"self.{stream_attribute(name, self.own)}")
         self.found.static[id(node)] = f"nnm.make_rng(rngs, {name!r})"
         self.remarks.imports.add("nnm")
 
@@ -299,7 +314,7 @@ class Reader:
         last = self.params.get(keys[-1], self.variables.get(keys[-1])) if is_own else None
         chains |= {*seen, id(inner)}
         steps = ["self", *owner[1:], *keys[1:-1], last or keys[-1]]
-        self.found.call[id(node)] = f"{'.'.join(steps)}[...]"
+        self.found.call[id(node)] = contents(".".join(steps))
 
     def _tied_call(self, node: ast.Call, receiver: str) -> None:
         """``self.head.apply({"params": {"kernel": e.T}}, h)`` of a layer of ``setup``."""
@@ -323,13 +338,13 @@ class Reader:
         self.remarks.imports.add("nnm")
         self.found.handled.add(id(node.func))
 
-        def text(renderer: Renderer) -> str:
-            build = self.tied(child, params, renderer)
-            given = argument_texts(renderer.render, rest, node.keywords)
-            layer = f"nnm.with_params(lambda rngs: {build}, {renderer.render(params)})"
-            return f"{layer}({', '.join(given)})"
+        def make(renderer: Renderer) -> Expression:
+            build = function(["rngs"], self.tied(child, params, renderer))
+            layer = call("nnm.with_params", build, renderer.render(params))
+            given = map(renderer.argument, rest)
+            return call(layer, *given, *map(renderer.keyword, node.keywords))
 
-        self.found.call[id(node)] = text
+        self.found.call[id(node)] = make
 
 
 def _asks_for_params(name: str, node: ast.Call) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from nnx_migrate.constructs import (
     convert_call,
@@ -16,17 +17,18 @@ from nnx_migrate.constructs import (
     rule_for,
 )
 from nnx_migrate.constructs.base import Code, Context, LayerCall, NameRule, Refusal, Source
-from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.edit.expressions import dotted as dotted_node
+from nnx_migrate.edit.rendering import Renderer, Replacement
+from nnx_migrate.edit.statements import GONE
 from nnx_migrate.model import Confidence
-from nnx_migrate.rewrite.bridge import Nodes
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, table_of
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "class"
-Edits = dict[int, str | Callable[[Renderer], str]]
+Edits = dict[int, Replacement]
 # Layers that every rewritten module builds as one and the same class.
 _ONE_CLASS = {"flax.linen.Dropout": "nnm.Dropout"}
 _TYPE_QUESTIONS = (("isinstance",), ("issubclass",))
@@ -50,8 +52,8 @@ class Remarks:
         """Forget what came after ``other`` was copied."""
         self.imports, self.notes, self.review = other.imports, other.notes, other.review
 
-    def take(self, code: Code | Refusal, node: ast.AST) -> str:
-        """The text of ``code``.
+    def take(self, code: Code | Refusal, node: ast.AST) -> Any:
+        """The node of ``code``; ``GONE`` of a decorator that goes.
 
         Raises:
           Refused: it is a refusal.
@@ -62,7 +64,7 @@ class Remarks:
         self.notes += [(node, note) for note in code.findings]
         if code.confidence is Confidence.REVIEW:
             self.review += [(node, note) for note in code.findings or ("look at this",)]
-        return "" if code.node is None else code_of(code.node)
+        return GONE if code.node is None else code.node
 
 
 @dataclass(frozen=True)
@@ -175,7 +177,7 @@ def name_edits(
         if id(reference.node) in handled or (call is not None and id(call) in handled):
             continue
         if id(reference.node) in asked and reference.symbol in _ONE_CLASS:
-            edits[id(reference.node)] = _ONE_CLASS[reference.symbol]
+            edits[id(reference.node)] = dotted_node(_ONE_CLASS[reference.symbol])
             remarks.imports.add("nnm")
             continue
         if call is None and id(reference.node) in asked and is_layer(reference.symbol):
@@ -244,27 +246,27 @@ def _whole(
     def resolve(one: ast.expr) -> str | None:
         return project.resolve(one, scope)
 
-    if convert(node, Nodes(ast.unparse), resolve) is None:
+    if convert(node, renderer_of(scope.module), resolve) is None:
         return
 
-    def text(renderer: Renderer) -> str:
-        found = convert(node, Nodes(renderer.render), resolve)
+    def make(renderer: Renderer) -> Any:
+        found = convert(node, renderer, resolve)
         assert found is not None
         return remarks.take(found, node)
 
-    edits[id(node)] = text
+    edits[id(node)] = make
     parts = [node.func, *node.args[:1]] if convert is convert_decorator else [node.func]
     inside.update(id(child) for part in parts for child in ast.walk(part))
 
 
 def _call_edit(
     call: ast.Call, symbol: str, remarks: Remarks, is_sized: bool
-) -> Callable[[Renderer], str]:
-    def text(renderer: Renderer) -> str:
-        found = convert_call(LayerCall(symbol, call, Nodes(renderer.render), is_sized=is_sized))
+) -> Callable[[Renderer], Any]:
+    def make(renderer: Renderer) -> Any:
+        found = convert_call(LayerCall(symbol, call, renderer, is_sized=is_sized))
         return remarks.take(found, call)
 
-    return text
+    return make
 
 
 __all__ = ["Edits", "Reference", "Remarks", "dotted", "name_edits", "references"]

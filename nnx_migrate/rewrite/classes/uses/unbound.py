@@ -11,11 +11,12 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import own_nodes, receiver_of
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
-from nnx_migrate.rewrite.render import Renderer, Replacement
-from nnx_migrate.rewrite.texts import argument_texts
 from nnx_migrate.source.classes import ClassInfo
 
 RULE = "module-api"
@@ -113,12 +114,12 @@ def _uses(method: ast.FunctionDef, name: str) -> list[ast.Call] | None:
 
 
 def _unbind(module: ast.expr) -> Replacement:
-    return lambda renderer: f"nnm.unbind({renderer.render(module)})"
+    return lambda renderer: made_call("nnm.unbind", renderer.render(module))
 
 
 def _apply(call: ast.Call, name: str) -> Replacement:
-    def text(renderer: Renderer) -> str:
-        parts = [name, *argument_texts(renderer.render, call.args, call.keywords)]
-        return f"nnm.apply({', '.join(parts)})"
+    def make(renderer: Renderer) -> Expression:
+        given = [*map(renderer.argument, call.args), *map(renderer.keyword, call.keywords)]
+        return made_call("nnm.apply", name, *given, unit=renderer.unit)
 
-    return text
+    return make

@@ -9,11 +9,21 @@ all are replaced with ``v.set_value(x)`` (flax/nnx/variablelib.py, 0.12.8).
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import (
+    Expression,
+    attribute,
+    contents,
+    operation,
+    parenthesized,
+)
+from nnx_migrate.edit.rendering import Renderer, Replacement
+from nnx_migrate.edit.statements import Statement, run
+from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.render import Renderer, Replacement
 
 RULE = "module-api"
 
@@ -37,17 +47,21 @@ def makes_array(item: Item, resolve: Callable[[ast.expr], str | None]) -> bool:
 
 
 def reading(variable: ast.expr, *, array: bool, named: bool = False) -> Replacement:
-    """The text of ``variable.value``, constrained if the variable is one of ``named`` axes."""
-    if named:
-        return lambda renderer: f"nnm.constrained_value({renderer.render(variable)})"
-    suffix = "[...]" if array else ".get_value()"
-    return lambda renderer: renderer.render(variable) + suffix
+    """What becomes of ``variable.value``, constrained if the variable is one of ``named`` axes."""
+
+    def make(renderer: Renderer) -> Expression:
+        held = renderer.render(variable)
+        if named:
+            return call("nnm.constrained_value", held)
+        return contents(held) if array else call(attribute(held, "get_value"))
+
+    return make
 
 
 def replacing(
     statement: ast.Assign | ast.AugAssign, target: ast.Attribute, *, named: bool = False
 ) -> Replacement:
-    """The text of a statement that assigns to ``target``, the value of a variable.
+    """What becomes of a statement that assigns to ``target``, the value of a variable.
 
     Args:
         named: whether Linen constrains the value by the names of its axes.
@@ -63,30 +77,29 @@ def replacing(
             RULE,
         )
 
-    def text(renderer: Renderer) -> str:
+    def make(renderer: Renderer) -> Sequence[Statement]:
         value = renderer.render(statement.value)
         if isinstance(statement, ast.AugAssign):
-            value = f"{renderer.render(target)} {_OPERATORS[type(statement.op)]} ({value})"
+            operator = getattr(cst, _OPERATORS.get(type(statement.op), type(statement.op).__name__))
+            old = renderer.render(target)
+            value = operation(old, operator, value if value.lpar else parenthesized(value))
         variable = renderer.render(target.value)
         if named:
-            return f"nnm.set_constrained_value({variable}, {value})"
-        return f"{variable}.set_value({value})"
+            return [run(call("nnm.set_constrained_value", variable, value))]
+        return [run(call(attribute(variable, "set_value"), value))]
 
-    return text
+    return make
 
 
+# LibCST's names of operators that ``ast`` names otherwise.
 _OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "+",
-    ast.Sub: "-",
-    ast.Mult: "*",
-    ast.MatMult: "@",
-    ast.Div: "/",
-    ast.Mod: "%",
-    ast.Pow: "**",
-    ast.LShift: "<<",
-    ast.RShift: ">>",
-    ast.BitOr: "|",
-    ast.BitXor: "^",
-    ast.BitAnd: "&",
-    ast.FloorDiv: "//",
+    ast.Sub: "Subtract",
+    ast.Mult: "Multiply",
+    ast.MatMult: "MatrixMultiply",
+    ast.Div: "Divide",
+    ast.Mod: "Modulo",
+    ast.Pow: "Power",
+    ast.LShift: "LeftShift",
+    ast.RShift: "RightShift",
+    ast.FloorDiv: "FloorDivide",
 }

@@ -1,4 +1,4 @@
-"""Text that builds one item in ``__init__``."""
+"""What builds one item in ``__init__``."""
 
 from __future__ import annotations
 
@@ -9,16 +9,26 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
 from nnx_migrate.constructs import convert_call, convert_factory, is_linen
-from nnx_migrate.constructs.base import PLACEMENT, LayerCall
+from nnx_migrate.constructs.base import PLACEMENT, Code, LayerCall, Refusal, same_call
+from nnx_migrate.edit.calls import Argument, named
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.expressions import (
+    Expression,
+    conjunction,
+    dotted,
+    expression,
+    is_not_none,
+)
+from nnx_migrate.edit.names import names_in
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.walking import children
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.bridge import Nodes
 from nnx_migrate.rewrite.classes.compact.in_scope import building_call
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.setup.stacked import stacked
 from nnx_migrate.rewrite.classes.uses.references import Remarks
-from nnx_migrate.rewrite.render import Renderer
-from nnx_migrate.rewrite.texts import argument_texts, same_call
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
@@ -52,8 +62,8 @@ class Builder:
     optional: frozenset[str] = frozenset()  # size arguments that may be None
     compact: bool = False
 
-    def guard(self, item: Item, text: str) -> str | None:
-        """The condition under which the built ``text`` has all its sizes, if there is one."""
+    def guard(self, item: Item, node: Expression) -> Expression | None:
+        """The condition under which the built ``node`` has all its sizes, if there is one."""
         passed = set()
         site = item.site
         if site is not None and site.symbol in self.context.new_arguments:
@@ -63,10 +73,10 @@ class Builder:
             only = {site.sizes[one] for one in site.only_with if one in site.sizes}
             passed = {name for text in texts if text not in only for name in _handed(text)}
             passed |= {text.partition(" or {}).get(")[0][1:] for text in site.sizes.values()}
-        needed = sorted((_names(text) & self.optional) - passed - _tested(text))
-        return " and ".join(f"{name} is not None" for name in needed) or None
+        needed = sorted((names_in(node) & self.optional) - passed - _tested(node))
+        return conjunction([is_not_none(dotted(one)) for one in needed]) if needed else None
 
-    def __call__(self, item: Item, renderer: Renderer, scope_name: str | None = None) -> str:
+    def __call__(self, item: Item, renderer: Renderer, scope_name: str | None = None) -> Expression:
         """The constructor expression of ``item``.
 
         ``scope_name`` is the text of its name where sizes are looked up under it; without one a
@@ -75,40 +85,39 @@ class Builder:
         match item.kind:
             case ItemKind.PARAM:
                 self.remarks.imports.add("nnx")
-                return f"nnx.Param({self._initial(item, renderer, key=True)})"
+                return made_call("nnx.Param", self._initial(item, renderer, key=True))
             case ItemKind.VARIABLE:
                 self.remarks.imports.add("nnm")
-                value = self._initial(item, renderer, key=False) if item.init else "None"
-                return f"nnm.variable({item.collection_text(renderer.render)}, {value})"
+                value = self._initial(item, renderer, key=False) if item.init else dotted("None")
+                return made_call("nnm.variable", item.collection_node(renderer), value)
             case _:
                 assert item.site is not None
                 site = item.site if scope_name is None else _looked_up(item.site, scope_name)
                 return self.site(site, renderer)
 
-    def _initial(self, item: Item, renderer: Renderer, *, key: bool) -> str:
+    def _initial(self, item: Item, renderer: Renderer, *, key: bool) -> Expression:
         assert item.init is not None
         plain = _plain_value(item)
         if plain is not None:
-            return renderer.value(plain)
+            found: Expression = renderer.render(plain)
+            return found
         function = renderer.render(item.init)
-        if not isinstance(item.init, ast.Name | ast.Attribute | ast.Call | ast.Subscript):
-            function = f"({function})"
         if item.axes is not None:
             self.remarks.imports.add("nnm")
             function = named_init(function, item, renderer)
-        arguments = [f"{self.rngs}.params()"] if key else []
-        arguments += argument_texts(renderer.render, item.arguments, item.keywords)
-        return f"{function}({', '.join(arguments)})"
+        keys = [made_call(f"{self.rngs}.params")] if key else []
+        given = map(renderer.argument, item.arguments)
+        return made_call(function, *keys, *given, *map(renderer.keyword, item.keywords))
 
-    def site(self, site: Site, renderer: Renderer) -> str:
+    def site(self, site: Site, renderer: Renderer) -> Expression:
         """The constructor expression of a submodule."""
-        text = self._single(site, renderer)
+        node = self._single(site, renderer)
         if site.stacked_by is None:
-            return text
+            return node
         self.remarks.imports.add("nnm")
-        return stacked(text, site, site.stacked_by, self.scope, self.rngs, renderer)
+        return stacked(node, site, site.stacked_by, self.scope, self.rngs, renderer)
 
-    def _single(self, site: Site, renderer: Renderer) -> str:
+    def _single(self, site: Site, renderer: Renderer) -> Expression:
         call = self._plain(site.call)
         if site.layers is not None and site.stacked_by is None:
             site = replace(site, sizes={**site.sizes, site.layers_as: site.layers})
@@ -117,35 +126,42 @@ class Builder:
                 LayerCall(
                     site.symbol,
                     call,
-                    Nodes(renderer.render),
+                    renderer,
                     site.sizes,
                     self.rngs,
                     lambda node: self.project.resolve(node, self.scope),
                 )
             )
-            return self.remarks.take(found, site.call)
+            return self._taken(found, site)
         if site.kind is SiteKind.COPY:
             assert isinstance(call.func, ast.Attribute)
             self.remarks.imports.add("nnm")
-            return f"nnm.copy_of({renderer.render(call.func.value)}, rngs={self.rngs})"
+            return made_call("nnm.copy_of", renderer.render(call.func.value), self._streams)
         if site.kind is SiteKind.FUNCTION:
             return building_call(site, self.context, renderer, self.receiver, self.rngs)
         if site.kind is SiteKind.FACTORY:
             found = convert_factory(
-                call, Nodes(renderer.render), site.sizes, self.rngs, takes_some=site.takes_some
+                call, renderer, site.sizes, self.rngs, takes_some=site.takes_some
             )
-            return self.remarks.take(found, site.call)
+            return self._taken(found, site)
         return self._project_class(site, call, renderer)
 
-    def _project_class(self, site: Site, call: ast.Call, renderer: Renderer) -> str:
+    def _taken(self, found: Code | Refusal, site: Site) -> Expression:
+        node: Expression = self.remarks.take(found, site.call)
+        return node
+
+    @property
+    def _streams(self) -> Argument:
+        return named("rngs", self.rngs)
+
+    def _project_class(self, site: Site, call: ast.Call, renderer: Renderer) -> Expression:
         function = renderer.render(call.func)
         if site.symbol in self.context.converted:
-            extra = [f"{name}={text}" for name, text in site.sizes.items()]
-            return same_call(function, call, renderer.render, [*extra, f"rngs={self.rngs}"])
+            extra = [named(name, expression(text)) for name, text in site.sizes.items()]
+            return same_call(function, call, renderer, [*extra, self._streams])
         self._check_bridged(site, call)
         self.remarks.imports.add("nnm")
-        linen = same_call(function, call, renderer.render, [])
-        return f"nnm.ToNNX({linen}, rngs={self.rngs})"
+        return made_call("nnm.ToNNX", same_call(function, call, renderer), self._streams)
 
     def _check_bridged(self, site: Site, call: ast.Call) -> None:
         """A class that stays Linen builds Linen layers: it cannot be handed NNX ones."""
@@ -186,10 +202,10 @@ class Builder:
         return plain
 
 
-def named_init(function: str, item: Item, renderer: Renderer) -> str:
+def named_init(function: Expression, item: Item, renderer: Renderer) -> Expression:
     """The initialiser ``function`` of an item with axes, which gives their names too."""
-    named = [one for one in (item.axes, item.fallback) if one is not None]
-    return f"nnm.with_named_axes({', '.join((function, *map(renderer.render, named)))})"
+    names = [one for one in (item.axes, item.fallback) if one is not None]
+    return made_call("nnm.with_named_axes", function, *map(renderer.render, names))
 
 
 _NAME = re.compile(rf"\b{SCOPE_NAME}\b")
@@ -347,15 +363,14 @@ def _names(text: str) -> set[str]:
     return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
 
 
-def _tested(text: str) -> set[str]:
-    """Names that the text itself asks whether they are None."""
-    return {
-        node.left.id
-        for node in ast.walk(ast.parse(text, mode="eval"))
-        if isinstance(node, ast.Compare)
-        and isinstance(node.left, ast.Name)
-        and isinstance(node.ops[0], ast.Is | ast.IsNot)
-    }
+def _tested(node: cst.CSTNode) -> set[str]:
+    """Names that an expression itself asks whether they are None."""
+    match node:
+        case cst.Comparison(left=cst.Name(value=name), comparisons=[first]) if isinstance(
+            first.operator, cst.Is | cst.IsNot
+        ):
+            return {name}
+    return {name for child in children(node, code=True) for name in _tested(child)}
 
 
 def optional_sizes(sizes: ClassSizes) -> frozenset[str]:
@@ -386,5 +401,5 @@ def is_inline(item: Item) -> bool:
     return item.site is not None and item.site.symbol in INLINE
 
 
-Constructor = Callable[[Item, Renderer], str]
+Constructor = Callable[[Item, Renderer], Expression]
 __all__ = ["INLINE", "Builder", "Constructor", "is_inline", "is_linen", "operands_of"]

@@ -1,10 +1,28 @@
-"""Writing ``__init__`` and the properties, and putting them into the class."""
+"""``__init__`` and the properties, and where they come in the class."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from nnx_migrate.edit.calls import Argument, call, named
+from nnx_migrate.edit.expressions import attribute, dotted, expression, string
+from nnx_migrate.edit.rendering import Renderer, Replacement
+from nnx_migrate.edit.statements import (
+    Statement,
+    assign,
+    commented,
+    define,
+    outer_comments,
+    result,
+    run,
+    spaced,
+    with_first_statements,
+    with_members,
+)
+from nnx_migrate.edit.wrapping import wrapped, wrapped_function
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, global_reads
@@ -17,9 +35,8 @@ from nnx_migrate.rewrite.classes.setup.body import SetupPart
 from nnx_migrate.rewrite.classes.uses.reads import Reads, stream_attribute
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.document import class_docstring, init_docstring
-from nnx_migrate.rewrite.classes.writing.layout import WIDTH, Layout, docstring_of, wrapped
-from nnx_migrate.rewrite.classes.writing.text import END, GONE, before, without_gone
-from nnx_migrate.rewrite.render import Renderer
+from nnx_migrate.rewrite.classes.writing.layout import Layout
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 
@@ -39,43 +56,54 @@ class Constructor:
     shared: SharedScope
     scopes: tuple[str, ...]
 
-    def text(self, reads: Reads, own_names: frozenset[str], remarks: Remarks) -> str:
-        """Text of ``__init__`` and the properties, the first line without indentation.
+    def members(self, reads: Reads, own_names: frozenset[str], remarks: Remarks) -> list[Statement]:
+        """``__init__``, what comes before it, and the properties.
 
         Raises:
           Refused: a field would hide a global that the moved code reads.
         """
-        layout = self.layout
         remarks.imports.add("nnx")
-        lines = [f"{layout.body}{one}" for one in self._assignments()]
+        body = self._body(reads, own_names, remarks)
+        self._check_shadows()
+        head = None if self.setup is None else self.setup.method
+        made = define(
+            "__init__",
+            signature(self.parameters, self.new_arguments()),
+            body,
+            unit=self.layout.unit,
+            like=head,
+            left=[] if self.setup is None else self.setup.left,
+        )
+        init = wrapped_function(made, self.layout.indent, self.layout.unit)
+        return spaced([*self._in_scope(remarks), init, *self._properties()])
+
+    def _body(self, reads: Reads, own_names: frozenset[str], remarks: Remarks) -> list[Statement]:
+        made: list[Statement] = []
+        if class_docstring(self.cls, self.new_arguments(), self.layout) is None:
+            made += init_docstring(self.new_arguments(), self.layout)
         if self.cls.name in self.context.copied:
             remarks.imports.add("nnm")
             names = [one.name for one in self.parameters]
             names += [one.name for one in self.new_arguments()]
-            given = ", ".join(["self", "__class__", *(f"{one}={one}" for one in names)])
-            lines.insert(0, wrapped(f"{layout.body}nnm.remember({given})", layout.body, layout))
+            given = [named(one, one) for one in names]
+            made.append(self._wrapped(run(call("nnm.remember", "self", "__class__", *given))))
+        made += self._assignments()
         if calls_post_init(self.cls, self.inherited):
-            lines.append(f"{layout.body}self.__post_init__()")
+            made.append(run(call("self.__post_init__")))
         for name in reads.owned:
-            attribute = stream_attribute(name, own_names)
-            lines.append(f"{layout.body}self.{attribute} = nnm.stream(rngs, {name!r})")
-        if self.setup is not None and self.setup.text.strip(f" \t\r\n{GONE}"):
-            lines.append(layout.body + self.setup.text)
+            held = stream_attribute(name, own_names)
+            made.append(assign(f"self.{held}", call("nnm.stream", "rngs", string(name))))
+        made += self.setup.statements if self.setup is not None else ()
         remarks.imports |= {"nnm"} if self.scopes else set()
-        lines += [f"{layout.body}self.{name} = nnm.Scope()" for name in self.scopes]
-        if self.compact is not None:
-            lines += self.compact.lines
+        made += [assign(f"self.{name}", call("nnm.Scope")) for name in self.scopes]
+        made += self.compact.statements if self.compact is not None else ()
         if self.cls.name in self.context.factories and self._needs_width():
-            lines.append(f"{layout.body}self.out_features = {self.sizes.out_features}")
-        self._check_shadows()
-        head = signature(
-            self.parameters, self.new_arguments(), layout.indent, layout.unit, layout.newline, WIDTH
-        )
-        if class_docstring(self.cls, self.new_arguments(), layout.indent) is None:
-            lines[:0] = init_docstring(self.new_arguments(), layout)
-        text = layout.newline.join([head, *(lines or [f"{layout.body}pass"])])
-        before = self._in_scope(remarks)
-        return (before + text + self._properties()).removeprefix(layout.indent)
+            made.append(assign("self.out_features", expression(str(self.sizes.out_features))))
+        return made
+
+    def _wrapped(self, statement: Statement) -> Statement:
+        found: Statement = wrapped(statement, self.layout.body, self.layout.unit)
+        return found
 
     def new_arguments(self) -> tuple[SizeArgument, ...]:
         """Size arguments: those of the class and those its bases need."""
@@ -83,42 +111,33 @@ class Constructor:
         extra = [one for one in self.inherited.size_arguments if one.name not in known]
         return (*self.sizes.new_arguments, *extra)
 
-    def _properties(self) -> str:
-        layout = self.layout
+    def _properties(self) -> list[Statement]:
         properties = dict(self.setup.properties) if self.setup else {}
         for one in self.parameters:
             if one.structure:
-                properties[one.name] = f"nnm.get_submodules(self, {one.name!r})"
-        text = ""
-        for name, value in properties.items():
-            text += layout.newline.join(
-                [
-                    "",
-                    "",
-                    f"{layout.indent}@property",
-                    f"{layout.indent}def {name}(self):",
-                    f"{layout.body}return {value}",
-                ]
-            )
-        return text
+                properties[one.name] = call("nnm.get_submodules", "self", string(one.name))
+        unit = self.layout.unit
+        return [
+            define(name, ["self"], [result(value)], decorators=[dotted("property")], unit=unit)
+            for name, value in properties.items()
+        ]
 
-    def _in_scope(self, remarks: Remarks) -> str:
+    def _in_scope(self, remarks: Remarks) -> list[Statement]:
         """The line of the class body for the submodule that has no scope of its own."""
-        call = self.shared.call
-        if call is None:
-            return ""
+        shared = self.shared.call
+        if shared is None:
+            return []
         held = {
             id(one): name for name, one in (self.compact.attributes if self.compact else {}).items()
         }
         if self.setup is not None:
             held |= {id(one.value): one.stored or one.name for one in self.setup.attributes}
-        name = self.shared.held_by or held.get(id(call), "")
+        name = self.shared.held_by or held.get(id(shared), "")
         if not is_attribute_name(name):
             reason = "the name of a submodule that shares the scope is not known here"
-            raise Refused(call, reason, "give it a name", "share-scope")
+            raise Refused(shared, reason, "give it a name", "share-scope")
         remarks.imports.add("nnm")
-        layout = self.layout
-        return f"{layout.indent}{self.shared.line(name)}{layout.newline}{layout.newline}"
+        return [self.shared.statement(name)]
 
     def _needs_width(self) -> bool:
         taken = {one.name for one in self.parameters}
@@ -126,20 +145,56 @@ class Constructor:
             taken |= {one.name for one in self.setup.attributes}
         return self.sizes.out_features is not None and "out_features" not in taken
 
-    def _assignments(self) -> list[str]:
-        lines = []
-        passed = []
+    def _assignments(self) -> list[Statement]:
+        """What stores the fields, with the comments of their declarations."""
+        made: list[Statement] = []
+        passed: list[Argument] = []
+        above: list[str] = []
         for one in self.parameters:
             if one.name in self.inherited.base_fields:
-                passed.append(f"{one.name}={one.name}")
+                passed.append(named(one.name, one.name))
+                above += self._comments(one)
             elif one.structure:
-                lines.append(f"nnm.set_submodules(self, {one.name!r}, {one.value})")
+                stored = call("nnm.set_submodules", "self", string(one.name), one.value)
+                made.append(self._commented(run(stored), one))
             else:
-                lines.append(f"self.{one.name} = {one.value}")
+                made.append(self._commented(assign(f"self.{one.name}", one.value), one))
         if self.inherited.delegates:
-            passed += [f"{one.name}={one.name}" for one in self.inherited.size_arguments]
-            lines.append(f"super().__init__({', '.join([*passed, 'rngs=rngs'])})")
-        return lines
+            passed += [named(one.name, one.name) for one in self.inherited.size_arguments]
+            delegated = run(
+                call(attribute(call("super"), "__init__"), *passed, named("rngs", "rngs"))
+            )
+            made.append(commented(delegated, above))
+        return made
+
+    def _declaration(self, one: Parameter) -> Any:
+        """The line of the class body that declares a field."""
+        declared = self.declarations.get(one.name)
+        if declared is None:
+            return None
+        return renderer_of(self.cls.module).line(declared)
+
+    def _comments(self, one: Parameter) -> list[str]:
+        line = self._declaration(one)
+        return [] if line is None else outer_comments(line)
+
+    def _commented(self, statement: Statement, one: Parameter) -> Statement:
+        line = self._declaration(one)
+        if line is None:
+            return statement
+        comments, behind = outer_comments(line), line.trailing_whitespace.comment
+        return commented(
+            statement, comments if behind is None else comments[:-1], behind and behind.value
+        )
+
+    @property
+    def declarations(self) -> dict[str, ast.AnnAssign]:
+        """The statements of the class' own fields that become parameters."""
+        names = {one.name for one in self.parameters}
+        own = (one for one in self.cls.fields if one.owner is self.cls and one.name in names)
+        if not self.inherited.delegates:
+            own = (one for one in own if one.name not in self.inherited.base_fields)
+        return {one.name: one.node for one in own if isinstance(one.node, ast.AnnAssign)}
 
     def _check_shadows(self) -> None:
         """A global name that the moved code reads must not be hidden by a parameter."""
@@ -147,9 +202,8 @@ class Constructor:
         read: set[str] = set()
         if self.compact is not None:
             read |= self.compact.reads
-        if self.setup is not None and self.setup.text.strip():
-            text = without_gone(self.layout.body + self.setup.text, self.layout.newline)
-            read |= global_reads((text,))
+        if self.setup is not None:
+            read |= global_reads(self.setup.statements)
         clash = (names & read) - {one.name for one in self.new_arguments()}
         if clash:
             raise Refused(
@@ -160,47 +214,32 @@ class Constructor:
             )
 
 
-def insert_header(
-    edits: Edits, method: ast.FunctionDef, header: tuple[str, ...], layout: Layout
-) -> None:
-    """Put lines at the start of ``method``, after its docstring."""
-    docstring = docstring_of(method.body)
-    first = next(one for one in method.body if one is not docstring)
-    previous = edits.get(id(first))
-    joint = layout.newline + layout.body
+def insert_header(edits: Edits, method: ast.FunctionDef, header: Sequence[Statement]) -> None:
+    """Put statements at the start of ``method``, after its docstring."""
+    previous = edits.get(id(method))
 
-    def text(renderer: Renderer) -> str:
-        inner = renderer.without(first).inner(first) if previous is None else previous
-        shown = inner if isinstance(inner, str) else inner(renderer)
-        return joint.join([*header, shown])
+    def make(renderer: Renderer) -> list[Statement]:
+        first, *more = _made(previous, method, renderer)
+        return [with_first_statements(first, header), *more]
 
-    edits[id(first)] = text
+    edits[id(method)] = make
 
 
-def place(edits: Edits, cls: ClassInfo, layout: Layout, init: str, *, needed: bool) -> None:
-    """Put ``__init__`` where ``setup`` was, or before the first method.
+def _made(previous: Replacement | None, node: ast.stmt, renderer: Renderer) -> Sequence[Any]:
+    found: Sequence[Any] = [renderer.inner(node)] if previous is None else renderer.made(previous)
+    return found
+
+
+def placed_members(
+    cls: ClassInfo, members: Sequence[Statement], edits: Edits
+) -> Callable[[Any], Any]:
+    """How the new members come into the class: in the place of ``setup``, or before the methods.
 
     Args:
-      needed: whether a class without ``setup`` needs an ``__init__`` of its own.
+      edits: gets the edit of ``setup``.
     """
     setup = cls.methods.get("setup")
-    if setup is not None:
-        edits[id(setup)] = init + END
-        return
-    if not needed:
-        return
-    gap = layout.newline * 2 + layout.indent
-    body = cls.node.body
-    docstring = docstring_of(body)
-    methods = (ast.FunctionDef, ast.AsyncFunctionDef)
-    first = next((one for one in body if isinstance(one, methods)), None)
-    if first is not None:
-        edits[id(first)] = before(init + gap, first, edits.get(id(first)))
-        return
-    last = body[-1]
-    if last is docstring:
-        edits[id(last)] = lambda renderer: renderer.without(last).inner(last) + gap + init
-    elif isinstance(last, ast.Pass) or edits.get(id(last)) == GONE:
-        edits[id(last)] = init
-    else:
-        edits[id(last)] = lambda renderer: renderer.without(last).inner(last) + gap + init
+    if setup is None or setup not in cls.node.body:
+        return lambda node: with_members(node, members)
+    edits[id(setup)] = members
+    return lambda node: node

@@ -10,8 +10,13 @@ import ast
 import re
 from collections.abc import Sequence
 
+from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.statements import Statement, docstring
+from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.wrapping import WIDTH
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.writing.layout import WIDTH, Layout, docstring_of
+from nnx_migrate.rewrite.classes.writing.layout import Layout, docstring_of
+from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo
 
@@ -72,24 +77,26 @@ def _entries(arguments: Sequence[SizeArgument], indent: str) -> list[str]:
 
 
 def class_docstring(
-    cls: ClassInfo, arguments: Sequence[SizeArgument], indent: str
-) -> tuple[ast.Constant, str] | None:
-    """The docstring of a class, and its new source; None when there is none or it stays."""
-    docstring = docstring_of(cls.node.body)
-    if docstring is None or not isinstance(docstring.value, ast.Constant) or not arguments:
+    cls: ClassInfo, arguments: Sequence[SizeArgument], layout: Layout
+) -> tuple[ast.Constant, Expression] | None:
+    """The docstring of a class, and its new literal; None when there is none or it stays."""
+    found = docstring_of(cls.node.body)
+    if found is None or not isinstance(found.value, ast.Constant) or not arguments:
         return None
-    span = cls.module.lines.span(docstring.value)
-    text = documented(cls.module.text[span.start : span.end], arguments, indent)
-    return (docstring.value, text) if text is not None else None
+    literal = renderer_of(cls.module).render(found.value)
+    if not isinstance(literal, cst.SimpleString):
+        return None
+    text = documented(literal.value, arguments, " " * layout.indent)
+    return None if text is None else (found.value, literal.with_changes(value=text))
 
 
-def init_docstring(arguments: Sequence[SizeArgument], layout: Layout) -> list[str]:
-    """Lines of the docstring of ``__init__``, where a name alone does not say what to pass."""
+def init_docstring(arguments: Sequence[SizeArgument], layout: Layout) -> list[Statement]:
+    """The docstring of ``__init__``, where a name alone does not say what to pass."""
     unclear = [one for one in arguments if not speaks_for_itself(one)]
     if not unclear:
         return []
-    quotes, indent = '"""', layout.body
-    single = f"{indent}{quotes}{unclear[0].name}: {described(unclear[0])}{quotes}"
-    if len(unclear) == 1 and len(single) <= WIDTH:
-        return [single]
-    return [f"{indent}{quotes}{HEADING}", "", *_entries(unclear, indent), f"{indent}{quotes}"]
+    single, indent = f"{unclear[0].name}: {described(unclear[0])}", " " * layout.body
+    if len(unclear) == 1 and len(single) + 6 + layout.body <= WIDTH:
+        return [docstring(single)]
+    lines = [HEADING, "", *_entries(unclear, indent), indent]
+    return [docstring(layout.newline.join(lines))]

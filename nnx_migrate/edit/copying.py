@@ -1,0 +1,39 @@
+"""Copies of nodes for places that have their own comments and line ends."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+
+class Uncommented(cst.CSTTransformer):
+    """Drops every comment, and the lines that hold nothing else."""
+
+    def leave_TrailingWhitespace(  # noqa: D102
+        self, original_node: cst.TrailingWhitespace, updated_node: cst.TrailingWhitespace
+    ) -> cst.TrailingWhitespace:
+        if updated_node.comment is None:
+            return updated_node
+        return updated_node.with_changes(comment=None, whitespace=cst.SimpleWhitespace(""))
+
+    def leave_EmptyLine(  # noqa: D102
+        self, original_node: cst.EmptyLine, updated_node: cst.EmptyLine
+    ) -> cst.EmptyLine | cst.RemovalSentinel:
+        return updated_node if updated_node.comment is None else cst.RemoveFromParent()
+
+
+class OneLine(cst.CSTTransformer):
+    """Puts what brackets let stand on several lines on one."""
+
+    def leave_ParenthesizedWhitespace(  # noqa: D102
+        self,
+        original_node: cst.ParenthesizedWhitespace,
+        updated_node: cst.ParenthesizedWhitespace,
+    ) -> cst.SimpleWhitespace:
+        return cst.SimpleWhitespace("")
+
+    def leave_Comma(  # noqa: D102
+        self, original_node: cst.Comma, updated_node: cst.Comma
+    ) -> cst.Comma:
+        if not isinstance(original_node.whitespace_after, cst.ParenthesizedWhitespace):
+            return updated_node
+        return updated_node.with_changes(whitespace_after=cst.SimpleWhitespace(" "))

@@ -1,0 +1,33 @@
+"""Pieces of the new class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nnx_migrate.edit.calls import call
+from nnx_migrate.edit.expressions import Expression, dotted
+from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.writing.construct import named_init
+
+RULE = "class"
+
+
+def lazy_call(item: Item) -> Callable[[Renderer], Expression]:
+    """Edit: a variable that the first call creates."""
+
+    def make(renderer: Renderer) -> Expression:
+        assert item.name is not None
+        init = dotted("None") if item.init is None else renderer.render(item.init)
+        init = init if item.axes is None else named_init(init, item, renderer)
+        if item.keywords:
+            raise Refused(
+                item.call, "keyword arguments of the initialiser", "pass them by position", RULE
+            )
+        given = map(renderer.argument, item.arguments)
+        collection = item.collection_node(renderer)
+        name = renderer.render(item.name)
+        return call("nnm.lazy_variable", "self", collection, name, init, *given)
+
+    return make
