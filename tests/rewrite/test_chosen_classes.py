@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nnx_migrate.parity import ParityCase, check
-from nnx_migrate.parity.instantiation import instantiate
+from nnx_migrate.parity import ParityCase, check, instantiate
 from tests.rewrite.projects import outcomes, rewrite
 
 HEAD = "from functools import partial\nfrom typing import Any\nimport flax.linen as nn\nimport jax.numpy as jnp\n\n\n"
