@@ -147,16 +147,18 @@ def test_rewriting_loads_no_array_library_and_not_the_users_code(tmp_path: Path)
     assert loaded & (HEAVY | {"models", "trap"}) == set()
 
 
-def test_no_file_imports_itself_by_way_of_others() -> None:
+def file_links() -> dict[str, set[str | None]]:
+    """The files of the package that each of them imports, itself left out."""
     files = {name_of(path): path for path in modules()}
-    links = {
-        name: {
-            file for target in imports(path) if (file := file_of(target, files)) not in (None, name)
-        }
+    return {
+        name: {file_of(target, files) for target in imports(path)} - {None, name}
         for name, path in files.items()
     }
-    circles = sorted(name for name, path in files.items() if name in reached(links[name], links))
-    assert circles == []
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    links = file_links()
+    assert sorted(name for name, found in links.items() if name in reached(found, links)) == []
 
 
 def name_of(path: Path) -> str:
@@ -184,11 +186,10 @@ WITH_CIRCLES = {"nnx_migrate.rewrite.classes"}
 
 def test_the_entries_of_a_folder_import_one_another_one_way() -> None:
     """Files and subfolders of each folder, a subfolder with all that is in it."""
-    files = {name_of(path): path for path in modules()}
+    files = file_links()
     folders = {name.rsplit(".", depth)[0] for name in files for depth in range(1, name.count("."))}
     links: dict[str, dict[str, set[str | None]]] = {folder: {} for folder in folders}
-    for name, path in files.items():
-        targets = {file_of(target, files) for target in imports(path)}
+    for name, targets in files.items():
         for folder in folders:
             entry = entry_of(name, folder)
             if entry is not None:

@@ -17,12 +17,7 @@ from nnx_migrate.edit.statements import (
     rewritten_block,
     skip,
 )
-
-# Nodes that pairing knows: whether an edit lies inside is known of them.
-_KNOWN = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseCompoundStatement)
-# One ast node stands for several of these.
-_CHAINS = (cst.BooleanOperation, cst.BaseString)
-_BLANK = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline)
+from nnx_migrate.edit.visiting import may_hold_edits
 
 
 def apply(
@@ -67,11 +62,7 @@ class _Apply(cst.CSTTransformer):
             return True
         if id(node) in self._edits:
             return False
-        if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
-            return any(id(one) in self._way for one in node.body)
-        if isinstance(node, _KNOWN) and not isinstance(node, _CHAINS):
-            return id(node) in self._way
-        return not isinstance(node, _BLANK)
+        return may_hold_edits(node, lambda one: id(one) in self._way)
 
     def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
         if isinstance(original, cst.IndentedBlock | cst.Module):

@@ -10,17 +10,19 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import libcst as cst
 
 from nnx_migrate.edit.data import EditError, Line
 from nnx_migrate.edit.pairing import Unpaired, pair
+from nnx_migrate.edit.parsing import check_line_ends, parsed
+from nnx_migrate.edit.statements import comment_lines, commented
+from nnx_migrate.edit.visiting import may_hold_edits
 
 Edit = Callable[[Any], Any]  # the node, edits inside it already made -> its replacement
 
-_LONE_RETURN = re.compile(r"\r(?!\n)")
 _CONTINUED = re.compile(r"[^#]*\\\r?\n")
 
 
@@ -58,8 +60,7 @@ class Draft:
         """
         if not self._edits and not self._lines:
             return self._text
-        if _LONE_RETURN.search(self._text):
-            raise EditError("it has line ends of a carriage return alone; use \\n or \\r\\n")
+        check_line_ends(self._text)
         parts = _parts(self._text, self._tree)
         firsts = [one.first for one in parts]
         places: list[list[ast.AST]] = [[] for _ in parts]
@@ -71,10 +72,7 @@ class Draft:
         """The text of one part with its edits made."""
         if not places:
             return part.text + part.rest
-        try:
-            module = cst.parse_module(part.text)
-        except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError) as error:
-            raise EditError(f"LibCST cannot read it: {_one_line(error, part.first)}") from error
+        module = parsed(part.text, max(part.first, 1))
         if module.code != part.text:
             raise EditError(f"LibCST changes white space in what begins on line {part.first}")
         try:
@@ -143,11 +141,7 @@ class _Apply(cst.CSTTransformer):
         self._way = set(way)
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if isinstance(node, cst.SimpleStatementLine | cst.SimpleStatementSuite):
-            return any(one in self._way for one in node.body)
-        if isinstance(node, _KNOWN) and not isinstance(node, _CHAINS):
-            return node in self._way
-        return not isinstance(node, _BLANK)
+        return may_hold_edits(node, self._way.__contains__)
 
     def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
         edit = self._edits.get(original)
@@ -166,11 +160,14 @@ class _Apply(cst.CSTTransformer):
         if len(original.body) > 1:
             return updated.with_changes(body=self._joined(original, updated))
         first, *more = self._lines[original.body[0]](updated.body[0])
-        above = [*updated.leading_lines, *_above(first.above)]
+        above = [*updated.leading_lines, *comment_lines(first.above)]
+        if first.beside is not None and updated.trailing_whitespace.comment is not None:
+            above += comment_lines([first.beside])
+            first = replace(first, beside=None)
         head = updated.with_changes(body=[first.statement], leading_lines=above)
-        if first.beside is not None:
-            head = _beside(head, first.beside)
-        return cst.FlattenSentinel([head, *(_own_line(one) for one in more)])
+        return cst.FlattenSentinel(
+            [commented(head, (), first.beside), *(_own_line(one) for one in more)]
+        )
 
     def _joined(self, original: Any, updated: Any) -> list[cst.BaseSmallStatement]:
         found: list[cst.BaseSmallStatement] = []
@@ -186,34 +183,7 @@ class _Apply(cst.CSTTransformer):
         return found
 
 
-# Nodes that pairing knows: whether an edit lies inside is known of them.
-_KNOWN = (cst.BaseExpression, cst.BaseSmallStatement, cst.BaseCompoundStatement)
-# One ast node stands for several of these.
-_CHAINS = (cst.BooleanOperation, cst.BaseString)
-_BLANK = (cst.BaseParenthesizableWhitespace, cst.TrailingWhitespace, cst.EmptyLine, cst.Newline)
-
-
-def _above(comments: Sequence[str]) -> list[cst.EmptyLine]:
-    return [cst.EmptyLine(comment=cst.Comment(one)) for one in comments]
-
-
 def _own_line(line: Line) -> cst.SimpleStatementLine:
-    made = cst.SimpleStatementLine(body=[line.statement], leading_lines=_above(line.above))
-    return made if line.beside is None else _beside(made, line.beside)
-
-
-def _beside(line: Any, comment: str) -> Any:
-    """The line with a comment behind it, or above it where one is already."""
-    trailing = line.trailing_whitespace
-    if trailing.comment is not None:
-        return line.with_changes(leading_lines=[*line.leading_lines, *_above([comment])])
-    changed = trailing.with_changes(
-        whitespace=cst.SimpleWhitespace("  "), comment=cst.Comment(comment)
-    )
-    return line.with_changes(trailing_whitespace=changed)
-
-
-def _one_line(error: BaseException, first: int) -> str:
-    if isinstance(error, cst.ParserSyntaxError):
-        return f"{error.message} (line {max(first, 1) + error.raw_line - 1})"
-    return " ".join(str(error).split())
+    made = cst.SimpleStatementLine(body=[line.statement])
+    own: cst.SimpleStatementLine = commented(made, line.above, line.beside)
+    return own

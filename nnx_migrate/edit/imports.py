@@ -44,14 +44,6 @@ def with_names(statement: cst.Import, names: Sequence[str]) -> cst.Import:
     return statement.with_changes(names=changed)
 
 
-def with_more(statement: cst.Import, names: Sequence[str]) -> cst.Import:
-    """``import a, b``: further modules behind those that are imported."""
-    space = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    aliases = [*statement.names, *(cst.ImportAlias(dotted(name)) for name in names)]
-    commas = [one.with_changes(comma=space) for one in aliases[:-1]]
-    return statement.with_changes(names=[*commas, aliases[-1]])
-
-
 def move_names(statement: cst.ImportFrom, taken: Collection[int], module: str) -> list[Line]:
     """Let the names at the positions ``taken`` come from another module, in a line of their own.
 

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import ast
-import re
 from dataclasses import dataclass
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
 from nnx_migrate.edit.calls import Comments, argument_comments, space_after
 from nnx_migrate.edit.data import EditError
+from nnx_migrate.edit.parsing import check_line_ends, parsed
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.walking import children
-
-_LONE_RETURN = re.compile(r"\r(?!\n)")
-
 
 Line: TypeAlias = "cst.SimpleStatementLine | cst.SimpleStatementSuite"
 
@@ -50,33 +47,13 @@ def sources_of(text: str, tree: ast.Module) -> Sources:
     return known
 
 
-def parsed(text: str) -> cst.Module:
-    """LibCST's tree of a file.
-
-    Raises:
-        EditError: it does not read the file.
-    """
-    if _LONE_RETURN.search(text):
-        raise EditError("it has line ends of a carriage return alone; use \\n or \\r\\n")
-    try:
-        module = cst.parse_module(text)
-    except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError) as error:
-        raise EditError(f"LibCST cannot read it: {_one_line(error)}") from error
-    if module.code != text:
-        raise EditError("LibCST would change white space in it")
-    return module
-
-
-def _one_line(error: BaseException) -> str:
-    if isinstance(error, cst.ParserSyntaxError):
-        return f"{error.message} (line {error.raw_line})"
-    return " ".join(str(error).split())
-
-
 def _read(text: str, tree: ast.Module) -> Sources:
     from nnx_migrate.edit.pairing import Unpaired, pair
 
+    check_line_ends(text)
     module = parsed(text)
+    if module.code != text:
+        raise EditError("LibCST would change white space in it")
     try:
         pairs = pair(tree, module)
     except Unpaired as error:

@@ -313,11 +313,6 @@ def comment_lines(comments: Iterable[str]) -> list[cst.EmptyLine]:
     return [cst.EmptyLine(comment=cst.Comment(one)) for one in comments]
 
 
-def all_comments(node: Any) -> list[str]:
-    """Every comment of a statement, those above and behind it included."""
-    return comments_in(node)
-
-
 def after(lines: Iterable[cst.EmptyLine], statement: Any) -> Any:
     """The statement with more lines above it."""
     return statement.with_changes(leading_lines=[*lines, *statement.leading_lines])
@@ -351,12 +346,6 @@ def on_one_line(node: Any) -> Any:
     from nnx_migrate.edit.copying import OneLine
 
     return node.visit(OneLine())
-
-
-def without_blank(lines: Sequence[cst.EmptyLine]) -> list[cst.EmptyLine]:
-    """Lines from the first comment on."""
-    first = next((i for i, one in enumerate(lines) if one.comment is not None), len(lines))
-    return list(lines[first:])
 
 
 def placed_at(line_: Any, more: Statements, above: Sequence[str] = ()) -> Any:

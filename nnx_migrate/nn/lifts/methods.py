@@ -23,7 +23,6 @@ def lift_calls(
     wrap: Wrap,
     options: Mapping[str, Any],
     methods: Methods = None,
-    marks: Mapping[str, Any] | None = None,
 ) -> T:
     """``target`` with calls that go through ``wrap(function, options)``.
 
@@ -34,18 +33,17 @@ def lift_calls(
     Args:
       methods: names of the methods to wrap, or a dict that gives each its own options; None means
         ``__call__``.
-      marks: further attributes of the class.
 
     Raises:
       TypeError: ``target`` is neither a module class nor a function.
     """
     if isinstance(target, functools.partial):
-        inner = lift_calls(target.func, name, wrap, options, methods, marks)
+        inner = lift_calls(target.func, name, wrap, options, methods)
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
     if isinstance(target, Factory):
 
         def lifted(kind: type[Any]) -> type[Any]:
-            return lift_calls(kind, name, wrap, options, methods, marks)
+            return lift_calls(kind, name, wrap, options, methods)
 
         return cast(T, lift_factory(target, name, target, lifted))
     if inspect.isfunction(target):
@@ -53,7 +51,7 @@ def lift_calls(
     if not (isinstance(target, type) and issubclass(target, nnx.Module)):
         raise TypeError(f"expected a transformation to get an nnx.Module class, found {target!r}")
     body: dict[str, Any] = {"__module__": target.__module__, "__doc__": target.__doc__}
-    body |= {PASSES_ON: True, **(marks or {})}
+    body[PASSES_ON] = True
     for method, own in options_by_method(methods, options).items():
         # Only ``target``'s own method is wrapped, so the wrapped function never calls itself.
         body[method] = wrap(getattr(target, method), own)

@@ -13,6 +13,7 @@ from nnx_migrate.constructs import is_layer, is_linen
 from nnx_migrate.sizes import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 _BUILT = (SiteKind.FACTORY, SiteKind.COPY, SiteKind.FUNCTION)
 
@@ -35,7 +36,7 @@ def fields_of_modules(
 def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
     for one in cls.fields:
         given = [one.annotation, *([one.default] if one.default is not None else [])]
-        if any(_is_module(project, cls, part) for whole in given for part in ast.walk(whole)):
+        if any(_is_module(project, cls, part) for whole in given for part in walk(whole)):
             yield one.name
     for site in sizes.sites.values():
         if site.kind is SiteKind.FUNCTION:
@@ -60,7 +61,7 @@ def _called(project: Project, site: Site) -> set[str]:
         return {keyword.arg or "" for keyword in site.call.keywords}
     spec = function.args
     names = {one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
-    calls = [one for one in ast.walk(function) if isinstance(one, ast.Call)]
+    calls = [one for one in walk(function) if isinstance(one, ast.Call)]
     return names & {one.func.id for one in calls if isinstance(one.func, ast.Name)}
 
 
@@ -134,7 +135,7 @@ def _parts(
     """What the value of an expression is or is made of; not what its calls were only given."""
     match node:
         case ast.Lambda():
-            yield from ast.walk(node)
+            yield from walk(node)
         case ast.Call(func=function):
             symbol = project.resolve(function, cls.scope) or ""
             if symbol == "functools.partial" and node.args:
@@ -165,7 +166,7 @@ def _assigned(cls: ClassInfo) -> dict[str, list[ast.AST]]:
     found: dict[str, list[ast.AST]] = {}
     for owner in cls.mro:
         for targets, value in _assignments(owner.node):
-            for name in (node for one in targets for node in ast.walk(one)):
+            for name in (node for one in targets for node in walk(one)):
                 if isinstance(name, ast.Name):
                     found.setdefault(name.id, []).append(value)
                 elif isinstance(name, ast.Attribute) and isinstance(name.value, ast.Name):
@@ -174,7 +175,7 @@ def _assigned(cls: ClassInfo) -> dict[str, list[ast.AST]]:
 
 
 def _assignments(tree: ast.AST) -> Iterator[tuple[list[ast.expr], ast.expr]]:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         match node:
             case ast.Assign(targets=targets, value=value):
                 yield targets, value

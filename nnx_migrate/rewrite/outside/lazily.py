@@ -26,7 +26,9 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, Import
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.rebound import Rebound
+from nnx_migrate.source.walking import walk
 
+_BOUND = frozenset({"classmethod", "staticmethod", "property"})
 _NOT_EVALUATED = (Context.ANNOTATION, Context.BASE)
 
 
@@ -135,7 +137,7 @@ class _Walk:
         parent = place.parent
         if isinstance(parent, ast.Subscript) and parent.value is place.node:
             raise Unknown("the class is given types here")
-        if isinstance(parent, ast.Attribute) and not _is_method(cls, parent.attr):
+        if isinstance(parent, ast.Attribute) and not self._is_method(cls, parent.attr):
             raise Unknown(f"{parent.attr} of the class itself is used here")
         holding = self.context.modules_in.get(cls.name, frozenset())
         args = list(parent.args) if isinstance(parent, ast.Call) else []
@@ -156,6 +158,13 @@ class _Walk:
             elif name not in PLACEMENT:
                 self._plain(value, place.scope, name)
         self.draft.checked |= {id(one) for one in parent.keywords}
+
+    def _is_method(self, cls: ClassInfo, name: str) -> bool:
+        """Whether a name is a plain method of a class, which its lazy form carries."""
+        if name in ("__name__", "__qualname__"):
+            return True
+        found = cls.find(name)
+        return found is not None and _BOUND.isdisjoint(self.project.decorators(*found))
 
     def _held(self, value: ast.expr, scope: Scope, name: str) -> None:
         """A class or layer for a field that builds submodules: an explicit class takes it as it is."""
@@ -187,7 +196,7 @@ class _Walk:
         raise Unknown(f"what the field {name} is given here is not known to be explicit")
 
     def _plain(self, value: ast.expr, scope: Scope, name: str) -> None:
-        for node in ast.walk(value):
+        for node in walk(value):
             symbol = self._symbol(node, scope)
             if symbol is not None and (symbol in self.project.linen or is_module(symbol)):
                 raise Unknown(f"the field {name} is given {symbol}, a module, here")
@@ -203,18 +212,6 @@ class _Walk:
 def is_module(symbol: str) -> bool:
     """Whether a name of Linen's is a class of modules, by Python's spelling of classes."""
     return is_linen(symbol) and symbol.rpartition(".")[2].lstrip("_")[:1].isupper()
-
-
-def _is_method(cls: ClassInfo, name: str) -> bool:
-    found = cls.find(name)
-    return name in ("__name__", "__qualname__") or (
-        found is not None
-        and not _decorators(found[1]) & {"classmethod", "staticmethod", "property"}
-    )
-
-
-def _decorators(method: ast.FunctionDef) -> set[str]:
-    return {one.id for one in method.decorator_list if isinstance(one, ast.Name)}
 
 
 def _by_field(

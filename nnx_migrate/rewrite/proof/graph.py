@@ -168,6 +168,16 @@ def _bound(statement: ast.stmt) -> set[str]:
     return found
 
 
+def loaded_word(node: ast.AST) -> str | None:
+    """The last name of what a node loads, also by ``getattr`` with a constant."""
+    match node:
+        case ast.Name(id=word, ctx=ast.Load()) | ast.Attribute(attr=word, ctx=ast.Load()):
+            return word
+        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as word), *_]):
+            return word
+    return None
+
+
 def _words(statements: Iterable[ast.AST]) -> set[str]:
     """Identifiers and one-word strings of a piece of code."""
     found: set[str] = set()

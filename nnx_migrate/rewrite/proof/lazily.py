@@ -18,11 +18,12 @@ from nnx_migrate.rewrite.outside.lazily import class_named, has_class
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
-from nnx_migrate.rewrite.proof.graph import DYNAMIC, Graph, Key, computed, opened
+from nnx_migrate.rewrite.proof.graph import DYNAMIC, Graph, Key, computed, loaded_word, opened
 from nnx_migrate.rewrite.proof.reading import read_by
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 # What asks a model for more than its methods.
 _INSIDE = frozenset({"capture_intermediates", "intercept_methods", "module_paths"})
@@ -136,13 +137,13 @@ class _Judge:
             prefixes.discard("")
         if not prefixes:
             return
-        words = {word for node in ast.walk(module.tree) for word in _said(node)}
+        words = {word for node in module.nodes for word in _said(node)}
         asks = any(
             isinstance(node, ast.Call)
             and isinstance(node.func, ast.Name)
             and node.func.id in ("getattr", "vars")
             and not (len(node.args) > 1 and isinstance(node.args[1], ast.Constant))
-            for node in ast.walk(module.tree)
+            for node in module.nodes
         )
         doubt = Doubt(module.path, 1, "a module is imported by a name that is computed")
         for cls in self.lazily:
@@ -199,7 +200,7 @@ class _Judge:
     # ---- what a lazy form does not carry
 
     def _asked_inside(self, module: Module) -> Iterator[tuple[str, Doubt]]:
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             word = next((one for one in _said(node) if one in _INSIDE), None)
             key = self.graph.at(module.path, getattr(node, "lineno", 0)) if word else None
             if key is None:
@@ -214,7 +215,7 @@ class _Judge:
         """Attributes of bound modules that code may read, and where: submodules among them."""
         keys: set[Key] = set()
         for module in self.project.modules.values():
-            for node in ast.walk(module.tree):
+            for node in module.nodes:
                 if _looks_inside(self.project, module, node):
                     key = self.graph.at(module.path, getattr(node, "lineno", 0))
                     keys |= {key, *self.graph.names.get(key, ())} if key is not None else set()
@@ -236,12 +237,13 @@ class _Judge:
         linen = self.project.linen
         converted = self.attempt.decisions.converted
         for name in linen.keys() - converted.keys():
-            for node in ast.walk(linen[name].node):
+            for node in walk(linen[name].node):
                 found.update(_said(node))
         for module in self.project.modules.values():
             for statement in module.tree.body:
-                if any(_starts(self.project, module, node) for node in ast.walk(statement)):
-                    found.update(word for node in ast.walk(statement) for word in _said(node))
+                nodes = walk(statement)
+                if any(_starts(self.project, module, node) for node in nodes):
+                    found.update(word for node in nodes for word in _said(node))
         return found
 
     def _members(self, given: dict[str, tuple[str, int]]) -> Iterator[tuple[str, Doubt]]:
@@ -276,7 +278,7 @@ def _expressions(node: ast.AST) -> Iterator[ast.AST]:
 
 def _computes(module: Module) -> bool:
     """Whether a module is imported, or taken from ``sys.modules``, by a name nothing is known of."""
-    for node in ast.walk(module.tree):
+    for node in module.nodes:
         match node:
             case ast.Subscript(value=ast.Attribute(attr="modules"), slice=name):
                 own = isinstance(name, ast.Name) and name.id == "__name__"
@@ -291,13 +293,9 @@ def _computes(module: Module) -> bool:
 def _word(node: ast.AST) -> str | None:
     """The name that a node loads, also by a string."""
     match node:
-        case ast.Name(id=word, ctx=ast.Load()) | ast.Attribute(attr=word, ctx=ast.Load()):
-            return word
-        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as word), *_]):
-            return word
         case ast.Constant(value=str() as text) if " " not in text and len(text) < 200:
             return text.replace(":", ".").rpartition(".")[2] if set(text) & {".", ":"} else None
-    return None
+    return loaded_word(node)
 
 
 def _said(node: ast.AST) -> Iterator[str]:
@@ -367,7 +365,7 @@ def _methods(cls: ClassInfo) -> set[str]:
 
 
 def _reads_only(method: ast.FunctionDef, fields: set[str]) -> bool:
-    nodes = list(ast.walk(method))
+    nodes = walk(method)
     read = [
         one.attr
         for one in nodes
@@ -381,7 +379,7 @@ def _children(cls: ClassInfo) -> set[str]:
     """Names that methods assign on ``self``: submodules, and what is computed of them."""
     found = set()
     for owner in cls.mro:
-        for node in ast.walk(owner.node):
+        for node in walk(owner.node):
             match node:
                 case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
                     found.add(name)

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.proof.graph import DYNAMIC, opened
+from nnx_migrate.rewrite.proof.graph import DYNAMIC, loaded_word, opened
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
@@ -116,13 +116,9 @@ def _is_loose_lift(module: Module, node: ast.AST, names: set[str]) -> bool:
 def _word(node: ast.AST) -> str | None:
     """The name that a node loads, also by a string."""
     match node:
-        case ast.Name(id=word, ctx=ast.Load()) | ast.Attribute(attr=word, ctx=ast.Load()):
-            return word
-        case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str() as word), *_]):
-            return word
         case ast.Subscript(slice=ast.Constant(value=str() as word)):
             return word
-    return None
+    return loaded_word(node)
 
 
 def _made_of(project: Project, names: set[str]) -> set[str]:
