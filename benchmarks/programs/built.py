@@ -38,8 +38,11 @@ def watch(session: Session) -> list[Call]:
     return seen
 
 
-def check(call: Call) -> str:
+def check(call: Call, axis: str | None = None) -> str:
     """Build the model and compare; a line that says what came out, starting with "equal" if it is.
+
+    Args:
+      axis: the mapped axis that calls of the model average over, if they do.
 
     Raises:
       AssertionError: other outputs than `apply`'s.
@@ -52,11 +55,16 @@ def check(call: Call) -> str:
     streams = {name: rngs[name] for name in rngs if name != "params"} if _named(rngs) else {}
     graphdef, state = nnx.split(module)
 
-    @jax.jit
+    def compiled(function: Any) -> Any:
+        if axis is None:
+            return jax.jit(function)
+        return jax.jit(jax.vmap(function, in_axes=None, axis_size=1, axis_name=axis))
+
+    @compiled
     def built(state: Any, args: Any) -> Any:
         return nnx.merge(graphdef, state)(*args, **kwargs)
 
-    @jax.jit
+    @compiled
     def applied(variables: Any, args: Any) -> Any:
         return definition.apply(variables, *args, rngs=streams, mutable=True, **kwargs)[0]
 

@@ -62,12 +62,14 @@ def _run(example: Any, job: Any, one: Any) -> None:
         session.state = jax.tree.map(lambda leaf: leaf[0], session.state)
     _write(session, out)
     if models:
-        (out / "built").write_text(_built(models[0]), encoding="utf-8")
+        (out / "built").write_text(
+            _built(models[0], getattr(example, "AXIS", None)), encoding="utf-8"
+        )
 
 
-def _built(call: built.Call) -> str:
+def _built(call: built.Call, axis: str | None) -> str:
     try:
-        return built.check(call)
+        return built.check(call, axis)
     except Exception as error:  # noqa: BLE001 - it is this check's result; the table shows it
         traceback.print_exc()
         return f"{type(error).__name__}: {error}".splitlines()[0]

@@ -16,6 +16,7 @@ _ALL = 200  # projects up to this many files are read whole
 # A class that may be a Linen module, by the look of its bases.
 _MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)
 _FLAX_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:flax|nnx_migrate)\b", re.MULTILINE)
+_LOADS = re.compile(r"\b(?:import_module|__import__)\b|\bsys\.modules\b")
 _DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
 _FUNCTION = re.compile(r"\ndef (\w+)")
 _WORD = re.compile(r"[\w.]+")
@@ -29,14 +30,15 @@ def is_read_whole(sources: list[SourceText]) -> bool:
 def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
     """Files that name Flax, those that import such a file or a class of one, and its decorators.
 
-    A decorator is looked for where a function of its name is defined or handed on by a package.
+    A file that imports modules by their names may take any class from them. A decorator is looked
+    for where a function of its name is defined or handed on by a package.
     """
     if is_read_whole(sources):
         return sources
     chosen: list[SourceText] = []
     rest: list[SourceText] = []
     for source in sources:
-        (chosen if _names_flax(source.text) else rest).append(source)
+        (chosen if _is_chosen(source.text) else rest).append(source)
     wanted = _wanted([source for source in chosen if _FLAX_IMPORT.search(source.text)])
     return [*chosen, *(source for source in rest if _is_needed(source, wanted))]
 
@@ -72,8 +74,9 @@ def _ends(file: Path) -> Iterable[str]:
     return (".".join(parts[start:]) for start in range(len(parts)))
 
 
-def _names_flax(text: str) -> bool:
-    return "flax" in text or "nnx_migrate.linen" in text or "nnx_migrate import linen" in text
+def _is_chosen(text: str) -> bool:
+    names_flax = "flax" in text or "nnx_migrate.linen" in text or "nnx_migrate import linen" in text
+    return names_flax or _LOADS.search(text) is not None
 
 
 def _is_needed(source: SourceText, wanted: _Wanted) -> bool:

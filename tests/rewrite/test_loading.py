@@ -6,6 +6,7 @@ import pytest
 
 from nnx_migrate.rewrite import relevant
 from tests.rewrite.projects import LINEN, dense, outcomes, rewrite
+from tests.rewrite.test_forms import auto, said
 
 MARK = "def marked(cls):\n    cls.mark = 1\n    return cls\n"
 
@@ -32,3 +33,9 @@ def test_a_decorator_is_found_behind_a_package_that_hands_it_on() -> None:
 def test_a_decorator_of_another_package_keeps_the_class_linen() -> None:
     files = {"marks.py": MARK, "m.py": "import other\n" + LINEN + "@other.thing\n" + dense("A")}
     assert outcomes(rewrite(files)) == {"m.A": "refused"}
+
+
+def test_a_file_that_imports_modules_by_their_names_is_read() -> None:
+    load = "import importlib\n\n\ndef f(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n"
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    assert said(auto({"load.py": load, "m.py": model})) == {"m.A": "lazy"}

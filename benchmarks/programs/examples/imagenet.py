@@ -8,6 +8,7 @@ from benchmarks.programs import datasets
 from benchmarks.programs.session import Session
 
 OWN_CHECKPOINT = True  # the program finds the one in its working folder
+AXIS = "batch"  # its batch norm averages over the devices
 
 
 def run(session: Session) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from nnx_migrate.rewrite.proof.loaded import name_starts
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.names import Import, relative_target
 from nnx_migrate.source.project import Module, Project, Scope
@@ -20,7 +21,6 @@ from nnx_migrate.source.walking import walk
 
 Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
 
-DYNAMIC = frozenset({"import_module", "__import__"})  # import a module by its name
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -224,7 +224,7 @@ def _reach(project: Project) -> dict[str, set[str]]:
         found: set[str] = set()
         for target in imported(module):
             found |= _named(target, module, tails, paths)
-        for prefix in computed(module):
+        for prefix in name_starts(module):
             found |= {
                 name for tail, names in tails.items() if tail.startswith(prefix) for name in names
             }
@@ -268,26 +268,6 @@ def _near(parts: list[str], importer: Module, paths: Mapping[PurePosixPath, str]
             if file in paths:
                 return paths[file]
     return None
-
-
-def computed(module: Module) -> Iterator[str]:
-    """How names of modules begin that only the running program knows; "" where nothing is known."""
-    for node in module.nodes:
-        match node:
-            case ast.Subscript(value=ast.Attribute(attr="modules")):
-                yield ""
-            case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[given, *_]):
-                if name in DYNAMIC and not isinstance(given, ast.Constant):
-                    yield _start(given)
-
-
-def _start(node: ast.expr) -> str:
-    match node:
-        case ast.JoinedStr(values=[ast.Constant(value=str() as text), *_]):
-            return text
-        case ast.BinOp(left=ast.Constant(value=str() as text)):
-            return text
-    return ""
 
 
 def imported(module: Module) -> Iterator[str]:

@@ -18,7 +18,8 @@ from nnx_migrate.rewrite.outside.lazily import class_named, has_class
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
-from nnx_migrate.rewrite.proof.graph import DYNAMIC, Graph, Key, computed, loaded_word, opened
+from nnx_migrate.rewrite.proof.graph import Graph, Key, loaded_word, opened
+from nnx_migrate.rewrite.proof.loaded import TAKEN, takers
 from nnx_migrate.rewrite.proof.reading import read_by
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
@@ -78,12 +79,12 @@ class _Judge:
                 yield one.cls, Doubt(path, getattr(one.node, "lineno", 1), one.reason)
         yield from self._read()
         yield from self._builders()
+        yield from self._computed()
         given: dict[str, tuple[str, int]] = {}  # keywords and strings, and where
         for module in self.project.modules.values():
             places = places_of(module, self.explicit)
             yield from self._named(module, list(places))
             yield from self._opened(module)
-            yield from self._computed(module)
             yield from self._asked_inside(module)
             for node in (one.node for one in places if id(one.node) not in self.attempt.checked):
                 for word in _said(node) if not isinstance(node, ast.Attribute) else ():
@@ -131,27 +132,10 @@ class _Judge:
                 if has_class(self.project, self.project.modules[name], cls):
                     yield cls.name, doubt
 
-    def _computed(self, module: Module) -> Iterator[tuple[str, Doubt]]:
-        prefixes = set(computed(module))
-        if "" in prefixes and not _computes(module):
-            prefixes.discard("")
-        if not prefixes:
-            return
-        words = {word for node in module.nodes for word in _said(node)}
-        asks = any(
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id in ("getattr", "vars")
-            and not (len(node.args) > 1 and isinstance(node.args[1], ast.Constant))
-            for node in module.nodes
-        )
-        doubt = Doubt(module.path, 1, "a module is imported by a name that is computed")
+    def _computed(self) -> Iterator[tuple[str, Doubt]]:
         for cls in self.lazily:
-            tails = cls.module.name.split(".")
-            starts = [".".join(tails[start:]) for start in range(len(tails))]
-            fits = any(one.startswith(prefix) for prefix in prefixes for one in starts)
-            if fits and (asks or cls.node.name in words):
-                yield cls.name, doubt
+            for one in takers(self.project, cls):
+                yield cls.name, Doubt(one.path, one.node.lineno, TAKEN)
 
     # ---- what is between explicit classes
 
@@ -274,20 +258,6 @@ def _expressions(node: ast.AST) -> Iterator[ast.AST]:
         yield one
         if not (isinstance(one, ast.Attribute) and dotted(one)):
             todo.extend(ast.iter_child_nodes(one))
-
-
-def _computes(module: Module) -> bool:
-    """Whether a module is imported, or taken from ``sys.modules``, by a name nothing is known of."""
-    for node in module.nodes:
-        match node:
-            case ast.Subscript(value=ast.Attribute(attr="modules"), slice=name):
-                own = isinstance(name, ast.Name) and name.id == "__name__"
-                if not own and not isinstance(name, ast.Constant):
-                    return True
-            case ast.Call(func=ast.Attribute(attr=word) | ast.Name(id=word), args=[given, *_]):
-                if word in DYNAMIC and not isinstance(given, ast.Constant):
-                    return True
-    return False
 
 
 def _word(node: ast.AST) -> str | None:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.proof.graph import DYNAMIC, loaded_word, opened
+from nnx_migrate.rewrite.proof.graph import loaded_word, opened
+from nnx_migrate.rewrite.proof.loaded import TAKEN, takers
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
@@ -27,14 +28,15 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
             continue
         edited = attempt.edited.get(module.path, frozenset())
         yield from _handed_on(module, names, inside, edited)
-    for module in {cls.module.path: cls.module for cls in converted}.values():
-        yield from _dynamic(module)
     homes = {cls.module.name for cls in converted}
     for module in project.modules.values():
         for node, name in opened(project, module, module.tree.body):
             if name in homes:
                 yield module.path, node.lineno, f"names of {name} are computed here"
     for cls in converted:
+        for one in takers(project, cls):
+            yield one.path, one.node.lineno, TAKEN
+            yield cls.module.path, cls.node.lineno, f"{TAKEN} ({one.path}:{one.node.lineno})"
         yield from _keepers(project, cls)
         yield from _drawing_loops(project, cls)
         if cls.name in attempt.lazily and cls.name in attempt.placed:
@@ -162,26 +164,6 @@ def _drawing_loops(project: Project, cls: ClassInfo) -> Iterator[Use]:
         if symbol.startswith("flax.linen.") and symbol.endswith(".RNN"):
             why = "what the cell of this RNN draws in a step has other keys in the explicit form"
             yield cls.module.path, node.lineno, why
-
-
-def _dynamic(module: Module) -> Iterator[Use]:
-    """Modules that are only known when the program runs: any class may come out of them."""
-    for node in module.nodes:
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else _id(node.func)
-            constant = bool(node.args) and isinstance(node.args[0], ast.Constant)
-            if name in DYNAMIC and not constant:
-                yield module.path, node.lineno, "a module is imported by a name that is computed"
-        elif (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.value, ast.Attribute)
-            and node.value.attr == "modules"
-        ):
-            yield module.path, node.lineno, "a module is taken from sys.modules"
-
-
-def _id(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _classes_in_fields(project: Project, cls: ClassInfo) -> Iterator[Use]:

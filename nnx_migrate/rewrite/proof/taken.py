@@ -1,0 +1,233 @@
+"""The names that a program takes of a value: its attributes, followed through names and functions."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.walking import walk
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
+# Calls that only look at what they are given.
+_LOOKS = frozenset({"bool", "hasattr", "id", "isinstance", "print", "reload", "repr", "str"})
+_METHODS = frozenset({"get", "items", "keys", "partition", "pop", "rpartition"})
+_METHODS |= {"rsplit", "split", "strip", "values"}
+
+
+# Methods of a list or dict after which it holds other things.
+_CHANGES = frozenset({"append", "extend", "insert", "setdefault", "update"})
+
+
+class Taken:
+    """Reads the files of a project, each when it is first needed."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._parents: dict[str, dict[int, ast.AST]] = {}
+        self._seen: set[int] = set()
+
+    def of(self, module: Module, node: ast.expr) -> frozenset[str] | None:
+        """The names that are taken of the value of ``node``; None where that may be any name."""
+        self._seen = set()
+        found: set[str] = set()
+        for name in self._names(module, node):
+            if name is None:
+                return None
+            found.add(name)
+        return frozenset(found)
+
+    def _names(self, module: Module, node: ast.AST) -> Iterator[str | None]:
+        if id(node) in self._seen:
+            return
+        self._seen.add(id(node))
+        parent = self._parent(module, node)
+        match parent:
+            case ast.Expr() | ast.Compare() | ast.Assert():
+                return
+            case ast.IfExp(test=test) | ast.If(test=test) | ast.While(test=test) if test is node:
+                return
+            case ast.Attribute(attr=name):
+                yield None if name == "__dict__" else name
+            case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]) if owner is node:
+                yield from self._asked(module, parent, name)
+            case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]):
+                if owner is not node and not self._is_hook(module, node):
+                    yield None
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LOOKS:
+                return
+            case ast.Assign(targets=targets, value=value) if value is node:
+                for target in targets:
+                    yield from self._kept(module, target, value)
+            case ast.NamedExpr(target=target, value=value) if value is node:
+                yield from self._kept(module, target, value)
+                yield from self._names(module, parent)
+            case ast.Return():
+                yield from self._returned(module, node)
+            case _:
+                yield None
+
+    def _asked(self, module: Module, call: ast.Call, name: ast.expr) -> Iterator[str | None]:
+        """``getattr(module, name)``, but for ``getattr(module, name).__module__ = ...``."""
+        parent = self._parent(module, call)
+        if not (isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Store)):
+            yield from self._strings(module, name, set())
+
+    def _kept(self, module: Module, target: ast.expr, value: ast.expr) -> Iterator[str | None]:
+        """A value under a name: all that the function does with that name."""
+        around = self._function(module, target)
+        if not isinstance(target, ast.Name) or around is None:
+            yield None  # other files may read it
+            return
+        for one in walk(around):
+            if isinstance(one, ast.Global | ast.Nonlocal) and target.id in one.names:
+                yield None
+            if not isinstance(one, ast.Name) or one.id != target.id:
+                continue
+            if isinstance(one.ctx, ast.Load) and not self._is_earlier(module, one, value):
+                yield from self._names(module, one)
+
+    def _returned(self, module: Module, node: ast.AST) -> Iterator[str | None]:
+        """A value that a function returns: what its callers anywhere take of it."""
+        function = self._function(module, node)
+        if self._is_hook(module, node):
+            return
+        if not isinstance(function, ast.FunctionDef):
+            yield None
+            return
+        for other in self._project.modules.values():
+            for one in other.nodes:
+                match one:
+                    case ast.Name(id=word) | ast.Attribute(attr=word) if word == function.name:
+                        call = self._parent(other, one)
+                        if isinstance(call, ast.Call) and call.func is one:
+                            yield from self._names(other, call)
+                        else:
+                            yield None
+
+    def _is_hook(self, module: Module, node: ast.AST) -> bool:
+        """Whether a module's ``__getattr__`` stands around: those who import write the name."""
+        return getattr(self._function(module, node), "name", None) == "__getattr__"
+
+    # ---- names that are computed
+
+    def _strings(
+        self, module: Module, node: ast.expr | None, seen: set[int]
+    ) -> Iterator[str | None]:
+        """The words that an expression for a name may be; None where that is any."""
+        match node:
+            case ast.Constant(value=str() as text):
+                yield from re.findall(r"\w+", text)
+            case ast.Constant():
+                return
+            case ast.Tuple(elts=every) | ast.List(elts=every) | ast.Set(elts=every):
+                for one in every:
+                    yield from self._strings(module, one, seen)
+            case ast.Dict(keys=keys, values=values):
+                for key, value in zip(keys, values, strict=True):
+                    if key is None:
+                        yield None
+                    yield from self._strings(module, key, seen)
+                    yield from self._strings(module, value, seen)
+            case ast.IfExp(body=body, orelse=orelse):
+                yield from self._strings(module, body, seen)
+                yield from self._strings(module, orelse, seen)
+            case ast.Subscript(value=value):
+                yield from self._strings(module, value, seen)
+            case ast.Call(func=ast.Attribute(value=value, attr=name), args=args):
+                yield from self._strings(module, value, seen) if name in _METHODS else [None]
+                for one in args if name == "get" else ():
+                    yield from self._strings(module, one, seen)
+            case ast.Name():
+                yield from self._bound(module, node, seen)
+            case _:
+                yield None
+
+    def _bound(self, module: Module, name: ast.Name, seen: set[int]) -> Iterator[str | None]:
+        """The words that a name may hold."""
+        function = self._function(module, name)
+        if isinstance(function, ast.FunctionDef) and name.id in _parameters(function):
+            # Those who import write the name that a module's hook is asked for.
+            yield from () if function.name == "__getattr__" else [None]
+            return
+        values = [*_values(function, name.id)] if function is not None else []
+        values = values or [*_values(module.tree, name.id)]
+        yield from () if values else [None]
+        for value in values:
+            if value is None:
+                yield None
+            elif id(value) not in seen and not self._is_earlier(module, name, value):
+                seen.add(id(value))
+                yield from self._strings(module, value, seen)
+
+    # ---- where a node stands
+
+    def _function(self, module: Module, node: ast.AST) -> ast.AST | None:
+        """The function around a node."""
+        above = self._parent(module, node)
+        while above is not None and not isinstance(above, _FUNCTIONS):
+            above = self._parent(module, above)
+        return above
+
+    def _is_earlier(self, module: Module, use: ast.expr, value: ast.expr) -> bool:
+        """Whether a name is read in what it is bound to then: ``name = getattr(lib, name)``."""
+        above: ast.AST | None = use
+        inside = False
+        while above is not None and not isinstance(above, _FUNCTIONS):
+            inside |= above is value
+            if isinstance(above, _LOOPS):
+                return False
+            above = self._parent(module, above)
+        return inside
+
+    def _parent(self, module: Module, node: ast.AST) -> ast.AST | None:
+        if module.path not in self._parents:
+            self._parents[module.path] = {
+                id(child): one for one in module.nodes for child in ast.iter_child_nodes(one)
+            }
+        return self._parents[module.path].get(id(node))
+
+
+def _parameters(function: ast.FunctionDef) -> set[str]:
+    return {one.arg for one in walk(function.args) if isinstance(one, ast.arg)}
+
+
+def _values(around: ast.AST, name: str) -> Iterator[ast.expr | None]:
+    """What a name is bound to in a function or file; None for a binding of another kind."""
+    plain: set[int] = set()
+    for node in walk(around):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                bound = [*targets]
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                bound = [target]
+            case ast.NamedExpr(target=target, value=value):
+                bound = [target]
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                bound = [target]
+            case _:
+                continue
+        for one in (part for whole in bound for part in _targets(whole)):
+            if one.id == name:
+                plain.add(id(one))
+                yield value
+    for node in walk(around):
+        match node:
+            case ast.Name(id=other) if other == name and id(node) not in plain:
+                if not isinstance(node.ctx, ast.Load):
+                    yield None
+            case ast.Subscript(value=ast.Name(id=other), ctx=ast.Store()) if other == name:
+                yield None
+            case ast.Attribute(value=ast.Name(id=other), attr=word) if other == name:
+                if word in _CHANGES:
+                    yield None
+
+
+def _targets(target: ast.expr) -> Iterator[ast.Name]:
+    if isinstance(target, ast.Name):
+        yield target
+    elif isinstance(target, ast.Tuple | ast.List):
+        for one in target.elts:
+            yield from _targets(one)
