@@ -33,8 +33,13 @@ dotted expression counts once. Decided here:
 - Anything else may be one. That counts, with ``certain=False``, in a file that imports flax, or
   imports a name whose definition mentions flax at any remove (`reach`).
 - What a module does inside its own class (``self.param``, ``self.sow``, ...) is no call site.
-  A method that is named without a call (``apply_fn=model.apply``, ``jax.jit(model.init)``) is none
-  either: those are kept apart as ``handles``, because converting the class breaks them too.
+- A method that is named without a call (``apply_fn=model.apply``, ``jax.jit(model.init)``) is kept
+  apart among the ``handles``, and a constructor call among the ``constructors``: the report adds
+  them up, because converting the class breaks them too.
+
+- A constructor call is a call of a name that means classes of the project only, all of them Linen;
+  those of ``flax.linen`` are references already. `constructors` says when one of an NNX class is
+  stale.
 
 **A Linen class** is one whose base chain ends in a class of ``flax.linen``, across files.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Sequence
 
+from nnx_migrate.ledger.constructors import lacks_rngs
 from nnx_migrate.ledger.data import Count, Place, Source
 from nnx_migrate.ledger.infer import Inference
 from nnx_migrate.ledger.project import Project, Read
 from nnx_migrate.ledger.reach import taints
-from nnx_migrate.ledger.resolve import Resolver, Symbol, is_linen
+from nnx_migrate.ledger.resolve import Definition, Resolver, Symbol, is_linen
 from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS, Scope, Unit
 from nnx_migrate.ledger.suspects import suspects
 from nnx_migrate.ledger.verdicts import Judge, Verdict
@@ -41,6 +42,7 @@ def count(
     judge = Judge(inference, [scope for unit in units for scope in unit.classes])
     counters = [_Counter(unit, resolver, inference, judge) for unit in units]
     judged = [item for counter in counters for item in counter.methods()]
+    built = [item for counter in counters for item in counter.constructors()]
     wanted = sorted(project.sources if only is None else set(project.sources) & set(only))
     return Count(
         references=_sorted(place for counter in counters for place in counter.references()),
@@ -48,6 +50,8 @@ def count(
         handles=_sorted(place for kind, place in judged if kind == "handle"),
         stale=_sorted(place for kind, place in judged if kind == "stale call"),
         stale_handles=_sorted(place for kind, place in judged if kind == "stale handle"),
+        constructors=_sorted(place for state, place in built if state == "linen"),
+        stale_constructors=_sorted(place for state, place in built if state == "nnx"),
         classes=_sorted(place for counter in counters for place in counter.classes()),
         paths=tuple(wanted),
         unreadable=tuple(path for path in paths if project.unit(path) is None),
@@ -100,6 +104,25 @@ class _Counter:
             if verdict in (Verdict.LINEN, Verdict.STALE):
                 kind = "handle" if verdict is Verdict.LINEN else "stale handle"
                 found.append((kind, self.place(node, node.attr, owner, True)))
+        return found
+
+    def constructors(self) -> list[tuple[str, Place]]:
+        """Calls of the project's Linen classes, and of NNX classes that lack their ``rngs``."""
+        found = []
+        suspected = suspects(self.unit, self.resolver.taints, self.resolver.project)
+        own = {name for name, one in self.unit.bindings if one.kind in ("class", "alias")}
+        for call, scope, owner in self.unit.named:
+            if suspected is not None and _root(call.func) not in suspected | own:
+                continue
+            targets = self.resolver.resolve(call.func, scope)
+            classes = [one.scope for one in targets if isinstance(one, Definition)]
+            states = {self.inference.state(one) for one in classes if one.kind == "class"}
+            if len(classes) != len(targets) or len(states) != 1:
+                continue
+            (state,) = states
+            place = self.place(call, min(one.name for one in classes), owner, True)
+            if state == "linen" or (state == "nnx" and lacks_rngs(call, classes, self.inference)):
+                found.append((state, place))
         return found
 
     def verdict(self, node: ast.Attribute, scope: Scope) -> Verdict:

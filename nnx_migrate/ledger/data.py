@@ -40,9 +40,11 @@ class Place:
 class Count:
     """Everything counted in one state of the project, each in the order of its places.
 
-    ``handles`` are Linen module methods named without calling them (``apply_fn=model.apply``):
-    not call sites by the rule, but just as stale once the class is NNX. ``stale`` are calls of
-    Linen module methods on NNX modules, which have none of them. ``classes`` are Linen classes.
+    ``handles`` are Linen module methods named without calling them (``apply_fn=model.apply``): just
+    as stale once the class is NNX. ``stale`` are calls of
+    Linen module methods on NNX modules, which have none of them. ``constructors`` are calls of the
+    project's Linen classes; ``stale_constructors`` are calls of NNX classes that lack the ``rngs``
+    their ``__init__`` asks for. ``classes`` are Linen classes.
     ``unreadable`` are the paths that do not parse.
     """
 
@@ -51,6 +53,8 @@ class Count:
     handles: tuple[Place, ...] = ()
     stale: tuple[Place, ...] = ()
     stale_handles: tuple[Place, ...] = ()
+    constructors: tuple[Place, ...] = ()
+    stale_constructors: tuple[Place, ...] = ()
     classes: tuple[Place, ...] = ()
     paths: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()

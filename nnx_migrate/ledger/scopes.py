@@ -67,6 +67,7 @@ class Unit:
     loads: list[tuple[ast.expr, Scope, str]] = field(default_factory=list)
     calls: list[tuple[ast.Call, Scope, str]] = field(default_factory=list)
     handles: list[tuple[ast.Attribute, Scope, str]] = field(default_factory=list)
+    named: list[tuple[ast.Call, Scope, str]] = field(default_factory=list)  # calls of other names
     classes: list[Scope] = field(default_factory=list)
     imports: list[Binding] = field(default_factory=list)
     bindings: list[tuple[str, Binding]] = field(default_factory=list)  # but parameters
@@ -154,6 +155,8 @@ class _Walker:
         self.called.add(id(node.func))
         if isinstance(node.func, ast.Attribute) and node.func.attr in ALL_METHODS:
             self.unit.calls.append((node, scope, place))
+        elif is_dotted(node.func):
+            self.unit.named.append((node, scope, place))
         return [(child, scope, place) for child in (node.func, *node.args, *node.keywords)]
 
     def at_Import(self, node: ast.Import, scope: Scope, place: str) -> list[Work]:

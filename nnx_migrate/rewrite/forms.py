@@ -138,7 +138,7 @@ def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
     made.failures = {**proof.unreadable, **made.failures}
     for path in made.failures:
         texts.pop(path, None)
-    result = report(request, made, {**texts, **made.texts})
+    result = report(request, made, {**texts, **made.texts}, is_mixed=explicit is not None)
     classes = _classes(result, explicit, proof, made)
     findings = [*result.findings, *_findings(explicit, proof, classes)]
     if proof.failure is not None:

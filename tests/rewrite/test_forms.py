@@ -11,6 +11,7 @@ import pytest
 from nnx_migrate.model import Form, Outcome, RewriteResult
 from nnx_migrate.rewrite import forms
 from nnx_migrate.rewrite.forms import rewrite_in
+from nnx_migrate.rewrite.proof.judge import Verdict
 from nnx_migrate.rewrite.reports import needs_a_person, report
 from nnx_migrate.rewrite.request import RewriteRequest
 from tests.rewrite.projects import LINEN, ROOT, caller, dense, looped, source
@@ -191,6 +192,15 @@ def test_an_analysis_that_takes_too_long_makes_the_project_lazy(
         gc.enable()
     assert set(said(result).values()) == {"lazy"}
     assert "takes longer" in reason(result, "m.A1")
+
+
+def test_the_ledger_tells_of_callers_that_the_judge_missed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forms, "judge", lambda *_: Verdict())
+    text = "def make(name):\n    return globals()['A']().init(0, 1), A\n"
+    caller = "import m\n\n\ndef main():\n    make = m.A\n    return make()\n"
+    result = auto({"m.py": LINEN + dense("A") + text, "n.py": caller}, exclude=("n.py",))
+    assert said(result)["m.A"] == "explicit"
+    assert [(one.path, one.rule) for one in result.findings if one.outcome.value == "refused"]
 
 
 def test_kept_classes_stay_linen_and_what_hangs_on_them_is_lazy() -> None:

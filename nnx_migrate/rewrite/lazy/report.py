@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from nnx_migrate import ledger
 from nnx_migrate.ledger.words import names_linen
@@ -25,20 +26,25 @@ from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.roots import import_names
 
 
-def report(request: RewriteRequest, made: LazyTexts, texts: Mapping[str, str]) -> RewriteResult:
-    """The result of a run whose new texts are ``texts`` (by path; the others stay as they are)."""
+def report(
+    request: RewriteRequest, made: LazyTexts, texts: Mapping[str, str], *, is_mixed: bool = False
+) -> RewriteResult:
+    """The result of a run whose new texts are ``texts`` (by path; the others stay as they are).
+
+    Args:
+      is_mixed: whether classes are explicit in it; then calls that they do not take are looked for.
+    """
     sources = sources_of(request, {})
     paths = frozenset(relative(one.path, request.base or request.root) for one in request.files)
     before = ledger.count(sources, paths)
     after = count_after(sources, texts, paths)
     references = settled(before.references, after.references)
-    calls = settled(
-        (*before.call_sites, *before.handles), [one for one in _sites(after) if one.certain]
-    )
+    stale = _stale(before, _count(sources, texts, paths)) if is_mixed else []
+    calls = settled(_sites(before), [*(one for one in _sites(after) if one.certain), *stale])
     return RewriteResult(
         files=_files(paths, made, texts),
         classes=_classes(before, after, made),
-        findings=tuple(_findings(request, references, made, texts)),
+        findings=(*_findings(request, references, made, texts), *_broken(calls, stale)),
         references=_tally(references, made),
         call_sites=_tally(calls, made),
     )
@@ -60,18 +66,46 @@ def sources_of(request: RewriteRequest, texts: Mapping[str, str]) -> list[ledger
 def count_after(
     sources: Sequence[ledger.Source], texts: Mapping[str, str], paths: frozenset[str]
 ) -> ledger.Count:
-    """The count of the output; where no file names ``flax.linen`` any more, there is none."""
-    changed = [
-        ledger.Source(one.path, one.module, texts.get(one.path, one.text)) for one in sources
-    ]
-    if not any(names_linen(one.text) for one in changed):
+    """The Linen that is left in the output; where no file names ``flax.linen``, there is none."""
+    if not any(names_linen(texts.get(one.path, one.text)) for one in sources):
         return ledger.Count()
-    return ledger.count(changed, paths)
+    return _count(sources, texts, paths)
+
+
+def _count(
+    sources: Sequence[ledger.Source], texts: Mapping[str, str], paths: frozenset[str]
+) -> ledger.Count:
+    changed = (replace(one, text=texts.get(one.path, one.text)) for one in sources)
+    return ledger.count(list(changed), paths)
 
 
 def _sites(count: ledger.Count) -> tuple[ledger.Place, ...]:
-    return (*count.call_sites, *count.handles)
+    return (*count.call_sites, *count.handles, *count.constructors)
 
+
+def _stale(before: ledger.Count, after: ledger.Count) -> list[ledger.Place]:
+    """Calls in the output that NNX classes do not take; not those that the input has, too."""
+    kinds = ("stale", "stale_handles", "stale_constructors")
+    return [
+        place
+        for kind in kinds
+        for place, is_new in settled(getattr(after, kind), getattr(before, kind))
+        if is_new
+    ]
+
+
+def _broken(calls: Settled, stale: Iterable[ledger.Place]) -> Iterable[Finding]:
+    """Callers that the output leaves as they were though their class is explicit."""
+    keys = {(one.path, one.scope, one.symbol) for one in stale}
+    for place, is_gone in calls:
+        if not is_gone and (place.path, place.scope, place.symbol) in keys:
+            message = f"{place.symbol} is used as before here, but the class is explicit; {_WAY}"
+            yield Finding(
+                "call_site", place.path, place.line, place.column, Outcome.REFUSED, message
+            )
+
+
+_WAY = "change the call, or run with --form lazy"
 
 Settled = list[tuple[ledger.Place, bool]]  # a place of the input, and whether it is gone
 
