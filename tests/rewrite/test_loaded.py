@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.rewrite.test_forms import LINEN, auto, dense, said
+from tests.rewrite.projects import LINEN, dense
+from tests.rewrite.test_forms import auto, said
 
 HEAD = "import importlib\nimport sys\n\n"
 TABLE = "TABLE = {'one': ('m', 'create')}\n\n\n"
@@ -31,6 +32,17 @@ HARMLESS = {
         "def f(name):\n    return load(name).create()\n"
     ),
     "a package's hook": "def __getattr__(name):\n    return getattr(importlib.import_module(name), name)\n",
+    "what functions of the project do not use": (
+        "def look(lib, *, other=None):\n    return dir(lib), other.__name__\n\n\n"
+        "def f(name):\n    lib = sys.modules[name]\n    return look(lib, other=lib)\n"
+    ),
+    "the namespace of a class": (
+        "def f(cls, text):\n    exec(text, sys.modules[cls.__module__].__dict__.copy())\n"
+    ),
+    "names that are hidden": (
+        "def f(name, parts):\n    lib = sys.modules[name]\n    for part in parts:\n"
+        "        setattr(lib, '_' + part, getattr(lib, part))\n        delattr(lib, part)\n"
+    ),
     "where names come from": (
         "for name in ['f', 'g']:\n    getattr(sys.modules[__name__], name).__module__ = __name__\n"
     ),
@@ -57,6 +69,16 @@ REACHING = {
         "    return getattr(importlib.import_module(module), name)()\n"
     ),
     "handed on": "def f(name, use):\n    return use(importlib.import_module(name))\n",
+    "handed to a function of the project": (
+        "def make(kinds, kind):\n    return getattr(kinds, kind)()\n\n\n"
+        "def f(name, kind):\n    return make(kinds=sys.modules[name], kind=kind)\n"
+    ),
+    "unpacked into a function of the project": (
+        "def look(*libs):\n    return libs\n\n\ndef f(name):\n    return look(sys.modules[name])\n"
+    ),
+    "copied into another module": (
+        "def f(name, part, other):\n    setattr(other, part, getattr(sys.modules[name], part))\n"
+    ),
     "kept for others": "def f(name, o):\n    o.lib = importlib.import_module(name)\n",
     "kept by the file": "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n",
     "returned to a caller that asks": (

@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeGuard
 
 from nnx_migrate.rewrite.proof.taken import Taken
 from nnx_migrate.source.bindings import bound_names
@@ -64,12 +65,25 @@ def _loaded(project: Project) -> tuple[Loaded, ...]:
     taken = Taken(project)
     found: list[Loaded] = []
     for module in project.modules.values():
+        evaluated = {id(one.value) for one in module.nodes if _is_namespace(one)}
         for node, name in _expressions(module):
+            if id(node) in evaluated:
+                continue
             names = taken.of(module, node)
             if names is None and name.relative:
                 names = _strings(project)
             found.append(Loaded(module.path, node, name.start, name.whole, names))
     return tuple(found)
+
+
+def _is_namespace(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """``sys.modules[cls.__module__].__dict__``: where the text of a class is evaluated."""
+    match node:
+        case ast.Attribute(
+            value=ast.Subscript(slice=ast.Attribute(attr="__module__")), attr="__dict__"
+        ):
+            return True
+    return False
 
 
 @lru_cache(maxsize=1)

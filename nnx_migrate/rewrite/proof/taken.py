@@ -6,17 +6,20 @@ import ast
 import re
 from collections.abc import Iterator
 
-from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
 # Calls that only look at what they are given.
-_LOOKS = frozenset({"bool", "hasattr", "id", "isinstance", "print", "reload", "repr", "str"})
+_LOOKS = frozenset({"bool", "delattr", "dir", "hasattr", "id", "isinstance", "print"})
+_LOOKS |= {"reload", "repr", "str"}
 _METHODS = frozenset({"get", "items", "keys", "partition", "pop", "rpartition"})
 _METHODS |= {"rsplit", "split", "strip", "values"}
 
 
+# What may be read of a value without using it.
+_DUNDER = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 # Methods of a list or dict after which it holds other things.
 _CHANGES = frozenset({"append", "extend", "insert", "setdefault", "update"})
 
@@ -49,13 +52,15 @@ class Taken:
                 return
             case ast.IfExp(test=test) | ast.If(test=test) | ast.While(test=test) if test is node:
                 return
+            case ast.Subscript(slice=key) if key is node:
+                return
             case ast.Attribute(attr=name):
                 yield None if name == "__dict__" else name
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]) if owner is node:
                 yield from self._asked(module, parent, name)
             case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]):
                 if owner is not node and not self._is_hook(module, node):
-                    yield None
+                    yield from self._moved(owner, node)
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LOOKS:
                 return
             case ast.Assign(targets=targets, value=value) if value is node:
@@ -66,14 +71,47 @@ class Taken:
                 yield from self._names(module, parent)
             case ast.Return():
                 yield from self._returned(module, node)
+            case ast.Call(func=ast.Name() as function) if function is not node:
+                yield from self._passed(module, function, parent, node)
+            case ast.keyword():
+                call = self._parent(module, parent)
+                assert isinstance(call, ast.Call)
+                yield from self._passed(module, call.func, call, parent)
             case _:
                 yield None
 
     def _asked(self, module: Module, call: ast.Call, name: ast.expr) -> Iterator[str | None]:
         """``getattr(module, name)``, but for ``getattr(module, name).__module__ = ...``."""
-        parent = self._parent(module, call)
-        if not (isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Store)):
-            yield from self._strings(module, name, set())
+        words = [*self._strings(module, name, set())]
+        if None in words and set(self._names(module, call)) <= _DUNDER:
+            return
+        yield from words
+
+    def _moved(self, owner: ast.expr, value: ast.AST) -> Iterator[str | None]:
+        """``setattr(module, new, getattr(module, old))`` keeps a value where it is."""
+        match value:
+            case ast.Call(func=ast.Name(id="getattr"), args=[other, *_]):
+                if ast.dump(other) == ast.dump(owner):
+                    return
+        yield None
+
+    def _passed(
+        self, module: Module, function: ast.expr, call: ast.Call, argument: ast.AST
+    ) -> Iterator[str | None]:
+        """What a function of the project does with an argument."""
+        found = self._project.function(self._project.resolve(function, Scope(module)))
+        name = _parameter(found, call, argument) if found is not None else None
+        home = self._home(found) if found is not None else None
+        if found is None or name is None or home is None:
+            yield None
+            return
+        for one in walk(found):
+            if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load):
+                yield from self._names(home, one)
+
+    def _home(self, function: ast.FunctionDef) -> Module | None:
+        every = self._project.modules.values()
+        return next((one for one in every if any(function is node for node in one.nodes)), None)
 
     def _kept(self, module: Module, target: ast.expr, value: ast.expr) -> Iterator[str | None]:
         """A value under a name: all that the function does with that name."""
@@ -188,6 +226,18 @@ class Taken:
                 id(child): one for one in module.nodes for child in ast.iter_child_nodes(one)
             }
         return self._parents[module.path].get(id(node))
+
+
+def _parameter(function: ast.FunctionDef, call: ast.Call, argument: ast.AST) -> str | None:
+    """The parameter that an argument of a call is for; None where that is not plain."""
+    spec = function.args
+    names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    if isinstance(argument, ast.keyword):
+        return argument.arg if argument.arg in {*names, *(a.arg for a in spec.kwonlyargs)} else None
+    before = call.args[: call.args.index(argument)] if argument in call.args else [argument]
+    if any(isinstance(one, ast.Starred) for one in (*before, argument)):
+        return None
+    return names[len(before)] if len(before) < len(names) and argument in call.args else None
 
 
 def _parameters(function: ast.FunctionDef) -> set[str]:
