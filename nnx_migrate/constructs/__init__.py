@@ -103,6 +103,12 @@ def is_layer(symbol: str | None) -> bool:
     return symbol is not None and isinstance(rule_for(symbol), LayerRule)
 
 
+def needed_sizes(symbol: str) -> frozenset[str]:
+    """The sizes that a built-in layer has to be given in NNX."""
+    rule = rule_for(symbol)
+    return frozenset(rule.sizes) if isinstance(rule, LayerRule) else frozenset()
+
+
 def convert_call(call: LayerCall) -> Code | Refusal:
     """New node of a call of a Linen name: layer constructors, and functions with a rule.
 

@@ -138,13 +138,17 @@ class Example:
 
 @dataclass(frozen=True)
 class LayerRule:
-    """Built-in Linen layers: their constructor calls, and their names used as values."""
+    """Built-in Linen layers: their constructor calls, and their names used as values.
+
+    ``sizes`` are those that its NNX form has to be given.
+    """
 
     name: str
     symbols: frozenset[str]
     example: Example
     convert: Callable[[LayerCall], Code | Refusal]
     reference: Callable[[str, Context], Code | Refusal]
+    sizes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

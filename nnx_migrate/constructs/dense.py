@@ -151,6 +151,7 @@ RULES = (
         ),
         convert=convert_dense_general,
         reference=lambda symbol, context: reference(symbol, context, "nnx.LinearGeneral"),
+        sizes=("in_features",),
     ),
     LayerRule(
         name="Einsum",

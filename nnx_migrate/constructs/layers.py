@@ -219,6 +219,7 @@ def native_rule(layer: Layer, before: str, after: str) -> LayerRule:
         example=Example(before, after),
         convert=lambda call: native(layer, call),
         reference=lambda symbol, context: reference(symbol, context, layer.target),
+        sizes=layer.sizes,
     )
 
 
@@ -230,4 +231,5 @@ def own_rule(layer: Layer, before: str, after: str) -> LayerRule:
         example=Example(before, after),
         convert=lambda call: own(layer, call),
         reference=lambda symbol, context: reference(symbol, context, f"nnm.{layer.name}"),
+        sizes=layer.sizes,
     )

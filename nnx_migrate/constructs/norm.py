@@ -83,7 +83,7 @@ def convert(layer: Layer, call: LayerCall) -> Code | Refusal:
         return arguments
     if arguments.open:
         return factory(layer, call)
-    if not _is_native(arguments):
+    if not _is_native(layer, arguments):
         return _own(layer, call, arguments)
     missing = missing_size(layer, call)
     if missing:
@@ -94,7 +94,10 @@ def convert(layer: Layer, call: LayerCall) -> Code | Refusal:
     return replace(code, imports=code.imports | more)
 
 
-def _is_native(arguments: Arguments) -> bool:
+def _is_native(layer: Layer, arguments: Arguments) -> bool:
+    averaged = arguments.given.get("axis_name")
+    if layer.name == "BatchNorm" and averaged is not None and not is_literal(averaged, None):
+        return False  # the native one averages in Linen's init, too
     for name in ("feature_axes", "reduction_axes", "axis"):
         value = arguments.given.get(name)
         if value is not None and _axis(value) != -1:
@@ -171,6 +174,7 @@ def _rule(layer: Layer) -> LayerRule:
         example=Example(*_EXAMPLES[layer.name]),
         convert=lambda call: convert(layer, call),
         reference=lambda symbol, context: reference(symbol, context, layer.target),
+        sizes=layer.sizes,
     )
 
 

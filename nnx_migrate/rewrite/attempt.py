@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, convert_outside
 from nnx_migrate.rewrite.outside.data import Doubted
 from nnx_migrate.rewrite.outside.holding import fields_of_modules
+from nnx_migrate.rewrite.outside.passed import passed_sizes
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.sizes import ClassSizes
@@ -78,6 +79,7 @@ def make_attempt(
         scope_functions=tuple(decisions.scope_functions.values()),
         lazily=lazily,
         modules_in=modules_in,
+        passed=passed_sizes(project, sizes, decisions.converted),
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
         kept=frozenset(id(project.linen[name].node) for name in decisions.kept),
     )

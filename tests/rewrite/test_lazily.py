@@ -131,6 +131,8 @@ MISSES = {
     "types": dense("A") + "use(A[int])\n",
     "a layer whose class is not known": FIELD.replace("Block", "A")
     + "def make(layer):\n    return use(A(layer))\n",
+    "a layer that needs more sizes": FIELD.replace("Block", "A")
+    + "def make():\n    return use(A(nn.ConvLocal))\n",
     "what is unpacked": FIELD.replace("Block", "A") + "def make(o):\n    return use(A(**o))\n",
     "a module in a field": SHARED.replace("Wrap", "A") + dense("B") + "use(A(B()))\n",
     "an explicit reader of a registry": dense("B")

@@ -63,6 +63,7 @@ class ExplicitInLazy(Module):
             mutable=True if first else scope.mutable or (),
             scope_path=path,
             draws=draws,
+            is_init=self.is_initializing(),
             **kwargs,
         )
         # Linen's init makes state and leaves it as it starts, however often it calls the module.

@@ -22,7 +22,6 @@ from flax import nnx
 from flax.core.scope import in_filter
 
 from nnx_migrate.nn.calls.to_nnx import give_variables, has_variables
-from nnx_migrate.nn.layers.attention import MultiHeadDotProductAttention
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
 from nnx_migrate.nn.variables.linen_variables import leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
@@ -71,30 +70,12 @@ def _initialised(model: M, args: Any, kwargs: Any) -> tuple[M, dict[Path, Any]]:
     collections: frozenset[str] = frozenset()
     while True:
         copy = nnx.merge(*nnx.split(model), copy=True)
-        for _, module in list(nnx.iter_graph(copy)):
-            if isinstance(module, MultiHeadDotProductAttention):
-                module.__class__ = _cache_making(type(module))
         run = functools.partial(copy, *args, **kwargs)
         with initializing() as call:
             _, sown = caught(copy, run, sorted(collections), {})
         if call.sown <= collections:
             return copy, sown
         collections |= call.sown
-
-
-@functools.cache
-def _cache_making(kind: type[Any]) -> type[Any]:
-    """Attention that makes its cache and leaves it empty, as Linen's does under ``init``."""
-
-    class Initialising(kind):  # type: ignore[misc]
-        def _cached(self, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
-            if self.cached_key is None:  # type: ignore[has-type]
-                self.cached_key = nnx.Cache(jnp.zeros(key.shape, key.dtype))
-                self.cached_value = nnx.Cache(jnp.zeros(value.shape, value.dtype))
-                self.cache_index = nnx.Cache(jnp.array(0, dtype=jnp.int32))
-            return key, value, mask
-
-    return Initialising
 
 
 def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:
@@ -123,6 +104,7 @@ def apply(
     mutable: Any = False,
     scope_path: Path = (),
     draws: dict[Any, int] | None = None,
+    is_init: bool = False,
     **kwargs: Any,
 ) -> Any:
     """``model.apply(values, *args, ...)`` of Linen.
@@ -139,6 +121,7 @@ def apply(
       mutable: which collections the call may change: bool, name, names or ``DenyList``.
       scope_path: where the model stands in the Linen model whose call this is part of.
       draws: how many keys it drew in that call before, by path and stream; updated.
+      is_init: whether that call is Linen's ``init``, where layers start caches and average nothing.
 
     Returns:
       The output; with ``mutable`` other than False, ``(output, changed)`` where ``changed`` holds
@@ -154,7 +137,7 @@ def apply(
     before = _flat_variables(copy)
 
     bridges = {key: (*scope_path, *path) for key, path in _bridges(copy).items()}
-    here = Running(mutable, frozenset(values), keys_of(rngs), bridges)
+    here = Running(mutable, frozenset(values), keys_of(rngs), bridges, is_init)
 
     def call() -> Any:
         with running(here):

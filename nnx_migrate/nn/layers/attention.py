@@ -19,6 +19,7 @@ from flax.nnx.nn.linear import default_kernel_init
 from nnx_migrate.nn.layers.dot_product import dot_product_attention, dot_product_attention_weights
 from nnx_migrate.nn.layers.dtypes import canonicalize_dtype, linen_dot_general
 from nnx_migrate.nn.layers.normalization import LayerNorm
+from nnx_migrate.nn.variables.state import is_initializing
 from nnx_migrate.nn.variables.variables import merge_param, stream
 from nnx_migrate.numerics.attention import appended, filled_positions
 
@@ -222,7 +223,16 @@ class MultiHeadDotProductAttention(nnx.Module):
         return self.out(self.attention_fn(query, key, value, **options))
 
     def _cached(self, query: Any, key: Any, value: Any, mask: Any) -> tuple[Any, Any, Any]:
-        """Append one position to the cache; the whole cache and the mask of what is filled."""
+        """Append one position to the cache; the whole cache and the mask of what is filled.
+
+        Linen's ``init`` makes the cache and leaves it empty.
+        """
+        if is_initializing():
+            if self.cached_key is None:
+                self.cached_key = nnx.Cache(jnp.zeros(key.shape, key.dtype))
+                self.cached_value = nnx.Cache(jnp.zeros(value.shape, value.dtype))
+                self.cache_index = nnx.Cache(jnp.array(0, dtype=jnp.int32))
+            return key, value, mask
         if self.cached_key is None:
             raise ValueError("decode=True needs a cache: call init_cache(input_shape) first")
         *batch, _, heads, depth = self.cached_key.shape

@@ -65,13 +65,17 @@ class Norm(nnx.Module):
             x,
             axes,
             self.dtype,
-            self.axis_name,
+            self.mapped_axis(),
             self.axis_index_groups,
             use_mean,
             self.use_fast_variance,
             mask,
             self.force_float32_reductions,
         )
+
+    def mapped_axis(self) -> str | None:
+        """The mapped axis that statistics are averaged over."""
+        return self.axis_name
 
     def _feature_array(self, value: Any, shape: Sequence[int]) -> jax.Array:
         array = value[...].reshape(shape)

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from flax import nnx
 
 from nnx_migrate.nn.layers.norm_base import Norm
+from nnx_migrate.nn.variables.state import is_initializing
 from nnx_migrate.nn.variables.variables import merge_param
 from nnx_migrate.numerics.norms import Axes, positive_axes
 
@@ -315,6 +316,10 @@ class BatchNorm(Norm):
             self.mean.set_value(self.momentum * self.mean[...] + (1 - self.momentum) * mean)
             self.var.set_value(self.momentum * self.var[...] + (1 - self.momentum) * var)
         return self.normalized(x, mean, var, reduction_axes, feature_axes)
+
+    def mapped_axis(self) -> str | None:
+        """None while Linen's ``init`` runs, which needs no mapped axis."""
+        return None if is_initializing() else self.axis_name
 
     def set_view(self, use_running_average: bool | None = None) -> None:
         """Used by ``nnx.view``; ``train()`` and ``eval()`` set the same attribute."""

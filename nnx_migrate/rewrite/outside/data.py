@@ -27,6 +27,7 @@ class OutsideContext:
       lazily: classes that code outside of converted classes builds and calls as Linen does, each
         place through ``lazy(Class)``.
       modules_in: fields of those that hold modules, classes or what builds them.
+      passed: what each field's modules are given as sizes, by class and field (`passed`).
       skip: ids of class statements that are not looked into: converted ones, and those that stay.
       kept: ids of class statements that the user keeps as they are.
       memo: what was worked out about the project, shared by its modules.
@@ -38,6 +39,7 @@ class OutsideContext:
     scope_functions: tuple[ConvertedFunction, ...] = ()
     lazily: frozenset[str] = frozenset()
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    passed: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     skip: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
     memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)

@@ -42,12 +42,12 @@ def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
         if site.kind is SiteKind.FUNCTION:
             called = _called(project, site)
             for value in site.call.args if called else ():
-                yield from _read(project, cls, value)
+                yield from read_fields(project, cls, value)
             for keyword in site.call.keywords:
                 if keyword.arg is None or keyword.arg in called:
-                    yield from _read(project, cls, keyword.value)
+                    yield from read_fields(project, cls, keyword.value)
         elif site.kind in _BUILT or site.symbol is None:
-            yield from _read(project, cls, site.call.func)
+            yield from read_fields(project, cls, site.call.func)
 
 
 def _called(project: Project, site: Site) -> set[str]:
@@ -85,7 +85,7 @@ def _handed_on(
     every = frozenset().union(*found.values())
     for site in sizes.sites.values():
         if site.kind is SiteKind.FACTORY:
-            yield from _read(project, cls, site.call.func, every)
+            yield from read_fields(project, cls, site.call.func, every)
         built = project.linen.get(site.symbol or "")
         open_fields = found.get(built.name, frozenset()) if built is not None else every
         if not open_fields or site.kind is SiteKind.LAYER:
@@ -94,13 +94,13 @@ def _handed_on(
         names += [""] * (len(site.call.args) - len(names))  # given to what takes no such fields
         for index, value in enumerate(site.call.args):
             if names[index] in open_fields:
-                yield from _read(project, cls, value, every)
+                yield from read_fields(project, cls, value, every)
         for one in site.call.keywords:
             if one.arg is None or one.arg in open_fields:
-                yield from _read(project, cls, one.value, every)
+                yield from read_fields(project, cls, one.value, every)
 
 
-def _read(
+def read_fields(
     project: Project, cls: ClassInfo, node: ast.AST, every: frozenset[str] = frozenset()
 ) -> set[str]:
     """Fields that an expression may be, also through names that the class's methods assign.

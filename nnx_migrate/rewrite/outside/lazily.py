@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from nnx_migrate.constructs import is_layer, is_linen, name_rule
+from nnx_migrate.constructs import is_layer, is_linen, name_rule, needed_sizes
 from nnx_migrate.constructs.base import PLACEMENT, Code, Context
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
@@ -154,7 +154,7 @@ class _Walk:
             raise Unknown(f"what is unpacked here may give {min(holding)} a module")
         for name, value in _by_field(cls, args, parent.keywords):
             if name in holding:
-                self._held(value, place.scope, name)
+                self._held(value, place.scope, (cls.name, name))
             elif name not in PLACEMENT:
                 self._plain(value, place.scope, name)
         self.draft.checked |= {id(one) for one in parent.keywords}
@@ -166,7 +166,7 @@ class _Walk:
         found = cls.find(name)
         return found is not None and _BOUND.isdisjoint(self.project.decorators(*found))
 
-    def _held(self, value: ast.expr, scope: Scope, name: str) -> None:
+    def _held(self, value: ast.expr, scope: Scope, at: tuple[str, str]) -> None:
         """A class or layer for a field that builds submodules: an explicit class takes it as it is."""
         if isinstance(value, ast.Constant):
             return
@@ -175,12 +175,14 @@ class _Walk:
             and value.args
             and self.project.resolve(value.func, scope) == "functools.partial"
         ):
-            self._held(value.args[0], scope, name)
+            self._held(value.args[0], scope, at)
             for one in (*value.args[1:], *(k.value for k in value.keywords)):
-                self._plain(one, scope, name)
+                self._plain(one, scope, at[1])
             return
         cls = class_named(self.project, value, scope)
         if cls is not None and cls.name in self.context.converted:
+            arguments = self.context.new_arguments.get(cls.name, ())
+            self._sized(at, frozenset(one.name for one in arguments if not one.optional))
             self.plain.add(id(value))
             self.draft.edits[id(value)] = lambda renderer: renderer.inner(value)
             self.draft.lazy.add(id(value))
@@ -189,11 +191,22 @@ class _Walk:
         if symbol is not None and is_linen(symbol) and is_layer(symbol):
             made = name_rule(symbol)
             if isinstance(made, Code) and not is_alias(self.project, value, scope):
+                self._sized(at, needed_sizes(symbol))
                 self.draft.edits[id(value)] = made.node
                 self.draft.imports |= made.imports
                 self.draft.lazy.add(id(value))
                 return
-        raise Unknown(f"what the field {name} is given here is not known to be explicit")
+        raise Unknown(f"what the field {at[1]} is given here is not known to be explicit")
+
+    def _sized(self, at: tuple[str, str], needed: frozenset[str]) -> None:
+        """Whether the class gives what it builds from a field all sizes that this one needs.
+
+        Raises:
+          Unknown: it does not.
+        """
+        missing = needed - self.context.passed.get(at, frozenset())
+        if missing:
+            raise Unknown(f"what the field {at[1]} is given here needs {min(missing)}")
 
     def _plain(self, value: ast.expr, scope: Scope, name: str) -> None:
         for node in walk(value):

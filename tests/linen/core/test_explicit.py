@@ -184,3 +184,56 @@ def test_their_values_are_those_of_linens_path():
 def test_unbuilt_they_raise():
     with pytest.raises(errors.CallCompactUnboundModuleError):
         Explicit(nnx.Rngs(0))(X)
+
+
+class Averaging(nnx.Module):
+    def __init__(self, *, in_features: int, rngs: nnx.Rngs):
+        self.BatchNorm_0 = nnm.BatchNorm(in_features=in_features, axis_name="batch", rngs=rngs)
+
+    def __call__(self, x, train=True):
+        return self.BatchNorm_0(x, use_running_average=not train)
+
+
+class Decoding(nnx.Module):
+    def __init__(self, *, in_features: int, rngs: nnx.Rngs):
+        self.MultiHeadDotProductAttention_0 = nnm.MultiHeadDotProductAttention(
+            2, qkv_features=4, decode=True, in_features=in_features, rngs=rngs
+        )
+
+    def __call__(self, x):
+        return self.MultiHeadDotProductAttention_0(x)
+
+
+def averaging(api: Any) -> Any:
+    class Averaging(api.Module):
+        @api.compact
+        def __call__(self, x, train=True):
+            return api.BatchNorm(use_running_average=not train, axis_name="batch")(x)
+
+    return Averaging()
+
+
+def decoding(api: Any) -> Any:
+    class Decoding(api.Module):
+        @api.compact
+        def __call__(self, x):
+            return api.MultiHeadDotProductAttention(2, qkv_features=4, decode=True)(x)
+
+    return Decoding()
+
+
+@pytest.mark.parametrize(
+    ("lazy", "linen", "inputs"),
+    [
+        (nn.lazy(Averaging)(), averaging(flax.linen), X),
+        (nn.lazy(Decoding)(), decoding(flax.linen), jnp.ones((1, 5, 4))),
+    ],
+    ids=["batch norm needs no mapped axis", "attention starts a cache of any length"],
+)
+def test_layers_start_as_in_linens_init(lazy: Any, linen: Any, inputs: Any) -> None:
+    outputs, variables = lazy.init_with_output(KEY, inputs)
+    expected, given = linen.init_with_output(KEY, inputs)
+    assert jax.tree.structure(variables) == jax.tree.structure(given)
+    pairs = zip(jax.tree.leaves(variables), jax.tree.leaves(given), strict=True)
+    assert all(np.array_equal(one, other) for one, other in pairs)
+    np.testing.assert_array_equal(outputs, expected)
