@@ -34,10 +34,10 @@ _NOT_EVALUATED = (Context.ANNOTATION, Context.BASE)
 
 def convert_lazily(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
     """Give every mention of a class of `OutsideContext.lazily` its lazy form, or doubt the class."""
-    walk = _Walk(project, places, context, draft)
+    walker = _Walk(project, places, context, draft)
     for place in places:
-        if id(place.node) not in walk.plain:
-            walk.at(place)
+        if id(place.node) not in walker.plain:
+            walker.at(place)
 
 
 def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | None:

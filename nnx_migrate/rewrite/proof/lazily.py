@@ -119,7 +119,9 @@ class _Judge:
             return symbol == cls.name and not is_alias(self.project, node, scope)
         if isinstance(node, ast.Name):
             return scope.lookup(node.id) is None and bool(scope.module.stars)
-        return not (isinstance(node.value, ast.Name) and node.value.id == "self")
+        # The class may be an attribute of a class itself.
+        is_nested = cls.name.rpartition(".")[0] not in (cls.module.name, "")
+        return is_nested or not _is_self(node.value)
 
     def _opened(self, module: Module) -> Iterator[tuple[str, Doubt]]:
         """Modules whose names code reads by strings: any class in them may be meant."""
