@@ -21,6 +21,7 @@ from nnx_migrate.linen.core.functional import is_valid_rngs
 from nnx_migrate.linen.core.graph import NnxName, collection_of
 from nnx_migrate.linen.core.scope import Scope
 from nnx_migrate.linen.core.tree import is_module
+from nnx_migrate.linen.core.variables import SOWN
 
 # What Linen's layers may change when they are called: all but what an optimizer changes, and but
 # intermediates, which only who asks for them gets.
@@ -37,13 +38,14 @@ def run_built(module: Any, fn: Callable[[Any], Any]) -> Any:
     variables = gather(module, held, operator.methodcaller("get_value"))
     rngs = next_keys(module)
     kept = context.sown
+    asked = () if kept is None else kept.collections
     mutable = CHANGING if kept is None else union_filters(CHANGING, kept.collections)
     stack = context.capture_stack
     stack.append(False)
     try:
         with (
             context.recording() as recorder,
-            Scope(variables, rngs=rngs, mutable=mutable).temporary() as root,
+            Scope(variables, rngs=rngs, mutable=mutable, flags={SOWN: asked}).temporary() as root,
         ):
             # The class's own: `nnx.tabulate` replaces methods of the twin by jitted ones.
             result = fn(module._definition_type.clone(module, parent=root, _deep_clone=True))

@@ -12,6 +12,9 @@ from flax import errors
 from nnx_migrate.linen.core.context import context
 from nnx_migrate.linen.core.variable import Variable
 
+# A flag of calls of built modules: the collections of which somebody keeps what is sown.
+SOWN = "nnx_migrate sown"
+
 
 def tuple_init() -> tuple[Any, ...]:
     """What `sow` starts with."""
@@ -147,7 +150,8 @@ class VariableMethods:
         Returns whether it does.
         """
         scope = self._bound_scope("store variables")
-        if not scope.is_mutable_collection(col):
+        asked = scope.get_flag(SOWN, None)
+        if not scope.is_mutable_collection(col) or (asked is not None and col not in asked):
             return False
         if scope.has_variable(col, name):
             collected = scope.get_variable(col, name)

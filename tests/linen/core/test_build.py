@@ -435,3 +435,16 @@ def test_a_built_module_keeps_a_linen_module_in_a_field(inner):
     np.testing.assert_array_equal(nnx.merge(graphdef, state)(X), again(X))
     assert jax.tree.leaves(nnx.grad(lambda model: model(X).sum())(model))
     assert_trees_equal(nn.variables(again)["params"], Holder(inner()).init(KEY, X)["params"])
+
+
+def test_sow_says_whether_somebody_keeps_the_value() -> None:
+    class Model(nn.Module):
+        @nn.compact
+        def __call__(self, x):
+            return x + 1 if self.sow("losses", "size", x.max()) else x
+
+    model = nn.build(Model(), X, rngs=KEY)
+    np.testing.assert_array_equal(model(X), X)
+    with nn.sown("losses") as values:
+        np.testing.assert_array_equal(model(X), X + 1)
+    assert values["losses"]["size"] == (X.max(),)
