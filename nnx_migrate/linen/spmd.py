@@ -27,6 +27,7 @@ from flax.typing import (
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from nnx_migrate.sharding import boxes
 from nnx_migrate.sharding.constraints import RulesFallback
 from nnx_migrate.sharding.linen_names import (
     logical_to_mesh,
@@ -168,6 +169,11 @@ class LogicallyPartitioned(meta.Partitioned[Any]):
             # In tuples: one array is equal to itself, without a comparison of its elements.
             return (self.value,) == (other.value,)
         return NotImplemented
+
+    @classmethod
+    def __subclasshook__(cls, kind: type) -> Any:
+        """Boxes of explicit modules count: ``isinstance(x, LogicallyPartitioned)``."""
+        return kind is boxes.LogicallyPartitioned or NotImplemented
 
     def unbox(self, apply_constraint: bool = True) -> Any:
         """The value, constrained by its names under a mesh."""

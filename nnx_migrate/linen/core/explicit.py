@@ -13,15 +13,18 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import jax
 from flax import nnx
+from flax.core import meta
 
 from nnx_migrate import nn as nnm
+from nnx_migrate import sharding
 from nnx_migrate.linen.core.module import Module
 from nnx_migrate.linen.core.sizes import Size, solve
 from nnx_migrate.linen.core.wrapping import compact, nowrap
+from nnx_migrate.linen.spmd import LogicallyPartitioned
 
 # Beside the counters of the scope's own keys: what calls drew, and how often it was made.
 _DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
@@ -71,7 +74,7 @@ class ExplicitInLazy(Module):
         for collection, part in made.items():
             if scope.is_mutable_collection(collection):
                 for name, value in part.items():
-                    scope.put_variable(collection, name, value)
+                    scope.put_variable(collection, name, _linens_boxes(value))
         return outputs
 
     def _first(
@@ -106,6 +109,20 @@ class ExplicitInLazy(Module):
             if key is not None and len(_known) < _MOST:
                 _known[key] = found
         return functools.partial(make, **found)
+
+
+def _linens_boxes(value: Any) -> Any:
+    """Names of arrays in the boxes that Linen's callers ask for: ``isinstance(x, nn.Partitioned)``."""
+    return jax.tree.map(_linens_box, value, is_leaf=meta.is_axis_metadata)
+
+
+def _linens_box(one: Any) -> Any:
+    """The box of ``nnx_migrate.linen`` for one of ``nnx_migrate.nn``."""
+    if type(one) is sharding.LogicallyPartitioned:
+        return LogicallyPartitioned(one.value, one.names, mesh=cast(Any, one.mesh), rules=one.rules)
+    if type(one) is sharding.Partitioned:
+        return meta.Partitioned(one.value, one.names, mesh=cast(Any, one.mesh))
+    return one
 
 
 _MOST = 4096  # kinds of calls whose sizes are remembered

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import errors, nnx
+from jax.sharding import PartitionSpec as P
 
 import nnx_migrate.linen as nn
 from nnx_migrate import nn as nnm
@@ -237,3 +238,25 @@ def test_layers_start_as_in_linens_init(lazy: Any, linen: Any, inputs: Any) -> N
     pairs = zip(jax.tree.leaves(variables), jax.tree.leaves(given), strict=True)
     assert all(np.array_equal(one, other) for one, other in pairs)
     np.testing.assert_array_equal(outputs, expected)
+
+
+class Named(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs):
+        ones = nnx.initializers.ones
+        self.kernel = nnm.param(rngs, nnm.with_logical_partitioning(ones, ("a", "b")), (2, 3))
+        self.table = nnm.param(rngs, nnm.with_partitioning(ones, ("x", None)), (2, 3))
+
+    def __call__(self, x):
+        return x * self.kernel[...].sum() + self.table[...].sum()
+
+
+def test_names_of_arrays_come_in_the_boxes_of_linen() -> None:
+    variables = nn.lazy(Named)().init(KEY, X)
+    boxes = variables["params"]
+    assert type(boxes["kernel"]) is nn.LogicallyPartitioned
+    assert type(boxes["table"]) is nn.Partitioned
+    assert nn.get_partition_spec(boxes) == {"kernel": P("a", "b"), "table": P("x", None)}
+    np.testing.assert_array_equal(nn.lazy(Named)().apply(variables, X), X * 6 + 6)
+    own = nnm.variables_of(nnm.build(Named, rngs=KEY))["params"]
+    assert isinstance(own["kernel"], nn.LogicallyPartitioned)
+    assert not isinstance(own["table"], nn.LogicallyPartitioned)
