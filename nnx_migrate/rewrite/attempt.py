@@ -11,6 +11,7 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.rewrite.classes import ClassRefusal
+from nnx_migrate.rewrite.conversions import Memory
 from nnx_migrate.rewrite.decide import Decisions, decide
 from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
 from nnx_migrate.rewrite.keep import kept_lines
@@ -60,15 +61,19 @@ def make_attempt(
     untouched: frozenset[str] = frozenset(),
     frozen: Mapping[str, frozenset[int]] = MappingProxyType({}),
     lazily: frozenset[str] = frozenset(),
+    memory: Memory | None = None,
 ) -> Attempt:
     """Decide about every class and render every file that changes.
 
     ``untouched``: paths of which nothing but classes may change; ``frozen``: lines, by path, where
-    code keeps Linen's style; ``lazily``: the classes that it builds by ``lazy(Class)``.
+    code keeps Linen's style; ``lazily``: the classes that it builds by ``lazy(Class)``; ``memory``:
+    the conversions of earlier attempts.
     """
     project = loaded.project
     targets = frozenset(id(module) for module in loaded.targets.values())
-    decisions = decide(project, sizes, targets, request.select, request.exclude, barred, lazily)
+    decisions = decide(
+        project, sizes, targets, request.select, request.exclude, barred, lazily, memory
+    )
     lazily &= decisions.converted.keys()
     modules_in = fields_of_modules(project, sizes, lazily)
     attempt = Attempt(decisions, lazily=lazily, modules_in=modules_in)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -14,10 +13,9 @@ from nnx_migrate.rewrite.classes import (
     ConversionContext,
     ConvertedClass,
     ConvertedFunction,
-    convert_class,
-    convert_function,
 )
 from nnx_migrate.rewrite.classes.scopes.copies import copied_classes
+from nnx_migrate.rewrite.conversions import Conversions, Memory
 from nnx_migrate.rewrite.cut import Cut, behind_bridges, bridged, cut
 from nnx_migrate.rewrite.factories import stuck_in_scope, stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
@@ -51,6 +49,7 @@ def decide(
     exclude: tuple[str, ...],
     barred: Mapping[str, ClassRefusal],
     lazily: frozenset[str] = frozenset(),
+    memory: Memory | None = None,
 ) -> Decisions:
     """Decide over all classes.
 
@@ -58,7 +57,9 @@ def decide(
         targets: ``id`` of the modules that may change.
         barred: classes that an earlier attempt showed cannot be converted.
         lazily: classes that code around them builds by ``lazy(Class)``.
+        memory: conversions of earlier attempts on the same project.
     """
+    memory = memory or Memory()
     outside = frozenset(n for n, cls in project.linen.items() if id(cls.module) not in targets)
     kept = frozenset(
         name
@@ -77,7 +78,7 @@ def decide(
     copied = copied_classes(project)
     while True:
         context = replace(_context(sizes, pending), copied=copied)
-        refused = _convert(project, sizes, context, pending, decisions)
+        refused = _convert(project, sizes, context, pending, decisions, memory)
         refused |= _part_ways(project, decisions, pending - refused)
         gone = refused | _join_cuts(decisions, links, pending - refused, lazily)
         if not gone:
@@ -94,10 +95,11 @@ def _convert(
     context: ConversionContext,
     pending: frozenset[str],
     decisions: Decisions,
+    memory: Memory,
 ) -> frozenset[str]:
     decisions.converted = {}
     refused = set()
-    conversions = _Conversions(project, sizes, context)
+    conversions = Conversions(project, sizes, context, memory)
     for name in sorted(pending):
         result = conversions.of(name)
         if isinstance(result, ConvertedClass):
@@ -105,73 +107,8 @@ def _convert(
         elif result is not None:
             decisions.refused[name] = result
             refused.add(name)
-    decisions.scope_functions = {
-        name: one
-        for name, one in conversions.functions.items()
-        if isinstance(one, ConvertedFunction)
-    }
+    decisions.scope_functions = conversions.functions
     return frozenset(refused)
-
-
-@dataclass
-class _Conversions:
-    """Conversions under one context, each made once; a class may ask for those it builds."""
-
-    project: Project
-    sizes: Mapping[str, ClassSizes]
-    context: ConversionContext
-    done: dict[str, ConvertedClass | ClassRefusal | None] = field(default_factory=dict)
-    functions: dict[str, ConvertedFunction | ClassRefusal] = field(default_factory=dict)
-
-    def of(self, name: str) -> ConvertedClass | ClassRefusal | None:
-        """The conversion of a class; None while it is being made."""
-        if name not in self.done:
-            self.done[name] = None
-            cls = self.project.linen[name]
-            self.done[name] = _converted(self.project, cls, self.sizes[name], self._context)
-        return self.done[name]
-
-    @property
-    def _context(self) -> ConversionContext:
-        return replace(
-            self.context,
-            late_fields=self._late_fields,
-            makes_late=self._makes_late,
-            scope_function=self._scope_function,
-        )
-
-    def _scope_function(self, symbol: str) -> ConvertedFunction | ClassRefusal | None:
-        """What becomes of a scope function."""
-        found = scope_functions(self.project).values()
-        function = next((one for one in found if one.symbol == symbol), None)
-        if function is None or symbol not in self.sizes:
-            return None
-        if symbol not in self.functions:
-            self.functions[symbol] = convert_function(
-                self.project, function, self.sizes[symbol], self._context
-            )
-        return self.functions[symbol]
-
-    def _late_fields(self, name: str) -> frozenset[str]:
-        found = self.of(name) if name in self.context.converted else None
-        return found.late_fields if isinstance(found, ConvertedClass) else frozenset()
-
-    def _makes_late(self, name: str) -> bool:
-        found = self.of(name) if name in self.context.converted else None
-        return isinstance(found, ConvertedClass) and found.makes_late
-
-
-def _converted(
-    project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
-) -> ConvertedClass | ClassRefusal:
-    """The class converted or refused; a bug of ours refuses it and leaves the others alone."""
-    try:
-        return convert_class(project, cls, sizes, context)
-    except Exception as bug:
-        if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
-            raise
-        recipe = "please report this with the class; NNX_MIGRATE_DEBUG=1 shows the traceback"
-        return ClassRefusal(cls.node, f"the conversion failed: {bug!r}", recipe, "internal")
 
 
 def _join_cuts(

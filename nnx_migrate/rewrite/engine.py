@@ -15,6 +15,7 @@ from nnx_migrate import ledger
 from nnx_migrate.model import Outcome, RewriteResult
 from nnx_migrate.rewrite.attempt import Attempt, make_attempt
 from nnx_migrate.rewrite.classes import ClassRefusal
+from nnx_migrate.rewrite.conversions import Memory
 from nnx_migrate.rewrite.evidence import evidence_of, with_evidence
 from nnx_migrate.rewrite.granted import Wanted
 from nnx_migrate.rewrite.links import links_of
@@ -47,6 +48,7 @@ class Ground:
         self._names = [name for name, c in linen if id(c.module) in changing]
         self._sizes: dict[object, Mapping[str, ClassSizes]] = {}
         self._read: ledger.Read = {}
+        self.memory = Memory()
         self.before = self.count({})
 
     def sizes(self, wanted: Wanted) -> Mapping[str, ClassSizes]:
@@ -111,11 +113,14 @@ def make_explicit(
     sizes = ground.sizes(wanted)
     barred = {name: _doubted(loaded.project, name, why) for name, why in doubts.items()}
     untouched: frozenset[str] = frozenset()
+    memory = ground.memory
     for _ in range(_ATTEMPTS):
-        attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen, lazily)
+        attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen, lazily, memory)
         while wanted.learn(attempt.decisions):
             sizes = ground.sizes(wanted)
-            attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen, lazily)
+            attempt = make_attempt(
+                loaded, sizes, request, barred, untouched, frozen, lazily, memory
+            )
         after = ground.count(attempt.texts)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before))
         unfinished = _unfinished(loaded, attempt, books)

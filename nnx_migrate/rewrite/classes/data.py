@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from nnx_migrate.edit.rendering import Replacement
@@ -26,10 +27,10 @@ class ConversionContext:
       scope_function: what becomes of a function that builds submodules for its callers.
     """
 
-    converted: frozenset[str] = frozenset()
+    converted: AbstractSet[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
-    factories: frozenset[str] = frozenset()
-    copied: frozenset[str] = frozenset()
+    factories: AbstractSet[str] = frozenset()
+    copied: AbstractSet[str] = frozenset()
     late_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
     makes_late: Callable[[str], bool] = lambda _: False
     scope_function: Callable[[str], ConvertedFunction | ClassRefusal | None] = lambda _: None

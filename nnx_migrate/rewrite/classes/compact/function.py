@@ -158,7 +158,7 @@ class _Conversion:
 
     @property
     def stays(self) -> bool:
-        return not self.function.users <= self.context.converted
+        return not all(one in self.context.converted for one in self.function.users)
 
     def _builder(
         self, renderer: Renderer, part: CompactPart, takes: tuple[str, ...], counts: bool

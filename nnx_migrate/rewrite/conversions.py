@@ -1,0 +1,197 @@
+"""Conversions of classes and scope functions, each made once for what it asks about the others.
+
+A project is decided in rounds, and most of what a class asks has the answer of the round before. So
+a conversion is kept with its questions, and made again only where an answer has changed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from nnx_migrate.rewrite.classes import (
+    ClassRefusal,
+    ConversionContext,
+    ConvertedClass,
+    ConvertedFunction,
+    convert_class,
+    convert_function,
+)
+from nnx_migrate.sizes import ClassSizes
+from nnx_migrate.sizes.scope_functions import scope_functions
+from nnx_migrate.source.project import Project
+
+Class = ConvertedClass | ClassRefusal
+Function = ConvertedFunction | ClassRefusal
+T = TypeVar("T", bound=ConvertedClass | ConvertedFunction | ClassRefusal)
+
+_Question = tuple[str, str]  # which attribute of the context, about which class or function
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A conversion, the sizes that it was made with, and what it asked."""
+
+    result: ConvertedClass | ConvertedFunction | ClassRefusal
+    sizes: ClassSizes
+    asked: Mapping[_Question, object]
+
+
+@dataclass
+class Memory:
+    """Conversions of earlier rounds, by the name of the class or function."""
+
+    made: dict[str, list[_Made]] = field(default_factory=dict)
+
+
+class Conversions:
+    """The conversions of one round; a class may ask for those it builds."""
+
+    def __init__(
+        self,
+        project: Project,
+        sizes: Mapping[str, ClassSizes],
+        context: ConversionContext,
+        memory: Memory,
+    ) -> None:
+        self._project = project
+        self._sizes = sizes
+        self._context = context
+        self._memory = memory
+        self._classes: dict[str, Class | None] = {}
+        self._functions: dict[str, Function] = {}
+
+    @property
+    def functions(self) -> dict[str, ConvertedFunction]:
+        """Scope functions that were asked for and can be converted."""
+        every = self._functions.items()
+        return {name: one for name, one in every if isinstance(one, ConvertedFunction)}
+
+    def of(self, name: str) -> Class | None:
+        """The conversion of a class; None while it is being made."""
+        if name not in self._classes:
+            self._classes[name] = None
+
+            def convert(context: ConversionContext) -> Class:
+                return _converted(self._project, name, self._sizes[name], context)
+
+            self._classes[name] = self._once(name, convert)
+        return self._classes[name]
+
+    def _once(self, name: str, convert: Callable[[ConversionContext], T]) -> T:
+        sizes = self._sizes[name]
+        known = self._memory.made.setdefault(name, [])
+        for one in reversed(known):
+            if one.sizes == sizes and all(self._answer(q) == a for q, a in one.asked.items()):
+                return one.result  # type: ignore[return-value]
+        asked: dict[_Question, object] = {}
+        result = convert(self._noting(asked))
+        known.append(_Made(result, sizes, asked))
+        return result
+
+    def _answer(self, question: _Question) -> Any:
+        kind, name = question
+        match kind:
+            case "new_arguments":
+                return self._context.new_arguments.get(name)
+            case "late_fields":
+                return self._late_fields(name)
+            case "makes_late":
+                return self._makes_late(name)
+            case "scope_function":
+                return self._scope_function(name)
+        members: AbstractSet[str] = getattr(self._context, kind)
+        return name in members
+
+    def _noting(self, asked: dict[_Question, object]) -> ConversionContext:
+        """The context, which notes what it is asked and what it answers."""
+
+        def asking(kind: str) -> Callable[[str], Any]:
+            def ask(name: str) -> Any:
+                asked[kind, name] = answer = self._answer((kind, name))
+                return answer
+
+            return ask
+
+        return replace(
+            self._context,
+            converted=_Names(asking("converted")),
+            factories=_Names(asking("factories")),
+            copied=_Names(asking("copied")),
+            new_arguments=_Arguments(asking("new_arguments")),
+            late_fields=asking("late_fields"),
+            makes_late=asking("makes_late"),
+            scope_function=asking("scope_function"),
+        )
+
+    def _late_fields(self, name: str) -> frozenset[str]:
+        found = self.of(name) if name in self._context.converted else None
+        return found.late_fields if isinstance(found, ConvertedClass) else frozenset()
+
+    def _makes_late(self, name: str) -> bool:
+        found = self.of(name) if name in self._context.converted else None
+        return isinstance(found, ConvertedClass) and found.makes_late
+
+    def _scope_function(self, symbol: str) -> Function | None:
+        found = scope_functions(self._project).values()
+        function = next((one for one in found if one.symbol == symbol), None)
+        if function is None or symbol not in self._sizes:
+            return None
+        if symbol not in self._functions:
+            self._functions[symbol] = self._once(
+                symbol,
+                lambda context: convert_function(
+                    self._project, function, self._sizes[symbol], context
+                ),
+            )
+        return self._functions[symbol]
+
+
+class _Names(AbstractSet[str]):
+    """A set of names of which only membership may be asked."""
+
+    def __init__(self, ask: Callable[[str], Any]) -> None:
+        self._ask = ask
+
+    def __contains__(self, name: object) -> bool:
+        return bool(self._ask(str(name)))
+
+    def __iter__(self) -> Iterator[str]:
+        raise TypeError("expected a question about one class, found one about all")
+
+    def __len__(self) -> int:
+        raise TypeError("expected a question about one class, found one about all")
+
+
+class _Arguments(Mapping[str, Any]):
+    """The size arguments of classes, one by one."""
+
+    def __init__(self, ask: Callable[[str], Any]) -> None:
+        self._ask = ask
+
+    def __getitem__(self, name: str) -> Any:
+        found = self._ask(name)
+        if found is None:
+            raise KeyError(name)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        raise TypeError("expected a question about one class, found one about all")
+
+    def __len__(self) -> int:
+        raise TypeError("expected a question about one class, found one about all")
+
+
+def _converted(project: Project, name: str, sizes: ClassSizes, context: ConversionContext) -> Class:
+    """The class converted or refused; a bug of ours refuses it and leaves the others alone."""
+    cls = project.linen[name]
+    try:
+        return convert_class(project, cls, sizes, context)
+    except Exception as bug:
+        if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
+            raise
+        recipe = "please report this with the class; NNX_MIGRATE_DEBUG=1 shows the traceback"
+        return ClassRefusal(cls.node, f"the conversion failed: {bug!r}", recipe, "internal")
