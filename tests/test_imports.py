@@ -180,10 +180,6 @@ def reached(start: set[str | None], links: dict[str, set[str | None]]) -> set[st
     return found
 
 
-# Folders whose entries still import one another both ways.
-WITH_CIRCLES = {"nnx_migrate.rewrite.classes"}
-
-
 def test_the_entries_of_a_folder_import_one_another_one_way() -> None:
     """Files and subfolders of each folder, a subfolder with all that is in it."""
     files = file_links()
@@ -200,7 +196,7 @@ def test_the_entries_of_a_folder_import_one_another_one_way() -> None:
         for folder, entries in links.items()
         if any(entry in reached(found, entries) for entry, found in entries.items())
     }
-    assert circles == WITH_CIRCLES
+    assert circles == set()
 
 
 def entry_of(name: str, folder: str) -> str | None:

@@ -1,6 +1,5 @@
 """Converting one Linen class to one NNX class (see :func:`convert_class`)."""
 
-from nnx_migrate.rewrite.classes.compact.function import convert_function
 from nnx_migrate.rewrite.classes.convert import convert_class
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
@@ -8,6 +7,7 @@ from nnx_migrate.rewrite.classes.data import (
     ConvertedClass,
     ConvertedFunction,
 )
+from nnx_migrate.rewrite.classes.function import convert_function
 
 __all__ = [
     "ClassRefusal",

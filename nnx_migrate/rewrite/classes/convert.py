@@ -33,12 +33,16 @@ from nnx_migrate.rewrite.classes.checks.unread import unread
 from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
 from nnx_migrate.rewrite.classes.compact.continued import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
-from nnx_migrate.rewrite.classes.compact.in_scope import builders_of
 from nnx_migrate.rewrite.classes.compact.late_variables import made_always
 from nnx_migrate.rewrite.classes.compact.lifted import with_homes
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.compact.uncalled import without_uncalled
+from nnx_migrate.rewrite.classes.constructor import (
+    Constructor,
+    insert_header,
+    placed_members,
+)
 from nnx_migrate.rewrite.classes.data import (
     ClassRefusal,
     ConversionContext,
@@ -53,12 +57,12 @@ from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.fields.removed import removals, removed_decorators
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.children import children_of
 from nnx_migrate.rewrite.classes.refusing import or_refusal
 from nnx_migrate.rewrite.classes.scopes.copies import COPY_NOTE, copies_of, sites_of
 from nnx_migrate.rewrite.classes.scopes.pushed import pushed_scopes
 from nnx_migrate.rewrite.classes.scopes.sharing import SharedScope, shared_scope_of
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.setup.body import SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.setup.followed import attributes_of
 from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
@@ -77,12 +81,8 @@ from nnx_migrate.rewrite.classes.writing.construct import (
     relaxed,
     without_applied_only,
 )
-from nnx_migrate.rewrite.classes.writing.constructor import (
-    Constructor,
-    insert_header,
-    placed_members,
-)
 from nnx_migrate.rewrite.classes.writing.document import class_docstring
+from nnx_migrate.rewrite.classes.writing.in_scope import builders_of
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of
 from nnx_migrate.rewrite.classes.writing.lazy import lazy_call
 from nnx_migrate.rewrite.render import renderer_of

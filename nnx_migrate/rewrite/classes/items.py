@@ -6,11 +6,12 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from keyword import iskeyword
 
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.variables.named import is_plainly_held, names_a_tree
+from nnx_migrate.rewrite.classes.named import is_plainly_held, names_a_tree
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
@@ -257,3 +258,20 @@ def _collection(
 def ids(items: Mapping[int, Item]) -> Mapping[int, object]:
     """The items as a plain id mapping."""
     return items
+
+
+def is_attribute_name(name: str) -> bool:
+    """Whether ``self.<name>`` can be written."""
+    return name.isidentifier() and not iskeyword(name)
+
+
+def stored_name(item: Item) -> str:
+    """The attribute that holds a variable made inside an expression.
+
+    Raises:
+      Refused: its name is computed, or no identifier.
+    """
+    name = item.name.value if isinstance(item.name, ast.Constant) else None
+    if not isinstance(name, str) or not is_attribute_name(name):
+        raise Refused(item.call, "its name is computed", "write it as a string", "setup")
+    return name

@@ -11,7 +11,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from nnx_migrate.rewrite.classes.compact.in_scope import numbered
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
@@ -268,3 +267,9 @@ def _rebinds(steps: Sequence[Step], name: str) -> bool:
                 if shadows or _rebinds(body, name):
                     return True
     return False
+
+
+def numbered(steps: Sequence[Step]) -> frozenset[str]:
+    """Class names under which functions that the steps call number submodules."""
+    sites = (item.site for item in builds(steps) if item.is_in_scope)
+    return frozenset(name for site in sites if site is not None for name in site.numbers)

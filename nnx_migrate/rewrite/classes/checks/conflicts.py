@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.source.bindings import bound_names
 
 

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nnx_migrate.rewrite.classes.checks.reviews import Note
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.source.classes import ClassInfo
 
 PERHAPS_READ = (

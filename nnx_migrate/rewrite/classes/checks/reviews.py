@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.variables.init_updates import init_updates
 from nnx_migrate.source.classes import ClassInfo
 

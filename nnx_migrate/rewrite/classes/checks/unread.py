@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from nnx_migrate.rewrite.classes.checks.reviews import Note
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.sizes.expressions.subscripts import key_text
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import keyword
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -29,32 +28,14 @@ from nnx_migrate.edit.statements import (
 )
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
-from nnx_migrate.rewrite.classes.compact.in_scope import numbered
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.naming import Name
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
+from nnx_migrate.rewrite.classes.naming import Name, numbered
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.writing.construct import Builder, asks_its_name
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import SCOPE_NAME, Carried
 from nnx_migrate.sizes.scope_functions import COUNTER
-
-
-def is_attribute_name(name: str) -> bool:
-    """Whether ``self.<name>`` can be written."""
-    return name.isidentifier() and not keyword.iskeyword(name)
-
-
-def stored_name(item: Item) -> str:
-    """The attribute that holds a variable made inside an expression.
-
-    Raises:
-      Refused: its name is computed, or no identifier.
-    """
-    name = item.name.value if isinstance(item.name, ast.Constant) else None
-    if not isinstance(name, str) or not is_attribute_name(name):
-        raise Refused(item.call, "its name is computed", "write it as a string", "setup")
-    return name
 
 
 def reference(name: Name, receiver: str, renderer: Renderer) -> Expression:

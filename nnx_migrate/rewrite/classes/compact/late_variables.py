@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Mapping
 
-from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import (
@@ -17,6 +16,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
     builds,
     flow_of,
 )
+from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.writing.construct import operands_of
 
 

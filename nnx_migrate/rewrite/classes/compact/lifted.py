@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from nnx_migrate.rewrite.classes.compact.moved import Moves
-from nnx_migrate.rewrite.classes.compact.taint import Replaced
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
+from nnx_migrate.rewrite.classes.reading.taint import Replaced
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.lifted_functions import lifted_functions

@@ -10,10 +10,10 @@ from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.calls import with_arguments
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, tainted_name
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.late import late_arguments
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.project import Project, Scope
 

@@ -16,11 +16,11 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression, attribute, function, integer, item
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import without_comments
-from nnx_migrate.rewrite.classes.compact.taint import Replaced, value_of
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import asked_for_truth, flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Bind
+from nnx_migrate.rewrite.classes.reading.taint import Replaced, value_of
 from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.project import Project, Scope

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from nnx_migrate.rewrite.classes.compact.dtypes import Read
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
-from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, value_of
 from nnx_migrate.rewrite.classes.compact.told import Told, tested_parameters
 from nnx_migrate.rewrite.classes.data import Refused, Wants
 from nnx_migrate.rewrite.classes.items import Item
@@ -27,6 +26,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
     Unclear,
     builds,
 )
+from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, value_of
 from nnx_migrate.source.bindings import target_names
 
 RULE = "compact"

@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.compact.late_variables import parameters_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
+from nnx_migrate.rewrite.classes.compact.starting import spent_keys, with_updates
 from nnx_migrate.rewrite.classes.compact.survey import Survey, survey
 from nnx_migrate.rewrite.classes.compact.text import CallText, InitText
 from nnx_migrate.rewrite.classes.compact.told import check_in_call, note_of, renumbering
@@ -23,7 +24,6 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.flow import Step
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.init_updates import updates_by_variable
-from nnx_migrate.rewrite.classes.variables.starting import spent_keys, with_updates
 from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import names_bound_below

@@ -15,7 +15,6 @@ from nnx_migrate.rewrite.classes.compact.moved import Moves, moves_of
 from nnx_migrate.rewrite.classes.compact.perhaps_called import refuse_perhaps_called
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
-from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.compact.told import Told
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.naming import Name, names_of
@@ -24,6 +23,7 @@ from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_lazy, refu
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
+from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.scopes.adopted import with_adopted
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.sizes.expression import DTYPE

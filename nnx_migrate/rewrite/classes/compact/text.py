@@ -11,7 +11,6 @@ from nnx_migrate.edit.expressions import Expression, contents, dotted
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.rewrite.classes.compact.emit import Emitter, reference
-from nnx_migrate.rewrite.classes.compact.in_scope import calling_edits, not_here
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.moved import Moves, with_keywords, without_keywords
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
@@ -24,6 +23,7 @@ from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder, is_inline, optional_sizes
+from nnx_migrate.rewrite.classes.writing.in_scope import calling_edits, not_here
 from nnx_migrate.rewrite.render import nodes_of, renderer_of
 from nnx_migrate.source.lifted_functions import module_parameter
 

@@ -15,11 +15,11 @@ from nnx_migrate.edit.calls import call, named
 from nnx_migrate.edit.expressions import dotted, is_not_none
 from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.compact.taint import Replaced, Taint
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Loop, Step, builds
+from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint
 from nnx_migrate.sizes.expression import GIVEN
 
 RULE = "compact"

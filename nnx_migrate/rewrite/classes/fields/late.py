@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from nnx_migrate.rewrite.classes.compact.taint import Replaced, tainted_name
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.taint import Replaced, tainted_name
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 

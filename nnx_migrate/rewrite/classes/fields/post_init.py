@@ -17,8 +17,8 @@ from nnx_migrate.edit.statements import GONE, Statement, assign, skip
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.inheritance import Inherited
 from nnx_migrate.rewrite.classes.items import receiver_of
-from nnx_migrate.rewrite.classes.setup.arrays import may_be_array
-from nnx_migrate.rewrite.classes.setup.attributes import statements
+from nnx_migrate.rewrite.classes.reading.arrays import may_be_array
+from nnx_migrate.rewrite.classes.reading.attributes import statements
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
 

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.edit.statements import GONE
-from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
-from nnx_migrate.rewrite.classes.items import Item, receiver_of
+from nnx_migrate.rewrite.classes.items import Item, is_attribute_name, receiver_of
 from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.sharing import without_placement
 from nnx_migrate.rewrite.classes.uses.references import Edits

@@ -20,11 +20,10 @@ from nnx_migrate.edit.statements import (
     run,
 )
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.setup.arrays import Inliner
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
+from nnx_migrate.rewrite.classes.reading.arrays import Inliner
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.setup.computed import (
     ComputedAttributes,
     Storing,

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from nnx_migrate.edit.expressions import Expression, contents, dotted
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, Statement, assign, line
-from nnx_migrate.rewrite.classes.compact.emit import stored_name
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.setup.arrays import Inliner, assigned_once, property_value
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.items import Item, ItemKind, stored_name
+from nnx_migrate.rewrite.classes.reading.arrays import Inliner, assigned_once, property_value
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.setup.dependence import Dependence
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, defined_names
-from nnx_migrate.rewrite.classes.setup.attributes import (
+from nnx_migrate.rewrite.classes.reading.attributes import (
     Attribute,
     Kind,
     setup_attributes,

@@ -11,8 +11,8 @@ from nnx_migrate.edit.expressions import Expression, generator, numbered
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
 from nnx_migrate.source.bindings import target_names
 

@@ -15,7 +15,7 @@ from nnx_migrate.edit.expressions import string
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 
 RULE = "setup"

@@ -10,14 +10,14 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, skip
-from nnx_migrate.rewrite.classes.setup.arrays import (
+from nnx_migrate.rewrite.classes.reading.arrays import (
     Inliner,
     assigned_once,
     emptied,
     may_be_array,
     property_value,
 )
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes

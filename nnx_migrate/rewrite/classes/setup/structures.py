@@ -22,8 +22,8 @@ from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_leaks
-from nnx_migrate.rewrite.classes.setup.attributes import Attribute
 from nnx_migrate.rewrite.classes.setup.lists import ComprehensionLoop, comprehension_loop
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from nnx_migrate.edit.calls import Argument, call, named
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer, Replacement
-from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import receiver_of
+from nnx_migrate.rewrite.classes.items import is_attribute_name, receiver_of
 from nnx_migrate.source.project import Project, Scope
 
 RULE = "module-api"

@@ -17,9 +17,15 @@ from nnx_migrate.edit.expressions import (
     string,
 )
 from nnx_migrate.edit.rendering import Renderer, Replacement
-from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
+from nnx_migrate.rewrite.classes.items import (
+    Item,
+    ItemKind,
+    is_attribute_name,
+    own_nodes,
+    receiver_of,
+    self_call,
+)
 from nnx_migrate.rewrite.classes.reading.children import Children
 from nnx_migrate.rewrite.classes.uses.api_calls import (
     carried_call,

@@ -24,11 +24,11 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.walking import children
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.compact.in_scope import building_call
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.setup.stacked import stacked
 from nnx_migrate.rewrite.classes.uses.references import Remarks
+from nnx_migrate.rewrite.classes.writing.in_scope import building_call
+from nnx_migrate.rewrite.classes.writing.stacked import stacked
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope

@@ -24,12 +24,12 @@ from nnx_migrate.edit.statements import (
 )
 from nnx_migrate.edit.wrapping import wrapped, wrapped_function
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.rewrite.classes.compact.emit import is_attribute_name
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, global_reads
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.parameters import Parameter, signature
 from nnx_migrate.rewrite.classes.fields.post_init import calls_post_init
 from nnx_migrate.rewrite.classes.inheritance import Inherited
+from nnx_migrate.rewrite.classes.items import is_attribute_name
 from nnx_migrate.rewrite.classes.scopes.sharing import SharedScope
 from nnx_migrate.rewrite.classes.setup.body import SetupPart
 from nnx_migrate.rewrite.classes.uses.reads import Reads, stream_attribute

@@ -26,7 +26,6 @@ from nnx_migrate.edit.statements import (
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped_function
 from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
-from nnx_migrate.rewrite.classes.compact.in_scope import builders_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.data import (
@@ -41,6 +40,7 @@ from nnx_migrate.rewrite.classes.refusing import or_refusal
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.rewrite.classes.writing.construct import relaxed
+from nnx_migrate.rewrite.classes.writing.in_scope import builders_of
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of, unit_of
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.given import defaults_of

@@ -17,7 +17,6 @@ from nnx_migrate.rewrite.classes.data import (
     Refused,
 )
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.reading.flow import Step, builds
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.sizes.scope_functions import COUNTER, builder_name, caller_name
 
@@ -135,9 +134,3 @@ def not_here(item: Item) -> Callable[[Renderer], Expression]:
         )
 
     return make
-
-
-def numbered(steps: Sequence[Step]) -> frozenset[str]:
-    """Class names under which functions that the steps call number submodules."""
-    sites = (item.site for item in builds(steps) if item.is_in_scope)
-    return frozenset(name for site in sites if site is not None for name in site.numbers)
