@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.corpus.rewriting import last_line, run_tool, within_file
 from benchmarks.sizes.traced import Needed
-from nnx_migrate.sizes.study.recorded import DISAGREE
+from nnx_migrate.sizes.inference.records import DISAGREE
 
 Report = Mapping[str, Any]
 

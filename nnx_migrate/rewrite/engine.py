@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.attempt import Attempt, make_attempt
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.conversions import Memory
 from nnx_migrate.rewrite.evidence import evidence_of, with_evidence
-from nnx_migrate.rewrite.granted import Wanted
+from nnx_migrate.rewrite.extra_arguments import ExtraArguments
 from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -51,7 +51,7 @@ class Ground:
         self.memory = Memory()
         self.before = self.count({})
 
-    def sizes(self, wanted: Wanted) -> Mapping[str, ClassSizes]:
+    def sizes(self, wanted: ExtraArguments) -> Mapping[str, ClassSizes]:
         """The sizes of all classes to rewrite, with the arguments that were granted."""
         granted = (wanted.shapes, wanted.facts, wanted.dtypes)
         key = tuple(frozenset(one.items()) for one in granted)
@@ -109,7 +109,7 @@ def make_explicit(
     """
     ground = ground or Ground(request)
     loaded, evidence, before = ground.loaded, ground.evidence, ground.before
-    wanted = Wanted(links_of(loaded.project).builds)
+    wanted = ExtraArguments(links_of(loaded.project).builds)
     sizes = ground.sizes(wanted)
     barred = {name: _doubted(loaded.project, name, why) for name, why in doubts.items()}
     untouched: frozenset[str] = frozenset()

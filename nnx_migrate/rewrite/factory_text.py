@@ -18,7 +18,7 @@ from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import parameter, with_last_parameters
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.factories import FactoryFunction
-from nnx_migrate.sizes.returned import IN_FEATURES, RNGS
+from nnx_migrate.sizes.return_values import IN_FEATURES, RNGS
 
 
 def factory_edits(

@@ -1,6 +1,6 @@
 """Static size inference: which sizes NNX constructors need, as expressions."""
 
 from nnx_migrate.sizes.analyse import analyse
-from nnx_migrate.sizes.result import Carried, ClassSizes, Origin, Site, SiteKind, SizeSource
+from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Origin, Site, SiteKind, SizeSource
 
-__all__ = ["Carried", "ClassSizes", "Origin", "Site", "SiteKind", "SizeSource", "analyse"]
+__all__ = ["ClassSizes", "LoopCarry", "Origin", "Site", "SiteKind", "SizeSource", "analyse"]

@@ -1,6 +1,6 @@
-"""Static size inference over a whole project: one study per Linen class.
+"""Static size inference over a whole project: one analysis per Linen class.
 
-A class that others construct is studied before them, so that they know which sizes to pass on.
+A class that others construct is analysed before them, so that they know which sizes to pass on.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import family_of
 from nnx_migrate.sizes.frames import Function
+from nnx_migrate.sizes.inference import ClassAnalysis, finish
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
 from nnx_migrate.sizes.layer_fields import is_layer
-from nnx_migrate.sizes.lifted import call_lifted
 from nnx_migrate.sizes.lifted_classes import lifts_axes, named_class
+from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.machine import Machine
 from nnx_migrate.sizes.method_lifts import lifts_of
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements.functions import run_function, set_up
-from nnx_migrate.sizes.study import Study, finish
 from nnx_migrate.sizes.values import (
     SPREAD,
     Argument,
@@ -62,7 +62,7 @@ def analyse(
     """Sizes of Linen classes of the project by qualified name.
 
     Args:
-        names: the classes to study (and those they build); None studies all.
+        names: the classes to analyse (and those they build); None: all.
         evidence: recorded calls, for sizes that the code leaves open and to check the others.
         shapes: by class, parameters of ``__call__`` whose whole shape becomes an argument.
         told: by class, parameters of ``__call__`` of which the constructor is told what the initial
@@ -70,13 +70,13 @@ def analyse(
         dtypes: by class, parameters of ``__call__`` whose dtype becomes an argument, each with the
             ``id`` of an expression that reads it.
     """
-    analysis = Analysis(project, evidence, shapes or {}, told or {}, dtypes or {})
-    return analysis.study(project.linen if names is None else names)
+    analysis = ProjectAnalysis(project, evidence, shapes or {}, told or {}, dtypes or {})
+    return analysis.run(project.linen if names is None else names)
 
 
 @dataclass
-class Analysis:
-    """Studies of one project, each made once."""
+class ProjectAnalysis:
+    """Analyses of one project, each made once."""
 
     project: Project
     evidence: ProjectEvidence | None = None
@@ -93,14 +93,14 @@ class Analysis:
         self.scope_functions = scope_functions(self.project)
         self.by_symbol = {one.symbol: one for one in self.scope_functions.values()}
 
-    def study(self, names: Iterable[str]) -> Mapping[str, ClassSizes]:
-        """Study the named classes."""
+    def run(self, names: Iterable[str]) -> Mapping[str, ClassSizes]:
+        """Analyse the named classes."""
         for name in names:
             self.sizes_of(name)
         return self.done
 
     def sizes_of(self, name: str) -> ClassSizes:
-        """Study one class or scope function, its submodules' classes first."""
+        """Analyse one class or scope function, its submodules' classes first."""
         if name in self.done:
             return self.done[name]
         function = self.by_symbol.get(name)
@@ -109,15 +109,15 @@ class Analysis:
             return ClassSizes(problems=((info.node, "the class constructs itself"),))
         self.running.append(name)
         try:
-            self.done[name] = self._study(info)
+            self.done[name] = self._analysed(info)
         finally:
             self.running.pop()
         return self.done[name]
 
-    def _study(self, info: ClassInfo) -> ClassSizes:
+    def _analysed(self, info: ClassInfo) -> ClassSizes:
         try:
-            study, sizes = self._settled(info, names_entries=True)
-            return self._settled(info, names_entries=False)[1] if study.unplaced else sizes
+            analysis, sizes = self._settled(info, names_entries=True)
+            return self._settled(info, names_entries=False)[1] if analysis.unplaced else sizes
         except TooDeep as problem:
             return ClassSizes(problems=((info.node, f"size inference gave up: {problem}"),))
         except RecursionError:
@@ -128,7 +128,7 @@ class Analysis:
                 raise
             return ClassSizes(problems=((info.node, f"size inference failed: {bug!r}"),))
 
-    def _settled(self, info: ClassInfo, *, names_entries: bool) -> tuple[Study, ClassSizes]:
+    def _settled(self, info: ClassInfo, *, names_entries: bool) -> tuple[ClassAnalysis, ClassSizes]:
         """Run until nothing new is proved about the ranks of arguments; what was proved, stays."""
         ranks = Ranks()
         found = self._once(info, ranks, names_entries=names_entries)
@@ -140,7 +140,7 @@ class Analysis:
 
     def _once(
         self, info: ClassInfo, ranks: Ranks, *, names_entries: bool
-    ) -> tuple[Study, ClassSizes]:
+    ) -> tuple[ClassAnalysis, ClassSizes]:
         """One run; ``names_entries`` gives unknown sizes at a loop's start an argument each."""
         root = Instance(info, {}, None, None)
         interpreter = Machine(
@@ -164,8 +164,10 @@ class Analysis:
         recorded = self.evidence.of(info) if self.evidence and info.function is None else None
         shapes = self.shapes.get(info.name, frozenset())
         dtypes = self.dtypes.get(info.name, frozenset())
-        study = Study(interpreter, root, output, self.sizes_of, exported, recorded, shapes, dtypes)
-        return study, finish(study)
+        analysis = ClassAnalysis(
+            interpreter, root, output, self.sizes_of, exported, recorded, shapes, dtypes
+        )
+        return analysis, finish(analysis)
 
     def _given(self, info: ClassInfo) -> dict[str, Value]:
         """Parameters of a scope function that stand for what its callers know beforehand."""
@@ -286,7 +288,7 @@ def _run_methods(
 
 
 def _leave_rest_to_class(interpreter: Interpreter, info: ClassInfo) -> None:
-    """Keep of a helper method's study what stands in it: ``setup`` is its class's."""
+    """Keep of a helper method's analysis what stands in it: ``setup`` is its class's."""
     if info.function is None:
         return
     inside = {id(node) for node in walk(info.function)}

@@ -6,16 +6,16 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
+from nnx_migrate.sizes.detached import unattached
 from nnx_migrate.sizes.mentions import statements_in
-from nnx_migrate.sizes.returned import is_module_class
-from nnx_migrate.sizes.unattached import unattached
+from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
 Functions = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@lru_cache(maxsize=2)  # every study of a project asks
+@lru_cache(maxsize=2)  # every analysis of a project asks
 def building_functions(project: Project) -> frozenset[str]:
     """Symbols of module-level functions that construct a Linen module or call one that does.
 

@@ -18,7 +18,7 @@ _DEPTH = 5  # longest chain of fields and partials that is followed
 
 
 @dataclass(frozen=True)
-class Given:
+class ConstructorArgument:
     """One constructor argument: the expression and where it stands."""
 
     value: ast.expr
@@ -27,7 +27,7 @@ class Given:
     function: ast.FunctionDef | None
 
 
-Table = dict[tuple[str, str], list[Given]]
+Table = dict[tuple[str, str], list[ConstructorArgument]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class Candidates:
         found: Table = {}
         for one in self._calls:
             for argument, value in self._bound(one.symbol or "", one.args, one.call):
-                given = Given(value, one.scope, one.cls, one.function)
+                given = ConstructorArgument(value, one.scope, one.cls, one.function)
                 found.setdefault((one.symbol or "", argument), []).append(given)
         return found
 
@@ -96,7 +96,7 @@ class Candidates:
                 continue
             for symbol in self._through_field(one.cls, parts[1]):
                 for argument, value in self._bound(symbol, one.args, one.call):
-                    given = Given(value, one.scope, one.cls, one.function)
+                    given = ConstructorArgument(value, one.scope, one.cls, one.function)
                     found.setdefault((symbol, argument), []).append(given)
         return found
 
@@ -128,7 +128,7 @@ class Candidates:
         return self._factories(cls, field, _DEPTH, self._given)
 
     def _factories(self, cls: ClassInfo, field: str, depth: int, table: Table) -> tuple[str, ...]:
-        sources: list[Given] = []
+        sources: list[ConstructorArgument] = []
         for one in family_of(self.project, cls).members:
             sources += table.get((one.name, field), ())
             default = self._default(one, field)
@@ -142,13 +142,15 @@ class Candidates:
             symbols.extend(one for one in found if one not in symbols)
         return tuple(symbols)
 
-    def _default(self, cls: ClassInfo, field: str) -> Given | None:
+    def _default(self, cls: ClassInfo, field: str) -> ConstructorArgument | None:
         found = next((f for f in cls.fields if f.name == field), None)
         if found is None or found.default is None:
             return None
-        return Given(found.default, found.owner.scope, None, None)
+        return ConstructorArgument(found.default, found.owner.scope, None, None)
 
-    def _symbols(self, source: Given, value: ast.expr, depth: int, table: Table) -> tuple[str, ...]:
+    def _symbols(
+        self, source: ConstructorArgument, value: ast.expr, depth: int, table: Table
+    ) -> tuple[str, ...]:
         if depth == 0:
             return ()
         if isinstance(value, ast.IfExp):

@@ -6,9 +6,9 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from nnx_migrate.sizes.detached import unattached
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.layer_fields import FIELDS
-from nnx_migrate.sizes.unattached import unattached
 from nnx_migrate.sizes.values import (
     Choice,
     Class,

@@ -19,8 +19,8 @@ from nnx_migrate.evidence.seen import Instance, Place
 from nnx_migrate.evidence.values import kind_of, replaced
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
@@ -36,7 +36,7 @@ _GIVEN = object()  # stands for an argument that is not None, in ``mask is not N
 
 
 @dataclass(frozen=True)
-class Wanted:
+class RecordedAxis:
     """Which recorded axis a size argument is: of the site itself or of a submodule ``below`` it."""
 
     method: str
@@ -45,19 +45,19 @@ class Wanted:
     below: str = ""
 
 
-def wanted(key: str, argument: SizeArgument | None) -> Wanted:
+def wanted(key: str, argument: SizeArgument | None) -> RecordedAxis:
     """What a size argument of a layer (``argument`` None) or of a project class stands for."""
     if argument is None:
         names = {"in_kv_features": "inputs_k", "carry_features": "carry"}
-        return Wanted("__call__", names.get(key), None if key == "in_shape" else -1)
+        return RecordedAxis("__call__", names.get(key), None if key == "in_shape" else -1)
     if argument.submodule is not None:
         below = argument.submodule.replace(".", "/")
-        return Wanted("__call__", argument.argument, argument.axis, below)
-    return Wanted(argument.method, argument.argument, argument.axis)
+        return RecordedAxis("__call__", argument.argument, argument.axis, below)
+    return RecordedAxis(argument.method, argument.argument, argument.axis)
 
 
 @dataclass(frozen=True)
-class Found:
+class SizeEvidence:
     """A recorded size: its expression, and what else is to be said about it."""
 
     size: Expr
@@ -73,11 +73,11 @@ class Found:
         return f"{text}; {others} always moved with it" if others else text
 
 
-def whole(axes: Sequence[Found]) -> Found:
+def whole(axes: Sequence[SizeEvidence]) -> SizeEvidence:
     """The size whose items are the sizes of several axes."""
     nodes: list[ast.expr] = [one.size.node for one in axes]
     instances, traces = min((one.instances, one.traces) for one in axes)
-    return Found(Expr(ast.Tuple(nodes, ast.Load())), instances, traces)
+    return SizeEvidence(Expr(ast.Tuple(nodes, ast.Load())), instances, traces)
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,9 @@ class ClassEvidence:
             return None
         return Place(digest, call.lineno, call.col_offset, end[0], end[1])
 
-    def size(self, call: ast.Call, want: Wanted, function: Module | None = None) -> Found | None:
+    def size(
+        self, call: ast.Call, want: RecordedAxis, function: Module | None = None
+    ) -> SizeEvidence | None:
         """The recorded expression of a size; None when there is none that ``__init__`` can read.
 
         Args:
@@ -133,16 +135,16 @@ class ClassEvidence:
         return whole(found)
 
     def _axis(
-        self, call: ast.Call, place: Place, want: Wanted, argument: str, axis: int
-    ) -> Found | None:
+        self, call: ast.Call, place: Place, want: RecordedAxis, argument: str, axis: int
+    ) -> SizeEvidence | None:
         key = (place, want.below, want.method, argument, axis)
         one: RecordedSize | None = self.recorded.sizes.get(key)
         if one is None or one.expression is None:
             return None
         size = expression_of(one.expression, self.info, call)
-        return Found(size, one.instances, one.traces, one.alternatives) if size else None
+        return SizeEvidence(size, one.instances, one.traces, one.alternatives) if size else None
 
-    def _argument(self, place: Place, want: Wanted) -> tuple[str | None, int | None]:
+    def _argument(self, place: Place, want: RecordedAxis) -> tuple[str | None, int | None]:
         """Name and rank of the recorded argument; no rank when it was not always the same.
 
         Where the axis is counted from the end, any rank that has it will do.
@@ -158,7 +160,7 @@ class ClassEvidence:
             return name, -want.axis if ranks else None
         return name, ranks.pop() if len(ranks) == 1 and all(ranks) else None
 
-    def _sightings(self, place: Place, want: Wanted) -> Iterator[Sighting]:
+    def _sightings(self, place: Place, want: RecordedAxis) -> Iterator[Sighting]:
         """The first call of each submodule in each trace: parameters take its shapes."""
         done: set[tuple[object, ...]] = set()
         for one in self.recorded.sightings:
@@ -169,14 +171,14 @@ class ClassEvidence:
                 done.add(key)
                 yield one
 
-    def always_given(self, call: ast.Call, want: Wanted) -> bool:
+    def always_given(self, call: ast.Call, want: RecordedAxis) -> bool:
         """Whether every recorded first call of what is built there has the argument."""
         place = self.place_of(call)
         seen = list(self._sightings(place, want)) if place is not None else []
         return bool(seen) and all(want.argument in dict(one.shapes) for one in seen)
 
     def compare(
-        self, call: ast.Call, want: Wanted, size: Expr, rounds: Rounds
+        self, call: ast.Call, want: RecordedAxis, size: Expr, rounds: Rounds
     ) -> tuple[int, str | None]:
         """How many recorded sizes an expression gives, and the first one that it does not.
 
@@ -229,7 +231,7 @@ class ClassEvidence:
             (one, replace(around, names={**around.names, **names[one.ordinal]})) for one in trace
         ]
 
-    def rounds(self, call: ast.Call, want: Wanted, rounds: Rounds) -> list[list[Round]]:
+    def rounds(self, call: ast.Call, want: RecordedAxis, rounds: Rounds) -> list[list[Round]]:
         """Every recorded size of one axis, by trace; none if the rounds of some trace are unknown."""
         place = self.place_of(call)
         argument, _ = self._argument(place, want) if place is not None else (None, None)

@@ -37,7 +37,7 @@ def family_of(project: Project, cls: ClassInfo) -> Family:
     return Family(members, _varying(members))
 
 
-@lru_cache(maxsize=2)  # every study of a project asks
+@lru_cache(maxsize=2)  # every analysis of a project asks
 def _by_method(project: Project) -> Mapping[int, tuple[ClassInfo, ...]]:
     """The classes that build by a method, by its id."""
     found: dict[int, tuple[ClassInfo, ...]] = {}

@@ -1,4 +1,4 @@
-"""What one study of a Linen class keeps, and what those who run parts of its code ask of each other.
+"""What one analysis of a Linen class keeps, and what those who run parts of its code ask of each other.
 
 `Interpreter` has the state and its bookkeeping. Expressions, statements, constructors and library calls
 run each other through its abstract methods, so that none of their files imports the others;
@@ -18,7 +18,7 @@ from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.flow import Rest
 from nnx_migrate.sizes.frames import Frame, Function, Loop
-from nnx_migrate.sizes.lifted import layers_seen
+from nnx_migrate.sizes.lifts import layers_seen
 from nnx_migrate.sizes.loop_names import LoopNames
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
@@ -46,7 +46,7 @@ class TooDeep(Exception):
 
 @dataclass
 class Interpreter(ABC):
-    """State of one study; see the module docstring."""
+    """State of one analysis; see the module docstring."""
 
     project: Project
     root: Instance

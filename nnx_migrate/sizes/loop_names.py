@@ -20,7 +20,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 @dataclass
 class LoopNames:
-    """The loop variables that a study has met, by their names in expressions.
+    """The loop variables that a analysis has met, by their names in expressions.
 
     Args:
       loops: the loop that binds each.

@@ -1,6 +1,6 @@
 """Run a Linen class abstractly: constructors, calls and control flow, over abstract values.
 
-Nothing of the user's code is imported or executed. One `Machine` studies one class (the
+Nothing of the user's code is imported or executed. One `Machine` analyses one class (the
 *root*): its methods run on unknown inputs, methods of its submodules are followed inline, so that
 every size comes out as an expression over the root's own fields and inputs.
 """
@@ -21,7 +21,7 @@ from nnx_migrate.sizes.interpreter import Interpreter, out_variable
 from nnx_migrate.sizes.layer_fields import is_layer
 from nnx_migrate.sizes.layers import LayerCall, call_layer
 from nnx_migrate.sizes.library.dispatch import call_library
-from nnx_migrate.sizes.lifted import call_lifted
+from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
 from nnx_migrate.sizes.values import (
@@ -49,7 +49,7 @@ _DEPTH = 60
 
 
 class Machine(Interpreter):
-    """Runs code of a class under study; see the module docstring."""
+    """Runs code of a class under analysis; see the module docstring."""
 
     # ---- syntax
 

@@ -1,6 +1,6 @@
 """Methods decorated with ``nn.scan`` or ``nn.vmap``: the body sees inputs without the lifted axis.
 
-A class is studied as its body sees the inputs. Whoever constructs it knows the inputs of the decorated
+A class is analysed as its body sees the inputs. Whoever constructs it knows the inputs of the decorated
 method, so that the last size of a slice may be another axis of what the caller passes.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.lifted import is_whole, number_of
+from nnx_migrate.sizes.lifts import is_whole, number_of
 from nnx_migrate.sizes.values import (
     Array,
     Lift,

@@ -28,7 +28,7 @@ def check_outside(interpreter: Interpreter, base: Value, name: str, frame: Frame
     if name not in _METHODS | _ATTRIBUTES:
         return
     if isinstance(base, Argument):
-        # A function that builds layers is studied as a class; what it is handed may be a module.
+        # A function that builds layers is analysed as a class; what it is handed may be a module.
         is_ours = interpreter.root.info.function is not None and name in _METHODS
     else:
         is_ours = _is_module(base, name) and _is_outside(frame) and _for_root(interpreter)
@@ -52,6 +52,6 @@ def _is_outside(frame: Frame) -> bool:
 
 
 def _for_root(interpreter: Interpreter) -> bool:
-    """Whether the class under study runs the function, and no class of a submodule."""
+    """Whether the class under analysis runs the function, and no class of a submodule."""
     callers = (one.instance for one in reversed(interpreter.frames) if one.instance is not None)
     return next(callers, interpreter.root) is interpreter.root

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nnx_migrate.sizes.given import parameters_of
+from nnx_migrate.sizes.static_parameters import parameters_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk

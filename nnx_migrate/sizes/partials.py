@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from nnx_migrate.sizes.returned import is_module_class
+from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 

@@ -9,7 +9,7 @@ proofs are weaker than that, and as strong as the code they are read off:
 * ``x.shape[:2]`` is written of an array that has two axes;
 * a convolution or pooling is given one batch axis, not none and not several.
 
-A class is studied again with what its first study proved, so that a proof also counts before the
+A class is analysed again with what its first analysis proved, so that a proof also counts before the
 line that it stands on. Annotations, comments and names prove nothing.
 """
 
@@ -40,7 +40,7 @@ Proofs = dict[tuple[str, str], Rank]  # by method and path of the argument
 
 @dataclass
 class Ranks:
-    """What one study knows and proves about the ranks of its arguments."""
+    """What one analysis knows and proves about the ranks of its arguments."""
 
     known: Mapping[tuple[str, str], Rank] = field(default_factory=dict)
     proved: Proofs = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Ranks:
 
     @property
     def gained(self) -> bool:
-        """Whether another study would know more."""
+        """Whether another analysis would know more."""
         return self.wanted and any(
             rank.both(self.known.get(key, Rank())) != self.known.get(key)
             for key, rank in self.proved.items()

@@ -2,7 +2,7 @@
 
 Every expression here is Python text valid inside the migrated class' ``__init__``: it reads fields
 as ``self.<field>``, new size arguments by name, loop variables of the loop the site stands in, and
-the helper variables named in ``Carried`` and ``Site.out_variable``.
+the helper variables named in ``LoopCarry`` and ``Site.out_variable``.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Conditional:
 
 
 @dataclass(frozen=True)
-class Carried:
+class LoopCarry:
     """A size that a loop of a compact method changes: bound before it, updated at its body's end."""
 
     name: str
@@ -119,7 +119,7 @@ class ClassSizes:
     # expressions of the source that read array shapes (``x.shape[-1]``, also whole expressions
     # that only sizes make static) -> their text in __init__
     dims: Mapping[int, str] = field(default_factory=dict)
-    carried: Mapping[int, tuple[Carried, ...]] = field(default_factory=dict)  # by id of the loop
+    carried: Mapping[int, tuple[LoopCarry, ...]] = field(default_factory=dict)  # by id of the loop
     # parameters of __call__ whose whole shape, every axis, is an argument -> its name
     full_shapes: Mapping[str, str] = field(default_factory=dict)
     # those of ``dims`` that hold in Linen's initial call and may be otherwise in a later one

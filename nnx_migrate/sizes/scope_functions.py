@@ -1,7 +1,7 @@
 """Functions of a project that build submodules in the scope of the class that calls them.
 
 ``def block(x, width): return nn.relu(nn.Dense(width)(x))``, called in a compact method, builds a
-``Dense`` of the calling module: Linen names and numbers it there. Such a function is studied as a
+``Dense`` of the calling module: Linen names and numbers it there. Such a function is analysed as a
 class is, with its body as the compact method; what its callers know before the call takes the place
 of fields. Only functions count whose every mention in the project is a plain call in a compact
 method or in another such function.
@@ -16,9 +16,9 @@ from functools import lru_cache
 
 from nnx_migrate.sizes.builders import building_functions
 from nnx_migrate.sizes.factories import factory_functions
-from nnx_migrate.sizes.given import Call, given_parameters, parameters_of
 from nnx_migrate.sizes.helper_methods import as_class, helper_methods
 from nnx_migrate.sizes.mentions import Mention, is_defined_once, mentions_of
+from nnx_migrate.sizes.static_parameters import Call, given_parameters, parameters_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk

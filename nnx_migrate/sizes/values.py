@@ -100,7 +100,7 @@ class Array(Value):
 
 @dataclass(frozen=True)
 class Argument(Value):
-    """A call argument of the class under study: array, tuple or plain value, nobody knows yet."""
+    """A call argument of the class under analysis: array, tuple or plain value, nobody knows yet."""
 
     path: str
     default: Value | None = None

@@ -1,4 +1,4 @@
-"""Methods of another class that run on the class under study: ``Other.__call__(self, x)``."""
+"""Methods of another class that run on the class under analysis: ``Other.__call__(self, x)``."""
 
 from __future__ import annotations
 

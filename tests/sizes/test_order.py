@@ -6,7 +6,7 @@ import ast
 
 import pytest
 
-from nnx_migrate.sizes.study.order import method_with, number_of, total_of
+from nnx_migrate.sizes.inference.order import method_with, number_of, total_of
 
 
 def number(*lines: str) -> int | None:

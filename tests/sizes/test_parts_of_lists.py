@@ -21,13 +21,13 @@ class Model(nn.Module):
 LOOP = "for layer in {}:\n            x = layer(x)"
 
 
-def study(body: str) -> ClassSizes:
+def analysis(body: str) -> ClassSizes:
     return sizes_of(MODEL.format(body))
 
 
 @pytest.mark.parametrize("part", ["self.ls[1::2]", "self.ls[1:]", "self.ls[:2]", "self.ls[:-1]"])
 def test_a_part_of_a_list_is_refused(part: str) -> None:
-    (problem,) = study(LOOP.format(part)).problems
+    (problem,) = analysis(LOOP.format(part)).problems
     assert problem[1].startswith("a part of a list of submodules")
 
 
@@ -42,20 +42,20 @@ def test_a_part_of_a_list_is_refused(part: str) -> None:
     ],
 )
 def test_a_list_that_is_read_whole_is_not(body: str) -> None:
-    found = study(body)
+    found = analysis(body)
     assert found.problems == ()
     assert not [text for _, text in found.review if "of a list of submodules" in text]
 
 
 def test_a_single_item_that_alone_is_read_is_refused() -> None:
-    (problem,) = study("x = self.ls[0](x)").problems
+    (problem,) = analysis("x = self.ls[0](x)").problems
     assert problem[1] == (
         "only item 0 of a list of submodules is read: the others have no parameters in Linen"
     )
 
 
 def test_items_that_may_not_be_all_ask_for_a_look() -> None:
-    notes = study("x = self.ls[1](self.ls[0](x))").review
+    notes = analysis("x = self.ls[1](self.ls[0](x))").review
     assert [text for _, text in notes] == [
         f"item {number} of a list of submodules: what no call reaches is built as well"
         for number in (1, 0)
@@ -116,4 +116,4 @@ def test_only_the_first_item_is_given_the_input_where_the_first_round_meets_it(
     index: str, argument: str
 ) -> None:
     body = f"for i in range(self.n):\n            x = self.ls[{index}](x)"
-    assert [one.name for one in study(body).new_arguments] == [argument]
+    assert [one.name for one in analysis(body).new_arguments] == [argument]

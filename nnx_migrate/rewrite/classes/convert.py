@@ -13,6 +13,7 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, TAKEN
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
+from nnx_migrate.rewrite.classes.checks.conditional_reads import perhaps_read
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
 from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
 from nnx_migrate.rewrite.classes.checks.forbidden import (
@@ -25,13 +26,12 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_text,
     constructs_nothing,
 )
-from nnx_migrate.rewrite.classes.checks.perhaps_read import perhaps_read
+from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
 from nnx_migrate.rewrite.classes.checks.stacking import check_late, check_stacking
 from nnx_migrate.rewrite.classes.checks.unread import unread
-from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
-from nnx_migrate.rewrite.classes.compact.continued import counts_before
+from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.late_variables import made_always
 from nnx_migrate.rewrite.classes.compact.lifted import with_homes
@@ -54,26 +54,26 @@ from nnx_migrate.rewrite.classes.fields.late import late_fields
 from nnx_migrate.rewrite.classes.fields.parameters import Parameter, parameters_of
 from nnx_migrate.rewrite.classes.fields.partials import partial_edits
 from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
-from nnx_migrate.rewrite.classes.fields.removed import removals, removed_decorators
+from nnx_migrate.rewrite.classes.fields.removals import removals, removed_decorators
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.children import children_of
 from nnx_migrate.rewrite.classes.refusing import or_refusal
 from nnx_migrate.rewrite.classes.scopes.copies import COPY_NOTE, copies_of, sites_of
-from nnx_migrate.rewrite.classes.scopes.pushed import pushed_scopes
+from nnx_migrate.rewrite.classes.scopes.scope_push import pushed_scopes
 from nnx_migrate.rewrite.classes.scopes.sharing import SharedScope, shared_scope_of
 from nnx_migrate.rewrite.classes.setup.body import SetupConverter, SetupPart
-from nnx_migrate.rewrite.classes.setup.followed import attributes_of
 from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
-from nnx_migrate.rewrite.classes.setup.tied import tied_layer
+from nnx_migrate.rewrite.classes.setup.tied_weights import tied_layer
+from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
 from nnx_migrate.rewrite.classes.uses.alternates import alternate_constructors
 from nnx_migrate.rewrite.classes.uses.api_calls import Draws
 from nnx_migrate.rewrite.classes.uses.functional import functional_calls
 from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.uses.unbound import unbound_calls
-from nnx_migrate.rewrite.classes.variables.asked import asked_in_init
+from nnx_migrate.rewrite.classes.variables.presence import asked_in_init
 from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.rewrite.classes.writing.construct import (
     Builder,

@@ -25,7 +25,7 @@ from nnx_migrate.edit.statements import (
 )
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped_function
-from nnx_migrate.rewrite.classes.checks.written import check_class, check_init
+from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.data import (
@@ -43,7 +43,6 @@ from nnx_migrate.rewrite.classes.writing.construct import relaxed
 from nnx_migrate.rewrite.classes.writing.in_scope import builders_of
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of, unit_of
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.sizes.given import defaults_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import (
     COUNTER,
@@ -52,6 +51,7 @@ from nnx_migrate.sizes.scope_functions import (
     builder_name,
     caller_name,
 )
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.project import Project
 
 RULE = "scope_function"

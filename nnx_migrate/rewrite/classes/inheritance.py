@@ -9,7 +9,7 @@ from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
-from nnx_migrate.rewrite.classes.setup.followed import attributes_of
+from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
 from nnx_migrate.rewrite.classes.uses.base_calls import calls_base
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project

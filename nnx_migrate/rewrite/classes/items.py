@@ -10,8 +10,8 @@ from keyword import iskeyword
 
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.rewrite.classes.axis_names import is_plainly_held, names_a_tree
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.named import is_plainly_held, names_a_tree
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo

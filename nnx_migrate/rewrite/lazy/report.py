@@ -18,7 +18,7 @@ from nnx_migrate.model import (
     RewriteResult,
     Tally,
 )
-from nnx_migrate.rewrite.lazy.left import left
+from nnx_migrate.rewrite.lazy.leftovers import left
 from nnx_migrate.rewrite.lazy.run import LazyTexts
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.relevant import relevant

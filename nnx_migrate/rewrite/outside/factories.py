@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnx_migrate.rewrite.factory_text import factory_edits
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
-from nnx_migrate.sizes.returned import IN_FEATURES, RNGS
+from nnx_migrate.sizes.return_values import IN_FEATURES, RNGS
 from nnx_migrate.source.project import Module
 
 RULE = "factory_function"

@@ -18,9 +18,9 @@ from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext
-from nnx_migrate.rewrite.outside.declared import declarations
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
+from nnx_migrate.rewrite.outside.size_declarations import declarations
 from nnx_migrate.rewrite.outside.sizes import Unknown
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, Import

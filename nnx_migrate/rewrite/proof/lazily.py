@@ -18,8 +18,8 @@ from nnx_migrate.rewrite.outside.lazily import class_named, has_class
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
+from nnx_migrate.rewrite.proof.dynamic_imports import TAKEN, takers
 from nnx_migrate.rewrite.proof.graph import Graph, Key, loaded_word, opened
-from nnx_migrate.rewrite.proof.loaded import TAKEN, takers
 from nnx_migrate.rewrite.proof.reading import read_by
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted

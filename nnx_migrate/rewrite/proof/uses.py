@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.rewrite.attempt import Attempt
+from nnx_migrate.rewrite.proof.dynamic_imports import TAKEN, takers
 from nnx_migrate.rewrite.proof.graph import loaded_word, opened
-from nnx_migrate.rewrite.proof.loaded import TAKEN, takers
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk

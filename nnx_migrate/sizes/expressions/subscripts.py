@@ -242,7 +242,7 @@ def _is_only_read(interpreter: Interpreter, node: ast.Subscript) -> bool:
 
 
 def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
-    """What the class under study puts in brackets behind the same expression."""
+    """What the class under analysis puts in brackets behind the same expression."""
     return [
         one.slice
         for cls in interpreter.root.info.mro

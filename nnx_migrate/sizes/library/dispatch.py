@@ -13,10 +13,12 @@ from nnx_migrate.sizes.library import (
     elementwise,
     joining,
     lifts,
-    mapped,
     numerics,
     reshaping,
     transforms,
+)
+from nnx_migrate.sizes.library import (
+    maps as mapped,
 )
 from nnx_migrate.sizes.library.builtins import BUILTINS
 from nnx_migrate.sizes.library.declared import call_declared

@@ -13,7 +13,7 @@ from functools import partial
 from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.layer_fields import is_layer
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
-from nnx_migrate.sizes.lifted import call_lifted, layers_seen
+from nnx_migrate.sizes.lifts import call_lifted, layers_seen
 from nnx_migrate.sizes.method_lifts import shares_all
 from nnx_migrate.sizes.values import (
     Choice,
@@ -217,7 +217,7 @@ def _run(call: LibraryCall, target: Value, args: tuple[Value, ...]) -> Value:
 
 
 def _runs_on_root(call: LibraryCall, target: Value) -> bool:
-    """Whether the target is a local function that surely runs, once, on the class under study."""
+    """Whether the target is a local function that surely runs, once, on the class under analysis."""
     project = call.interpreter.project
     for cls in call.interpreter.root.info.mro:
         for method in cls.methods.values():

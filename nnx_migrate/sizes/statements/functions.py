@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.given import defaults_of
-from nnx_migrate.sizes.lifted import call_lifted
+from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.sizes.values import (
     NONE,
     Class,

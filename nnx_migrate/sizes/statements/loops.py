@@ -16,8 +16,8 @@ from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.flow import RETURN
 from nnx_migrate.sizes.frames import Frame, Loop
-from nnx_migrate.sizes.statements.carried import carry, settled_entry
 from nnx_migrate.sizes.statements.entry import Entry, Rounds, target_variables
+from nnx_migrate.sizes.statements.loop_carry import carry, settled_entry
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
 from nnx_migrate.sizes.values import Array, Extended, Repeated, Sequence, Unknown, Value
 from nnx_migrate.source.bindings import binds_always

@@ -16,7 +16,7 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.model import RewriteResult
 from nnx_migrate.parity.instantiation.calls import record_calls
 from nnx_migrate.parity.instantiation.sizing import sizes_for
-from nnx_migrate.rewrite.classes.checks.perhaps_read import PERHAPS_READ
+from nnx_migrate.rewrite.classes.checks.conditional_reads import PERHAPS_READ
 from tests.rewrite.projects import rewrite, texts
 from tests.rewrite.running import module_of
 

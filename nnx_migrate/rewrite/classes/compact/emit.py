@@ -34,7 +34,7 @@ from nnx_migrate.rewrite.classes.naming import Name, numbered
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.writing.construct import Builder, asks_its_name
 from nnx_migrate.rewrite.classes.writing.layout import Layout
-from nnx_migrate.sizes.result import SCOPE_NAME, Carried
+from nnx_migrate.sizes.result import SCOPE_NAME, LoopCarry
 from nnx_migrate.sizes.scope_functions import COUNTER
 
 
@@ -88,7 +88,7 @@ class Emitter:
     layout: Layout
     names: Mapping[int, Name]
     builder: Builder
-    carried: Mapping[int, tuple[Carried, ...]]
+    carried: Mapping[int, tuple[LoopCarry, ...]]
     receiver: str
     temporaries: Mapping[int, str] = field(default_factory=dict)
     hoisted: Collection[int] = ()  # items that need the condition sizes found for them

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import replace
 
-from nnx_migrate.rewrite.classes.compact.moved import Moves
+from nnx_migrate.rewrite.classes.compact.call_options import Moves
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.naming import Name

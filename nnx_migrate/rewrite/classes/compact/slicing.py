@@ -10,9 +10,9 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions, tested_parameters
 from nnx_migrate.rewrite.classes.compact.dtypes import Read
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
-from nnx_migrate.rewrite.classes.compact.told import Told, tested_parameters
 from nnx_migrate.rewrite.classes.data import Refused, Wants
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
@@ -52,7 +52,7 @@ class Slicer:
     shapes: Shapes | None = None  # of call parameters that __init__ may read
     fixed: Replaced = field(default_factory=dict)  # ``replaced`` without the shapes
     entered: set[str] = field(default_factory=set)  # those whose shape it does read
-    told: Told | None = None  # conditions that the constructor is told about
+    told: CallConditions | None = None  # conditions that the constructor is told about
     askable: frozenset[str] = frozenset()  # parameters that it may be told about
     dtypes: frozenset[Read] = frozenset()  # reads of dtypes that it may be told
     updates: frozenset[int] = frozenset()  # statements that are kept for what they do, by id

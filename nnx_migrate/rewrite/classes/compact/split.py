@@ -10,6 +10,7 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import dotted
 from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes.compact.call_conditions import check_in_call, note_of, renumbering
 from nnx_migrate.rewrite.classes.compact.emit import needs_counter
 from nnx_migrate.rewrite.classes.compact.late_variables import parameters_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
@@ -18,7 +19,6 @@ from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.starting import spent_keys, with_updates
 from nnx_migrate.rewrite.classes.compact.survey import Survey, survey
 from nnx_migrate.rewrite.classes.compact.text import CallText, InitText
-from nnx_migrate.rewrite.classes.compact.told import check_in_call, note_of, renumbering
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.flow import Step

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.edit.statements import GONE
+from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions
+from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
+from nnx_migrate.rewrite.classes.compact.conditional_calls import refuse_perhaps_called
 from nnx_migrate.rewrite.classes.compact.late_reads import refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.late_variables import made_by_the_call
 from nnx_migrate.rewrite.classes.compact.lifted import check_lifted, homes_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
-from nnx_migrate.rewrite.classes.compact.moved import Moves, moves_of
-from nnx_migrate.rewrite.classes.compact.perhaps_called import refuse_perhaps_called
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
-from nnx_migrate.rewrite.classes.compact.told import Told
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.naming import Name, names_of
 from nnx_migrate.rewrite.classes.reading.aliases import changed_elsewhere, with_aliases
@@ -24,7 +24,7 @@ from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
-from nnx_migrate.rewrite.classes.scopes.adopted import with_adopted
+from nnx_migrate.rewrite.classes.scopes.field_scopes import with_adopted
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.sizes.expression import DTYPE
 
@@ -71,7 +71,7 @@ class Survey:
             taint_of(self.steps, self.method.unknown, {**self.replaced, **self.told}),
             shapes=self.shapes if self.shapes.parameters else None,
             fixed=known,
-            told=Told(self.taint, self.replaced) if self.told else None,
+            told=CallConditions(self.taint, self.replaced) if self.told else None,
             askable=self.method.askable,
             dtypes=self.method.dtypes(self.items.values()),
             changed=changed_elsewhere(self.method.project, self.method.scope, self.method.method),

@@ -10,9 +10,9 @@ from nnx_migrate.edit.calls import call, named
 from nnx_migrate.edit.expressions import Expression, contents, dotted
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, Statement, assign
+from nnx_migrate.rewrite.classes.compact.call_options import Moves, with_keywords, without_keywords
 from nnx_migrate.rewrite.classes.compact.emit import Emitter, reference
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
-from nnx_migrate.rewrite.classes.compact.moved import Moves, with_keywords, without_keywords
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.compact.survey import Survey
 from nnx_migrate.rewrite.classes.compact.unused import unused_classes

@@ -16,7 +16,7 @@ from nnx_migrate.edit.calls import call, named
 from nnx_migrate.edit.expressions import Expression, display, string
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.fields.removed import DATACLASS
+from nnx_migrate.rewrite.classes.fields.removals import DATACLASS
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project

@@ -24,20 +24,20 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, is_attribute_name
 from nnx_migrate.rewrite.classes.reading.arrays import Inliner
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
-from nnx_migrate.rewrite.classes.setup.computed import (
+from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
+from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items, listed_params
+from nnx_migrate.rewrite.classes.setup.optional import none_edits
+from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
+from nnx_migrate.rewrite.classes.setup.properties import (
     ComputedAttributes,
     Storing,
     certain_items,
     check_assignments,
     reads_of,
 )
-from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
-from nnx_migrate.rewrite.classes.setup.followed import attributes_of
-from nnx_migrate.rewrite.classes.setup.lists import appended_names, listed_items, listed_params
-from nnx_migrate.rewrite.classes.setup.optional import none_edits
-from nnx_migrate.rewrite.classes.setup.plain import PlainAttributes
 from nnx_migrate.rewrite.classes.setup.structures import Structures, is_single, named
 from nnx_migrate.rewrite.classes.setup.surroundings import Surroundings
+from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout, docstring_of

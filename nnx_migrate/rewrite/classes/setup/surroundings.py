@@ -22,11 +22,11 @@ from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.setup.computed import Storing
+from nnx_migrate.rewrite.classes.setup.properties import Storing
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
-from nnx_migrate.sizes.result import Carried, ClassSizes
+from nnx_migrate.sizes.result import ClassSizes, LoopCarry
 from nnx_migrate.source.classes import ClassInfo
 
 RULE = "setup"
@@ -129,7 +129,7 @@ class Surroundings:
 
         edits[id(statement)] = make
 
-    def _carry(self, statement: ast.stmt, carried: tuple[Carried, ...], edits: Edits) -> None:
+    def _carry(self, statement: ast.stmt, carried: tuple[LoopCarry, ...], edits: Edits) -> None:
         def make(renderer: Renderer) -> Sequence[Statement]:
             before = [assign(one.name, expression(one.before)) for one in carried]
             more = [assign(one.name, expression(one.after)) for one in carried]

@@ -35,7 +35,7 @@ from nnx_migrate.rewrite.classes.uses.api_calls import (
 )
 from nnx_migrate.rewrite.classes.uses.layer_fields import field_text
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
-from nnx_migrate.rewrite.classes.variables.held import makes_array, reading, replacing
+from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, replacing
 
 RULE = "module-api"
 # What flax's layers call their variables; another name may be that of a submodule.

@@ -28,7 +28,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.writing.in_scope import building_call
-from nnx_migrate.rewrite.classes.writing.stacked import stacked
+from nnx_migrate.rewrite.classes.writing.stacks import stacked
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope

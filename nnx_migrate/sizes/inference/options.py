@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.layer_fields import FIELDS
-from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Submodule, Use
 
 IN_FEATURES = "in_features"
@@ -13,22 +13,22 @@ _SIZELESS = frozenset({"flax.linen.Embed", "flax.linen.Dropout"})
 Option = Submodule | Instance
 
 
-def taken_by(study: Study, option: Option) -> frozenset[str]:
+def taken_by(analysis: ClassAnalysis, option: Option) -> frozenset[str]:
     """The size arguments that a class takes; the factory of every layer takes ``in_features``."""
     if isinstance(option, Submodule):
         return frozenset({IN_FEATURES})
-    return frozenset(one.name for one in study.sizes_of(option.info.name).new_arguments)
+    return frozenset(one.name for one in analysis.sizes_of(option.info.name).new_arguments)
 
 
-def takes_different_sizes(study: Study, options: Iterable[Option]) -> bool:
+def takes_different_sizes(analysis: ClassAnalysis, options: Iterable[Option]) -> bool:
     """Whether some class lacks a size argument that another one has."""
-    return len({taken_by(study, one) for one in options}) > 1
+    return len({taken_by(analysis, one) for one in options}) > 1
 
 
-def needs_width(study: Study, options: Iterable[Option]) -> bool:
+def needs_width(analysis: ClassAnalysis, options: Iterable[Option]) -> bool:
     """Whether some class makes use of the width of its first input."""
     return any(
-        IN_FEATURES in taken_by(study, one)
+        IN_FEATURES in taken_by(analysis, one)
         and not (isinstance(one, Submodule) and one.symbol in _SIZELESS)
         for one in options
     )
@@ -41,7 +41,9 @@ def own_uses(option: Instance) -> list[Use]:
     return [use for use in option.owner.records.get(id(option.call), []) if use.module is option]
 
 
-def field_among(study: Study, options: Iterable[Option], sizes: dict[str, str]) -> str | None:
+def field_among(
+    analysis: ClassAnalysis, options: Iterable[Option], sizes: dict[str, str]
+) -> str | None:
     """A size argument of one class that is an ordinary field of another, which would take it."""
     for option in options:
         fields = (
@@ -49,6 +51,6 @@ def field_among(study: Study, options: Iterable[Option], sizes: dict[str, str]) 
             if isinstance(option, Instance)
             else set(FIELDS.get(option.symbol.removeprefix("flax.linen."), ()))
         )
-        for name in sorted(fields & (sizes.keys() - taken_by(study, option))):
+        for name in sorted(fields & (sizes.keys() - taken_by(analysis, option))):
             return name
     return None

@@ -26,7 +26,7 @@ RULE = "compact"
 
 
 @dataclass(frozen=True)
-class Told:
+class CallConditions:
     """What still depends on the call although ``__init__`` knows what its first one has.
 
     Args:

@@ -1,4 +1,4 @@
-"""Sites at which a scope function is called: it builds submodules of the class under study."""
+"""Sites at which a scope function is called: it builds submodules of the class under analysis."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import re
 from dataclasses import replace
 
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes.given import bound_arguments
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.nesting import given_name
+from nnx_migrate.sizes.inference.order import method_with, number_of, total_of
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
-from nnx_migrate.sizes.study.nesting import given_name
-from nnx_migrate.sizes.study.order import method_with, number_of, total_of
-from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.static_parameters import bound_arguments
 from nnx_migrate.sizes.values import Instance, Static, Submodule, class_name
 
 UNKNOWN = "a size of what a function outside the class builds for it is not known"
@@ -23,13 +23,13 @@ def is_in_scope(module: Submodule | Instance) -> bool:
 
 
 def function_site(
-    study: Study, module: Instance, sizes: dict[str, str], reached: str | None
+    analysis: ClassAnalysis, module: Instance, sizes: dict[str, str], reached: str | None
 ) -> Site:
     """The site of one call of a scope function."""
     assert module.call is not None
     node = module.info.function
     assert node is not None
-    function = study.interpreter.scope_functions[id(node)]
+    function = analysis.interpreter.scope_functions[id(node)]
     bound = bound_arguments(function.called, module.call) or {}
     return Site(
         module.call,
@@ -38,7 +38,7 @@ def function_site(
         sizes,
         reached=reached,
         given={name: bound[name] for name in function.given if name in bound},
-        numbers=numbered_by(study.sizes_of(module.info.name)),
+        numbers=numbered_by(analysis.sizes_of(module.info.name)),
     )
 
 
@@ -53,48 +53,52 @@ def numbered_by(sizes: ClassSizes) -> frozenset[str]:
     return frozenset(found)
 
 
-def numbered_at(study: Study, module: Submodule | Instance) -> frozenset[str]:
+def numbered_at(analysis: ClassAnalysis, module: Submodule | Instance) -> frozenset[str]:
     """What :func:`numbered_by` says of the scope function whose call a module stands for."""
     assert isinstance(module, Instance)
-    return numbered_by(study.sizes_of(module.info.name))
+    return numbered_by(analysis.sizes_of(module.info.name))
 
 
-def shown_at(study: Study, module: Instance, argument: SizeArgument) -> SizeArgument | None:
+def shown_at(
+    analysis: ClassAnalysis, module: Instance, argument: SizeArgument
+) -> SizeArgument | None:
     """Where, under the caller, the size shows that a function needs: in what submodule's input.
 
     None when its scope name is not certain: the number may hang on a loop, a condition, or an order.
     """
-    sizes = study.sizes_of(module.info.name)
-    shown = ((one, _shown(study, one, argument, sizes)) for one in sizes.sites.values())
+    sizes = analysis.sizes_of(module.info.name)
+    shown = ((one, _shown(analysis, one, argument, sizes)) for one in sizes.sites.values())
     site, size = next(((one, size) for one, size in shown if size is not None), (None, None))
-    name = _scope_name(study, module, site, sizes) if site is not None else None
+    name = _scope_name(analysis, module, site, sizes) if site is not None else None
     if size is None or name is None:
         return None
     return replace(size, submodule=f"{name}/{size.submodule}" if size.submodule else name)
 
 
-def _scope_name(study: Study, module: Instance, site: Site, sizes: ClassSizes) -> str | None:
+def _scope_name(
+    analysis: ClassAnalysis, module: Instance, site: Site, sizes: ClassSizes
+) -> str | None:
     """Scope name, under the caller, of what a site in a function builds."""
     assert module.call is not None
     if given_name(site.call) is not None:
         return _given_name(module, site.call)
-    function = study.interpreter.scope_functions[id(module.info.function)].called
+    function = analysis.interpreter.scope_functions[id(module.info.function)].called
     kind = site.class_name or ""
-    method = method_with(study.root.info.mro, module.call)
-    before = None if method is None else number_of(method, _counts(study, kind), module.call)
+    method = method_with(analysis.root.info.mro, module.call)
+    before = None if method is None else number_of(method, _counts(analysis, kind), module.call)
     inner = number_of(function, _counts_of(sizes, kind), site.call)
     return None if before is None or inner is None else f"{kind}_{before + inner}"
 
 
 def _shown(
-    study: Study, site: Site, argument: SizeArgument, sizes: ClassSizes
+    analysis: ClassAnalysis, site: Site, argument: SizeArgument, sizes: ClassSizes
 ) -> SizeArgument | None:
     """Which size of what a site builds is one that comes from a parameter of its function."""
     if axes_shown(site, argument, sizes):
         return SizeArgument("", axis=argument.axis)
     if site.kind is not SiteKind.CLASS or argument.argument is None or site.symbol is None:
         return None
-    needed = study.sizes_of(site.symbol).new_arguments
+    needed = analysis.sizes_of(site.symbol).new_arguments
     passed = [one for one in needed if site.sizes.get(one.name) == argument.name]
     plain = [one for one in passed if one.fact is None and one.each is None]
     same = [one for one in plain if one.method == argument.method and one.axis == argument.axis]
@@ -130,26 +134,26 @@ def axes_shown(site: Site, argument: SizeArgument, sizes: ClassSizes) -> tuple[i
     return tuple(axes) if axes == [*range(-len(axes), 0)] and read == [text] else ()
 
 
-def _counts(study: Study, kind: str) -> dict[int, int | None]:
-    """How many submodules of a class each call of the class under study numbers."""
+def _counts(analysis: ClassAnalysis, kind: str) -> dict[int, int | None]:
+    """How many submodules of a class each call of the class under analysis numbers."""
     found: dict[int, int | None] = {}
-    for key, one in study.interpreter.built.items():
+    for key, one in analysis.interpreter.built.items():
         assert one.call is not None
         if isinstance(one, Instance) and is_in_scope(one):
-            found[key] = _count_at(study, one, kind)
+            found[key] = _count_at(analysis, one, kind)
         else:
             counted = class_name(one) in (kind, "") and given_name(one.call) is None
             found[key] = int(counted) if class_name(one) else None
     return found
 
 
-def _count_at(study: Study, module: Instance, kind: str) -> int | None:
+def _count_at(analysis: ClassAnalysis, module: Instance, kind: str) -> int | None:
     """How many of a class one call of a scope function numbers."""
-    numbers = numbered_at(study, module)
+    numbers = numbered_at(analysis, module)
     if "" in numbers or kind not in numbers:
         return None if "" in numbers else 0
-    function = study.interpreter.scope_functions[id(module.info.function)].called
-    return total_of(function, _counts_of(study.sizes_of(module.info.name), kind))
+    function = analysis.interpreter.scope_functions[id(module.info.function)].called
+    return total_of(function, _counts_of(analysis.sizes_of(module.info.name), kind))
 
 
 def _counts_of(sizes: ClassSizes, kind: str) -> dict[int, int | None]:

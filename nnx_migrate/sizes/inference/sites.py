@@ -10,60 +10,66 @@ from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.evidence import wanted
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.interpreter import out_variable, spellable
-from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
-from nnx_migrate.sizes.study.agreed import agreed_size
-from nnx_migrate.sizes.study.held import holds_state
-from nnx_migrate.sizes.study.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
-from nnx_migrate.sizes.study.initial_call import Unsure, passed_fact
-from nnx_migrate.sizes.study.options import (
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.consensus import agreed_size
+from nnx_migrate.sizes.inference.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
+from nnx_migrate.sizes.inference.initial_call import Unsure, passed_fact
+from nnx_migrate.sizes.inference.module_arguments import holds_state
+from nnx_migrate.sizes.inference.options import (
     IN_FEATURES,
     field_among,
     needs_width,
     own_uses,
     takes_different_sizes,
 )
-from nnx_migrate.sizes.study.places import path_in_loop, place_of
-from nnx_migrate.sizes.study.reached import in_some_rounds, reached
-from nnx_migrate.sizes.study.recorded import with_evidence
-from nnx_migrate.sizes.study.stacks import with_layers
-from nnx_migrate.sizes.study.study import Study
-from nnx_migrate.sizes.study.witnesses import is_passed, only_given, witness_of
+from nnx_migrate.sizes.inference.places import path_in_loop, place_of
+from nnx_migrate.sizes.inference.reachability import in_some_rounds, reached
+from nnx_migrate.sizes.inference.records import with_evidence
+from nnx_migrate.sizes.inference.stacks import with_layers
+from nnx_migrate.sizes.inference.witnesses import is_passed, only_given, witness_of
+from nnx_migrate.sizes.interpreter import out_variable, spellable
+from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
 from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
 from nnx_migrate.source.walking import walk
 
 
-def site_of(study: Study, module: Submodule | Instance) -> Site:
+def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     """The site of one submodule."""
-    return with_layers(study, module, _plain_site(study, module))
+    return with_layers(analysis, module, _plain_site(analysis, module))
 
 
-def _plain_site(study: Study, module: Submodule | Instance) -> Site:
-    uses = study.root.records.get(id(module.call), [])
+def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
+    uses = analysis.root.records.get(id(module.call), [])
     uses = [use for use in uses if use.primary] or uses
     assert module.call is not None
-    if in_some_rounds(uses, study.interpreter.loop_names.loops):
-        study.interpreter.ask(module.call, "some rounds do not reach it, and it is built for all")
+    if in_some_rounds(uses, analysis.interpreter.loop_names.loops):
+        analysis.interpreter.ask(
+            module.call, "some rounds do not reach it, and it is built for all"
+        )
     if isinstance(module, Submodule):
-        uses = [_spelled_at(study, module.call, use) for use in uses]
+        uses = [_spelled_at(analysis, module.call, use) for use in uses]
     if isinstance(module, Instance) and module.info.function is not None:
-        return function_site(study, module, _instance_sizes(study, module, uses), reached(uses))
+        return function_site(
+            analysis, module, _instance_sizes(analysis, module, uses), reached(uses)
+        )
     if isinstance(module, Instance):
         return Site(
             module.call,
-            _kind(study, module),
+            _kind(analysis, module),
             module.info.name,
-            _instance_sizes(study, module, uses),
+            _instance_sizes(analysis, module, uses),
             reached=reached(uses),
             class_name=class_name(module) or None,
-            holds=tuple(name for name, one in module.fields.items() if holds_state(study, one)),
-            only_with=_only_with(study, module, uses),
+            holds=tuple(name for name, one in module.fields.items() if holds_state(analysis, one)),
+            only_with=_only_with(analysis, module, uses),
         )
-    kind = _kind(study, module)
+    kind = _kind(analysis, module)
     options = module.options
-    sizes = _option_sizes(study, module, uses) if options else _layer_sizes(study, module, uses)
+    sizes = (
+        _option_sizes(analysis, module, uses) if options else _layer_sizes(analysis, module, uses)
+    )
     if not uses and kind is not SiteKind.FACTORY:
-        sizes = _unseen(study, module)
+        sizes = _unseen(analysis, module)
     variable = out_variable(module.call) if options else None
     name = class_name(module) or None
     return Site(
@@ -74,20 +80,20 @@ def _plain_site(study: Study, module: Submodule | Instance) -> Site:
         variable,
         reached(uses),
         name,
-        takes_some=takes_different_sizes(study, options) and bool(sizes),
+        takes_some=takes_different_sizes(analysis, options) and bool(sizes),
     )
 
 
-def _spelled_at(study: Study, place: ast.Call, use: Use) -> Use:
+def _spelled_at(analysis: ClassAnalysis, place: ast.Call, use: Use) -> Use:
     """A use whose sizes have the names that loop variables have where it is built."""
-    names = study.interpreter.loop_names
+    names = analysis.interpreter.loop_names
     sizes = {key: size and names.at(size, place) for key, size in use.sizes.items()}
     return replace(use, sizes=sizes)
 
 
-def _only_with(study: Study, module: Instance, uses: list[Use]) -> frozenset[str]:
+def _only_with(analysis: ClassAnalysis, module: Instance, uses: list[Use]) -> frozenset[str]:
     """Decisive sizes of the class that are handed on only where what they measure is given."""
-    child = study.sizes_of(module.info.name)
+    child = analysis.sizes_of(module.info.name)
     return frozenset(
         one.name
         for one in child.new_arguments
@@ -95,59 +101,61 @@ def _only_with(study: Study, module: Instance, uses: list[Use]) -> frozenset[str
     )
 
 
-def _kind(study: Study, module: Submodule | Instance) -> SiteKind:
-    symbol = _direct_symbol(study, module)
+def _kind(analysis: ClassAnalysis, module: Submodule | Instance) -> SiteKind:
+    symbol = _direct_symbol(analysis, module)
     if isinstance(module, Instance):
         return SiteKind.CLASS if symbol == module.info.name else SiteKind.FACTORY
     return SiteKind.LAYER if symbol == module.symbol and module.symbol else SiteKind.FACTORY
 
 
-def _direct_symbol(study: Study, module: Submodule | Instance) -> str | None:
+def _direct_symbol(analysis: ClassAnalysis, module: Submodule | Instance) -> str | None:
     """Symbol the constructor call spells itself, None when a local or field stands between."""
     assert module.call is not None
-    cls = study.root.info
+    cls = analysis.root.info
     for owner in cls.mro:
         for method in owner.methods.values():
             if any(node is module.call for node in walk(method)):
                 scope = owner.scope.enter(method)
-                return study.interpreter.project.resolve(module.call.func, scope)
+                return analysis.interpreter.project.resolve(module.call.func, scope)
     return None
 
 
-def _option_sizes(study: Study, module: Submodule, uses: list[Use]) -> dict[str, str]:
+def _option_sizes(analysis: ClassAnalysis, module: Submodule, uses: list[Use]) -> dict[str, str]:
     """Sizes of a submodule whose class is one of several: all that some class takes."""
     options = module.options
-    width = uses and needs_width(study, options)
-    sizes = _layer_sizes(study, module, uses) if width else {}
+    width = uses and needs_width(analysis, options)
+    sizes = _layer_sizes(analysis, module, uses) if width else {}
     problem = None
     for option in options:
         if isinstance(option, Instance):
             own = own_uses(option)
             own = [use for use in own if use.primary] or own
-            known = dict(study.opaque)
-            found = _instance_sizes(study, option, own, without=IN_FEATURES)
+            known = dict(analysis.opaque)
+            found = _instance_sizes(analysis, option, own, without=IN_FEATURES)
             same = all(sizes.get(name, text) == text for name, text in found.items())
-            alike = all(one == known.get(name, one) for name, one in study.opaque.items())
+            alike = all(one == known.get(name, one) for name, one in analysis.opaque.items())
             problem = problem if same and alike else "sizes of one name that differ"
             sizes |= found
-    field = field_among(study, options, sizes)
+    field = field_among(analysis, options, sizes)
     problem = problem or (f"the size {field}, which is a field of another" if field else None)
     if problem is not None:
-        study.problems.append((module.call, f"the classes that may be built here need {problem}"))
+        analysis.problems.append(
+            (module.call, f"the classes that may be built here need {problem}")
+        )
     return sizes
 
 
-def _layer_sizes(study: Study, module: Submodule, uses: list[Use]) -> dict[str, str]:
+def _layer_sizes(analysis: ClassAnalysis, module: Submodule, uses: list[Use]) -> dict[str, str]:
     sizes: dict[str, str] = {}
     for key in dict.fromkeys(key for use in uses for key in use.sizes):
         size, conditional = agreed_size(uses, key)
         axes = _feature_axes(module) if size is None and key == "in_features" else (-1,)
         if axes == (-1,):
-            sizes[key] = _text(study, module, key, size, conditional, _NOT_FIRST.get(key))
+            sizes[key] = _text(analysis, module, key, size, conditional, _NOT_FIRST.get(key))
         elif axes is None:
-            study.problems.append((module.call, "the axes of this layer are not known here"))
+            analysis.problems.append((module.call, "the axes of this layer are not known here"))
         else:
-            shape = _text(study, module, "input_shape", None, conditional, _WHOLE)
+            shape = _text(analysis, module, "input_shape", None, conditional, _WHOLE)
             parts = ", ".join(f"{shape}[{axis}]" for axis in axes)
             sizes[key] = parts if len(axes) == 1 else f"({parts})"
     return {key: text for key, text in sizes.items() if text}
@@ -173,17 +181,19 @@ def _feature_axes(module: Submodule) -> tuple[int, ...] | None:
     return axes if axes and len(axes) == len(sizes) else None
 
 
-def _unseen(study: Study, module: Submodule) -> dict[str, str]:
+def _unseen(analysis: ClassAnalysis, module: Submodule) -> dict[str, str]:
     """Sizes of a layer that no analysed call reaches; one that is only applied needs none."""
     from nnx_migrate.sizes.layer_fields import CELLS
 
     name = module.symbol.removeprefix("flax.linen.")
     needs = name in CELLS or name in _NEED_INPUT
-    applied = id(module.call) in study.interpreter.applied
+    applied = id(module.call) in analysis.interpreter.applied
     if needs and not applied:
         assert module.call is not None
-        study.interpreter.ask(module.call, "no call seen here reaches it, and it is built as well")
-    return {"in_features": _text(study, module, "in_features", None, applied)} if needs else {}
+        analysis.interpreter.ask(
+            module.call, "no call seen here reaches it, and it is built as well"
+        )
+    return {"in_features": _text(analysis, module, "in_features", None, applied)} if needs else {}
 
 
 _NEED_INPUT = frozenset(
@@ -193,9 +203,9 @@ _NEED_INPUT = frozenset(
 
 
 def _instance_sizes(
-    study: Study, module: Instance, uses: list[Use], without: str = ""
+    analysis: ClassAnalysis, module: Instance, uses: list[Use], without: str = ""
 ) -> dict[str, str]:
-    child, place = study.sizes_of(module.info.name), module.call
+    child, place = analysis.sizes_of(module.info.name), module.call
     assert place is not None
     sizes: dict[str, str] = {}
     unsure = bool(uses) and not any(use.certain for use in uses)
@@ -203,12 +213,12 @@ def _instance_sizes(
         if argument.name == without:
             continue
         if argument.fact is not None:
-            text = _fact_text(study, module, argument, uses)
+            text = _fact_text(analysis, module, argument, uses)
             spelled = bool(without) and argument.default is not None  # another class may get it
             sizes[argument.name] = text or (repr(argument.default) if spelled else "")
             continue
-        size, conditional = witness_of(study, child, argument, uses)
-        size = size and study.interpreter.loop_names.at(size, place)
+        size, conditional = witness_of(analysis, child, argument, uses)
+        size = size and analysis.interpreter.loop_names.at(size, place)
         size = size if size is not None and spellable(size) else None
         below = argument.name in child.decisive and argument.submodule is not None
         passed = below or any(is_passed(argument, use) for use in uses)
@@ -218,50 +228,52 @@ def _instance_sizes(
         if (
             size is None
             and argument.name in child.decisive
-            and not _is_recorded(study, module, argument)
+            and not _is_recorded(analysis, module, argument)
         ):
-            sizes[argument.name] = _asked(study, module, argument.name, conditional, argument)
+            sizes[argument.name] = _asked(analysis, module, argument.name, conditional, argument)
             continue
-        sizes[argument.name] = _text(study, module, argument.name, size, conditional, argument)
+        sizes[argument.name] = _text(analysis, module, argument.name, size, conditional, argument)
     return {key: text for key, text in sizes.items() if text}
 
 
-def _is_recorded(study: Study, module: Instance, argument: SizeArgument) -> bool:
+def _is_recorded(analysis: ClassAnalysis, module: Instance, argument: SizeArgument) -> bool:
     """Whether a size that is None without what it measures has one in every recorded call."""
     assert module.call is not None
     want = wanted(argument.name, argument)
-    return study.evidence is not None and study.evidence.always_given(module.call, want)
+    return analysis.evidence is not None and analysis.evidence.always_given(module.call, want)
 
 
-def _fact_text(study: Study, module: Instance, argument: SizeArgument, uses: list[Use]) -> str:
+def _fact_text(
+    analysis: ClassAnalysis, module: Instance, argument: SizeArgument, uses: list[Use]
+) -> str:
     """What is passed for a fact of the child's initial call; "" to leave it to its default."""
     assert module.call is not None
     try:
-        fact = passed_fact(study, argument, uses)
+        fact = passed_fact(analysis, argument, uses)
     except Unsure as unsure:
-        study.problems.append((module.call, unsure.reason))
+        analysis.problems.append((module.call, unsure.reason))
         return ""
     return fact.text if fact is not None else ""
 
 
 def _text(
-    study: Study,
+    analysis: ClassAnalysis,
     module: Submodule | Instance,
     key: str,
     size: Expr | None,
     conditional: bool,
     argument: SizeArgument | None = None,
 ) -> str:
-    """Text of a size; an unknown one becomes an argument of the class under study."""
+    """Text of a size; an unknown one becomes an argument of the class under analysis."""
     assert module.call is not None
-    size = with_evidence(study, module.call, key, size, argument)
+    size = with_evidence(analysis, module.call, key, size, argument)
     if size is not None:
         inputs = {name for name in size.names if ex.is_input(name)}
         unsure = inputs if conditional else inputs & _named_by_facts(inputs)
-        study.optional.update(unsure)
-        study.required.update(inputs - unsure)
+        analysis.optional.update(unsure)
+        analysis.required.update(inputs - unsure)
         return size.text
-    return _asked(study, module, key, conditional, argument)
+    return _asked(analysis, module, key, conditional, argument)
 
 
 def _named_by_facts(inputs: set[str]) -> set[str]:
@@ -271,24 +283,24 @@ def _named_by_facts(inputs: set[str]) -> set[str]:
 
 
 def _asked(
-    study: Study,
+    analysis: ClassAnalysis,
     module: Submodule | Instance,
     key: str,
     conditional: bool,
     argument: SizeArgument | None = None,
 ) -> str:
-    """A constructor argument of the class under study for a size that nothing tells."""
+    """A constructor argument of the class under analysis for a size that nothing tells."""
     assert module.call is not None
-    if study.root.info.function is not None:
-        study.problems.append((module.call, UNKNOWN))
+    if analysis.root.info.function is not None:
+        analysis.problems.append((module.call, UNKNOWN))
         return ""
     if is_in_scope(module):
-        return _size_in_scope(study, module, argument, conditional)
-    where = place_of(study, module.call, counted=not conditional)
+        return _size_in_scope(analysis, module, argument, conditional)
+    where = place_of(analysis, module.call, counted=not conditional)
     if where is None:
-        return _size_by_name(study, module.call, key, argument, conditional)
+        return _size_by_name(analysis, module.call, key, argument, conditional)
     name = f"{where.replace('/', '_')}_{key}"
-    study.opaque[name] = SizeArgument(
+    analysis.opaque[name] = SizeArgument(
         name,
         argument=argument.argument if argument else None,
         axis=argument.axis if argument else -1,
@@ -303,39 +315,46 @@ def _asked(
 
 
 def _size_in_scope(
-    study: Study, module: Submodule | Instance, argument: SizeArgument | None, conditional: bool
+    analysis: ClassAnalysis,
+    module: Submodule | Instance,
+    argument: SizeArgument | None,
+    conditional: bool,
 ) -> str:
     """An argument for a size that a scope function needs, named for the submodule that shows it."""
     assert isinstance(module, Instance)
     assert argument is not None
-    shown = shown_at(study, module, argument)
+    shown = shown_at(analysis, module, argument)
     if shown is None or shown.submodule is None:
-        study.problems.append((module.call or study.root.info.node, UNKNOWN))
+        analysis.problems.append((module.call or analysis.root.info.node, UNKNOWN))
         return ""
     key = "in_features" if argument.axis == -1 else argument.name
     name = f"{shown.submodule.replace('/', '_')}_{key}"
     asked = replace(shown, name=name, optional=conditional)
-    if study.opaque.setdefault(name, asked) != asked:
-        study.problems.append((module.call or study.root.info.node, UNKNOWN))
+    if analysis.opaque.setdefault(name, asked) != asked:
+        analysis.problems.append((module.call or analysis.root.info.node, UNKNOWN))
     return name
 
 
 def _size_by_name(
-    study: Study, call: ast.Call, key: str, argument: SizeArgument | None, conditional: bool
+    analysis: ClassAnalysis,
+    call: ast.Call,
+    key: str,
+    argument: SizeArgument | None,
+    conditional: bool,
 ) -> str:
     """An argument that holds this size of every submodule whose name only ``__init__`` knows."""
-    within = path_in_loop(study, call)
+    within = path_in_loop(analysis, call)
     if within is None:
         text = f"{key} of this submodule is needed where its path below an attribute is not known"
-        study.problems.append((call, text))
+        analysis.problems.append((call, text))
     stem = f"{within.replace('/', '_')}_{key}" if within else key
     name = f"{stem}_of"
-    while name in {one.name for one in study.root.info.fields}:
+    while name in {one.name for one in analysis.root.info.fields}:
         name = f"input_{name}"
     axis = argument.axis if argument else -1
-    known = study.opaque.get(name)
+    known = analysis.opaque.get(name)
     optional = conditional and (known is None or known.optional)
-    study.opaque[name] = SizeArgument(
+    analysis.opaque[name] = SizeArgument(
         name, axis=axis, each=key, within=within or None, optional=optional
     )
     if argument is not None and argument not in (

@@ -5,28 +5,32 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.source.walking import walk
 
 
 def needed_inputs(
-    study: Study, sites: dict[int, Site], carried: dict[int, tuple[tuple[str, str, str], ...]]
+    analysis: ClassAnalysis,
+    sites: dict[int, Site],
+    carried: dict[int, tuple[tuple[str, str, str], ...]],
 ) -> set[str]:
     """Input sizes that ``__init__`` reads."""
     texts = [text for site in sites.values() for text in site.sizes.values()]
     texts += [site.layers for site in sites.values() if site.layers is not None]
     texts += [text for entries in carried.values() for entry in entries for text in entry[1:]]
     calls = {id(site.call) for site in sites.values()}
-    for node in study.nodes:
-        texts.extend(_construction_texts(study, node, calls))
-    for cls in study.root.info.mro:
+    for node in analysis.nodes:
+        texts.extend(_construction_texts(analysis, node, calls))
+    for cls in analysis.root.info.mro:
         for method in cls.methods.values():
-            texts.extend(_texts_behind(study, method, calls))
+            texts.extend(_texts_behind(analysis, method, calls))
     return {name for text in texts for name in INPUT.findall(text)}
 
 
-def _construction_texts(study: Study, node: ast.ClassDef, calls: set[int]) -> Iterator[str]:
+def _construction_texts(
+    analysis: ClassAnalysis, node: ast.ClassDef, calls: set[int]
+) -> Iterator[str]:
     """Static texts inside constructor calls and the headers of statements that hold them."""
     for statement in walk(node):
         header: list[ast.AST] = []
@@ -35,10 +39,12 @@ def _construction_texts(study: Study, node: ast.ClassDef, calls: set[int]) -> It
         elif isinstance(statement, ast.If | ast.IfExp | ast.For) and _holds(statement, calls):
             header = [statement.iter if isinstance(statement, ast.For) else statement.test]
         for one in header:
-            yield from _outermost(study, one)
+            yield from _outermost(analysis, one)
 
 
-def _texts_behind(study: Study, method: ast.FunctionDef, calls: set[int]) -> Iterator[str]:
+def _texts_behind(
+    analysis: ClassAnalysis, method: ast.FunctionDef, calls: set[int]
+) -> Iterator[str]:
     """Static texts in the statements that locals which constructor calls read come from.
 
     ``shape = (k, x.shape[3]); w = make(shape); self.param("w", lambda *_: w)``: what such a
@@ -58,7 +64,7 @@ def _texts_behind(study: Study, method: ast.FunctionDef, calls: set[int]) -> Ite
         for call in made
         if isinstance(call, ast.Call)
         for part in (*call.args, *(one.value for one in call.keywords))
-        for name in _open_names(study, part)
+        for name in _open_names(analysis, part)
     ]
     seen: set[str] = set()
     while pending:
@@ -67,29 +73,29 @@ def _texts_behind(study: Study, method: ast.FunctionDef, calls: set[int]) -> Ite
             continue
         seen.add(name)
         for value in values.get(name, ()):
-            read = set(_open_names(study, value))
+            read = set(_open_names(analysis, value))
             if not read & parameters:
-                yield from _outermost(study, value)
+                yield from _outermost(analysis, value)
                 pending += read
 
 
-def _open_names(study: Study, node: ast.AST) -> Iterator[str]:
+def _open_names(analysis: ClassAnalysis, node: ast.AST) -> Iterator[str]:
     """Names that are read outside of static expressions."""
-    if study.interpreter.statics.get(id(node)) is not None:
+    if analysis.interpreter.statics.get(id(node)) is not None:
         return
     if isinstance(node, ast.Name):
         yield node.id
     for child in ast.iter_child_nodes(node):
-        yield from _open_names(study, child)
+        yield from _open_names(analysis, child)
 
 
-def _outermost(study: Study, node: ast.AST) -> Iterator[str]:
-    text = study.interpreter.statics.get(id(node))
+def _outermost(analysis: ClassAnalysis, node: ast.AST) -> Iterator[str]:
+    text = analysis.interpreter.statics.get(id(node))
     if text is not None:
         yield text
         return
     for child in ast.iter_child_nodes(node):
-        yield from _outermost(study, child)
+        yield from _outermost(analysis, child)
 
 
 def _makes_param(call: ast.Call) -> bool:

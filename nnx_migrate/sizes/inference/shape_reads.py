@@ -5,18 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.source.walking import walk
 
 _READS = ("shape", "ndim")
 
 
-def shape_reads(study: Study) -> frozenset[int]:
+def shape_reads(analysis: ClassAnalysis) -> frozenset[int]:
     """Ids of expressions that read a shape, also through a local that holds what was read.
 
     ``__init__`` has no arrays: where the value is known otherwise, its text takes the place.
     """
-    methods = [one for cls in study.root.info.mro for one in cls.methods.values()]
+    methods = [one for cls in analysis.root.info.mro for one in cls.methods.values()]
     return frozenset(id(node) for method in methods for node in _reads(method))
 
 

@@ -16,7 +16,7 @@ _ROUNDS = 4  # classes that a cut hid from the first decision show what they wan
 
 
 @dataclass
-class Wanted:
+class ExtraArguments:
     """Learns from decision to decision.
 
     A class that is refused all the same, and wants nothing more, gets nothing. Neither does one whose

@@ -24,7 +24,7 @@ _DUNDER = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 _CHANGES = frozenset({"append", "extend", "insert", "setdefault", "update"})
 
 
-class Taken:
+class AttributeUses:
     """Reads the files of a project, each when it is first needed."""
 
     def __init__(self, project: Project) -> None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.given import defaults_of
-from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.sizes.values import Argument, Static, Use, Value, given_when, is_none
 from nnx_migrate.source.walking import walk
 
@@ -57,7 +57,7 @@ class Unsure(Exception):
     reason: str
 
 
-def passed_fact(study: Study, argument: SizeArgument, uses: list[Use]) -> Expr | None:
+def passed_fact(analysis: ClassAnalysis, argument: SizeArgument, uses: list[Use]) -> Expr | None:
     """What a caller passes for a fact of the class it builds; None to leave it out.
 
     Raises:
@@ -70,13 +70,13 @@ def passed_fact(study: Study, argument: SizeArgument, uses: list[Use]) -> Expr |
     calls = [use for use in uses if use.method == argument.method]
     if not calls:
         raise Unsure(f"no call shows the argument {argument.argument!r} of this submodule")
-    found = {_in_call(study, argument, use) for use in calls}
+    found = {_in_call(analysis, argument, use) for use in calls}
     if len(found) > 1:
         raise Unsure(f"the calls of this submodule differ in their argument {argument.argument!r}")
     return found.pop()
 
 
-def _in_call(study: Study, argument: SizeArgument, use: Use) -> Expr | None:
+def _in_call(analysis: ClassAnalysis, argument: SizeArgument, use: Use) -> Expr | None:
     value = use.arguments.get(argument.argument or "")
     if value is None and argument.default is not None:
         return None
@@ -84,7 +84,7 @@ def _in_call(study: Study, argument: SizeArgument, use: Use) -> Expr | None:
     if found is None:
         raise Unsure(_unknown(argument))
     own = {ex.input_of(name)[0] for name in found.names if ex.fact_of(name)}
-    method = study.root.info.find(METHOD)
+    method = analysis.root.info.find(METHOD)
     names = (
         {one.arg for one in walk(method[1].args) if isinstance(one, ast.arg)} if method else set()
     )

@@ -10,27 +10,27 @@ import ast
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.evidence import ClassEvidence, Found, Wanted, whole
+from nnx_migrate.sizes.evidence import ClassEvidence, RecordedAxis, SizeEvidence, whole
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.in_scope import axes_shown
 from nnx_migrate.sizes.result import SiteKind
-from nnx_migrate.sizes.study.in_scope import axes_shown
-from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance
 
 
 def size_in_function(
-    study: Study, evidence: ClassEvidence, call: ast.Call, argument: SizeArgument | None
-) -> Found | None:
+    analysis: ClassAnalysis, evidence: ClassEvidence, call: ast.Call, argument: SizeArgument | None
+) -> SizeEvidence | None:
     """The recorded size that the function called here needs; None unless a layer in it shows it."""
-    module = study.interpreter.built.get(id(call))
+    module = analysis.interpreter.built.get(id(call))
     if argument is None or not isinstance(module, Instance) or module.info.function is None:
         return None
-    if sum(_runs(study, one.info.name, module.info.name) for one in _functions(study)) != 1:
+    if sum(_runs(analysis, one.info.name, module.info.name) for one in _functions(analysis)) != 1:
         return None
-    sizes = study.sizes_of(module.info.name)
+    sizes = analysis.sizes_of(module.info.name)
     for site in sizes.sites.values():
         axes = axes_shown(site, argument, sizes)
         parts = [
-            evidence.size(site.call, Wanted("__call__", None, axis), module.info.module)
+            evidence.size(site.call, RecordedAxis("__call__", None, axis), module.info.module)
             for axis in axes
         ]
         found = [one for one in parts if one is not None and _is_spelled(one)]
@@ -39,19 +39,21 @@ def size_in_function(
     return None
 
 
-def _is_spelled(found: Found) -> bool:
+def _is_spelled(found: SizeEvidence) -> bool:
     """Whether a size reads no variable of a loop, which stands in the function."""
     return all(ex.is_input(name) for name in found.size.names)
 
 
-def _functions(study: Study) -> list[Instance]:
-    """The calls of functions that build for the class under study."""
-    built = study.interpreter.built.values()
+def _functions(analysis: ClassAnalysis) -> list[Instance]:
+    """The calls of functions that build for the class under analysis."""
+    built = analysis.interpreter.built.values()
     return [one for one in built if isinstance(one, Instance) and one.info.function is not None]
 
 
-def _runs(study: Study, name: str, other: str) -> int:
+def _runs(analysis: ClassAnalysis, name: str, other: str) -> int:
     """How many calls of the function ``other`` one call of ``name`` leads to."""
-    sites = study.sizes_of(name).sites.values()
-    inner = (_runs(study, str(one.symbol), other) for one in sites if one.kind is SiteKind.FUNCTION)
+    sites = analysis.sizes_of(name).sites.values()
+    inner = (
+        _runs(analysis, str(one.symbol), other) for one in sites if one.kind is SiteKind.FUNCTION
+    )
     return int(name == other) + sum(inner)

@@ -12,9 +12,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Lift, Submodule, Use
 from nnx_migrate.source.walking import walk
 
@@ -22,45 +22,45 @@ from nnx_migrate.source.walking import walk
 LAYERS = "stacked_size"
 
 
-def with_layers(study: Study, module: Submodule | Instance, site: Site) -> Site:
+def with_layers(analysis: ClassAnalysis, module: Submodule | Instance, site: Site) -> Site:
     """The site with the lift that stacks its variables, and the number of its layers."""
-    uses = study.root.records.get(id(module.call), [])
+    uses = analysis.root.records.get(id(module.call), [])
     if any(not one.sized for one in module.lifts):
         if any(use.stack for use in uses):
-            study.problems.append((site.call, "lifts stack its variables twice"))
-        return _of_lifted(study, module, site, uses)
+            analysis.problems.append((site.call, "lifts stack its variables twice"))
+        return _of_lifted(analysis, module, site, uses)
     found = {id(use.stack.lift.call) if use.stack else 0: use.stack for use in uses}
     if len(found) > 1:
         reason = "it is called in a lifted function that stacks its variables, and elsewhere"
-        study.problems.append((site.call, reason))
+        analysis.problems.append((site.call, reason))
         return site
     stack = next(iter(found.values()), None)
     if stack is None or stack.lift.call is None:
         return site
-    if not _reads_alike(study, stack.lift.call):
+    if not _reads_alike(analysis, stack.lift.call):
         reason = "a method of another class stacks its variables, by options that are no literals"
-        study.problems.append((site.call, reason))
+        analysis.problems.append((site.call, reason))
     site = replace(site, stacked_by=stack.lift.call)
     if stack.lift.sized:
         return site
     sizes = [use.stack.layers for use in uses if use.stack is not None]
-    text = _text(study, site, stack.lift, uses, sizes)
+    text = _text(analysis, site, stack.lift, uses, sizes)
     return replace(site, layers=text, layers_as=stack.lift.option)
 
 
 def _of_lifted(
-    study: Study, module: Submodule | Instance, site: Site, uses: Collection[Use]
+    analysis: ClassAnalysis, module: Submodule | Instance, site: Site, uses: Collection[Use]
 ) -> Site:
     fields = {one.name for one in module.info.fields} if isinstance(module, Instance) else set()
     if LAYERS in fields:
-        study.problems.append((site.call, f"it has a field {LAYERS!r} of its own"))
+        analysis.problems.append((site.call, f"it has a field {LAYERS!r} of its own"))
     lift = next(one for one in module.lifts if not one.sized)
-    text = _text(study, site, lift, uses, [use.layers for use in uses])
+    text = _text(analysis, site, lift, uses, [use.layers for use in uses])
     return replace(site, layers=text, layers_as=LAYERS)
 
 
 def _text(
-    study: Study,
+    analysis: ClassAnalysis,
     site: Site,
     lift: Lift,
     uses: Collection[Use],
@@ -70,16 +70,16 @@ def _text(
     seen = {one for one in sizes if one is not None and spellable(one)}
     if len(seen) != 1 or not any(use.certain for use in uses):
         reason = f"it stacks variables without {lift.option}=, and no call shows how many layers"
-        study.problems.append((site.call, reason))
+        analysis.problems.append((site.call, reason))
         return None
     size = seen.pop()
-    study.required.update(name for name in size.names if ex.is_input(name))
+    analysis.required.update(name for name in size.names if ex.is_input(name))
     return size.text
 
 
-def _reads_alike(study: Study, lift: ast.Call) -> bool:
-    """Whether the options of a lift mean in the class under study what they mean where they stand."""
-    if any(one is lift for node in study.nodes for one in walk(node)):
+def _reads_alike(analysis: ClassAnalysis, lift: ast.Call) -> bool:
+    """Whether the options of a lift mean in the class under analysis what they mean where they stand."""
+    if any(one is lift for node in analysis.nodes for one in walk(node)):
         return True
     return all(_is_literal(keyword.value) for keyword in lift.keywords)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes.evidence import ClassEvidence, Found
+from nnx_migrate.sizes.evidence import ClassEvidence, SizeEvidence
 from nnx_migrate.sizes.interpreter import Interpreter
 from nnx_migrate.sizes.result import ClassSizes, Origin
 from nnx_migrate.sizes.values import Instance, Value
@@ -17,7 +17,7 @@ INPUT = re.compile(r"\bsize__\w+")
 
 
 @dataclass
-class Study:
+class ClassAnalysis:
     """One finished run of the interpreter over a class."""
 
     interpreter: Interpreter
@@ -34,7 +34,9 @@ class Study:
     required: set[str] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)  # sizes at a loop's start that no place shows
     origins: dict[tuple[int, str], Origin] = field(default_factory=dict)
-    entries: dict[str, Found] = field(default_factory=dict)  # carried sizes that start as recorded
+    entries: dict[str, SizeEvidence] = field(
+        default_factory=dict
+    )  # carried sizes that start as recorded
 
     @property
     def nodes(self) -> list[ast.ClassDef]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
-from nnx_migrate.rewrite.proof.taken import Taken
+from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Import
@@ -24,7 +24,7 @@ TAKEN = "a module is imported by its name, and the class may be taken from it"
 
 
 @dataclass(frozen=True)
-class Loaded:
+class DynamicImport:
     """An expression for a module, and what the code around it takes from that module.
 
     Attributes:
@@ -46,7 +46,7 @@ class Loaded:
         return any(one == self.start if self.whole else one.startswith(self.start) for one in tails)
 
 
-def takers(project: Project, cls: ClassInfo) -> Iterator[Loaded]:
+def takers(project: Project, cls: ClassInfo) -> Iterator[DynamicImport]:
     """Imports in whose modules the class is, where its name may be asked for."""
     homes = _homes(project)[cls.name]
     for one in _loaded(project):
@@ -61,9 +61,9 @@ def name_starts(module: Module) -> Iterator[str]:
 
 
 @lru_cache(maxsize=1)  # every attempt of a run asks
-def _loaded(project: Project) -> tuple[Loaded, ...]:
-    taken = Taken(project)
-    found: list[Loaded] = []
+def _loaded(project: Project) -> tuple[DynamicImport, ...]:
+    taken = AttributeUses(project)
+    found: list[DynamicImport] = []
     for module in project.modules.values():
         evaluated = {id(one.value) for one in module.nodes if _is_namespace(one)}
         for node, name in _expressions(module):
@@ -72,7 +72,7 @@ def _loaded(project: Project) -> tuple[Loaded, ...]:
             names = taken.of(module, node)
             if names is None and name.relative:
                 names = _strings(project)
-            found.append(Loaded(module.path, node, name.start, name.whole, names))
+            found.append(DynamicImport(module.path, node, name.start, name.whole, names))
     return tuple(found)
 
 

@@ -11,8 +11,8 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.layer_fields import FIELDS
-from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance
 
 Parents = Mapping[ast.AST, ast.AST]
@@ -26,7 +26,7 @@ class Nested:
     path: str
 
 
-def nested(study: Study, call: ast.Call, parents: Parents) -> Nested | None:
+def nested(analysis: ClassAnalysis, call: ast.Call, parents: Parents) -> Nested | None:
     """The largest expression around ``call`` in which Linen's names are known.
 
     It ends at a statement, a loop, or ``list.append``, and at a submodule with a name of its own.
@@ -56,13 +56,13 @@ def nested(study: Study, call: ast.Call, parents: Parents) -> Nested | None:
                 outer = parents[parent]
                 if not isinstance(outer, ast.Call) or value is not current:
                     return None
-                if id(outer) not in study.interpreter.built:
+                if id(outer) not in analysis.interpreter.built:
                     return None
                 current, path = outer, f"/{name}{path}"
             case ast.Call() if _is_append(parent):
                 return Nested(current, path)
             case ast.Call(args=args) if current in args:
-                name = _field(study, parent, args.index(current))
+                name = _field(analysis, parent, args.index(current))
                 if name is None:
                     return None
                 current, path = parent, f"/{name}{path}"
@@ -97,9 +97,9 @@ def _is_append(call: ast.Call) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr == "append"
 
 
-def _field(study: Study, call: ast.Call, index: int) -> str | None:
+def _field(analysis: ClassAnalysis, call: ast.Call, index: int) -> str | None:
     """The field that the positional argument of a constructor call is."""
-    module = study.interpreter.built.get(id(call))
+    module = analysis.interpreter.built.get(id(call))
     if module is None or any(isinstance(one, ast.Starred) for one in call.args):
         return None
     if isinstance(module, Instance):

@@ -6,21 +6,21 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
+from nnx_migrate.sizes.inference.in_scope import is_in_scope, numbered_at
+from nnx_migrate.sizes.inference.nesting import given_name, has_name, nested
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.sizes.study.in_scope import is_in_scope, numbered_at
-from nnx_migrate.sizes.study.nesting import given_name, has_name, nested
-from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.sizes.values import Instance, Submodule, class_name
 from nnx_migrate.source.walking import walk
 
 
-def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | None:
+def place_of(analysis: ClassAnalysis, call: ast.Call, *, counted: bool = True) -> str | None:
     """Scope path under which a submodule is built; None inside a loop or without one path.
 
     With ``counted`` a name that Linen counts must be certain: no loop or condition before it may
     build submodules of the same class.
     """
-    for node in study.nodes:
+    for node in analysis.nodes:
         parents = _parents(node)
         if call not in parents:
             continue
@@ -31,36 +31,38 @@ def place_of(study: Study, call: ast.Call, *, counted: bool = True) -> str | Non
             return None
         if has_name(call):
             return _named(call)
-        if not _is_compact(study, method):
-            return _attribute_path(study, call, parents)
-        if counted and _is_shifted(study, call, parents):
+        if not _is_compact(analysis, method):
+            return _attribute_path(analysis, call, parents)
+        if counted and _is_shifted(analysis, call, parents):
             return None
-        return _auto_name(study, call)
+        return _auto_name(analysis, call)
     return None
 
 
-def path_in_loop(study: Study, call: ast.Call) -> str | None:
+def path_in_loop(analysis: ClassAnalysis, call: ast.Call) -> str | None:
     """Path of a submodule below what one round of a loop puts into a list: "" for that itself.
 
     Linen counts what compact methods build: there every submodule has a name of its own.
     """
-    for node in study.nodes:
+    for node in analysis.nodes:
         parents = _parents(node)
         if call not in parents:
             continue
         above = _above(call, parents)
         method = next((one for one in above if isinstance(one, ast.FunctionDef)), None)
-        if _is_compact(study, method):
+        if _is_compact(analysis, method):
             return ""
-        found = nested(study, call, parents)
+        found = nested(analysis, call, parents)
         is_below = found is not None and (not found.path or found.path.startswith("/"))
         return found.path.removeprefix("/") if found is not None and is_below else None
     return ""  # built outside the class, which is a problem of its own
 
 
-def _attribute_path(study: Study, call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> str | None:
+def _attribute_path(
+    analysis: ClassAnalysis, call: ast.Call, parents: Mapping[ast.AST, ast.AST]
+) -> str | None:
     """Scope path of a submodule of ``setup``, where a statement assigns what holds it."""
-    found = nested(study, call, parents)
+    found = nested(analysis, call, parents)
     if found is None:
         return None
     if has_name(found.outer):
@@ -77,19 +79,19 @@ def _parents(node: ast.AST) -> dict[ast.AST, ast.AST]:
     return {child: parent for parent in walk(node) for child in ast.iter_child_nodes(parent)}
 
 
-def _is_compact(study: Study, method: ast.AST | None) -> bool:
+def _is_compact(analysis: ClassAnalysis, method: ast.AST | None) -> bool:
     """Whether Linen counts what a method builds; in ``setup`` attributes give the names."""
     return isinstance(method, ast.FunctionDef) and any(
-        study.interpreter.project.is_compact(cls, method)
-        for cls in study.root.info.mro
+        analysis.interpreter.project.is_compact(cls, method)
+        for cls in analysis.root.info.mro
         if cls.methods.get(method.name) is method
     )
 
 
-def _is_shifted(study: Study, call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
+def _is_shifted(analysis: ClassAnalysis, call: ast.Call, parents: dict[ast.AST, ast.AST]) -> bool:
     """Whether a loop or condition before a constructor call decides the number in its name."""
     around = set(_above(call, parents))
-    for other in _counted_with(study, call):
+    for other in _counted_with(analysis, call):
         if other is call:
             return False
         if any(isinstance(one, _REPEATS) and one not in around for one in _above(other, parents)):
@@ -132,26 +134,26 @@ def _named(call: ast.Call) -> str | None:
     return text if len(texts) == len(parts) and text.isidentifier() else None
 
 
-def _auto_name(study: Study, call: ast.Call) -> str | None:
+def _auto_name(analysis: ClassAnalysis, call: ast.Call) -> str | None:
     """Linen's automatic name, counted over the constructor calls of the class in order."""
-    calls = _counted_with(study, call)
-    kind = class_name(study.interpreter.built[id(call)]) if calls else ""
+    calls = _counted_with(analysis, call)
+    kind = class_name(analysis.interpreter.built[id(call)]) if calls else ""
     if call not in calls:
         return None
     number = calls.index(call)
-    if any(is_in_scope(study.interpreter.built[id(one)]) for one in calls[:number]):
+    if any(is_in_scope(analysis.interpreter.built[id(one)]) for one in calls[:number]):
         return None  # how many a function has numbered before is not counted here
     if any(has_name(one) for one in calls[:number]):
         return None  # a name of a field or local may be None
     return f"{kind}_{number}"
 
 
-def _counted_with(study: Study, call: ast.Call) -> list[ast.Call]:
+def _counted_with(analysis: ClassAnalysis, call: ast.Call) -> list[ast.Call]:
     """Constructor calls that Linen counts under the same class name, in order.
 
     Those on the other side of an ``if`` are left out: where ``call`` runs, they do not.
     """
-    module = study.interpreter.built.get(id(call))
+    module = analysis.interpreter.built.get(id(call))
     if module is None:
         return []
     kind = class_name(module)
@@ -159,31 +161,31 @@ def _counted_with(study: Study, call: ast.Call) -> list[ast.Call]:
         return []
     calls = [
         one.call
-        for one in study.interpreter.built.values()
-        if one.call is not None and _is_counted(study, one, kind)
+        for one in analysis.interpreter.built.values()
+        if one.call is not None and _is_counted(analysis, one, kind)
     ]
-    sides = sides_of(study, call)
+    sides = sides_of(analysis, call)
     return [
         one
         for one in calls
-        if all(sides_of(study, one).get(branch, side) == side for branch, side in sides.items())
+        if all(sides_of(analysis, one).get(branch, side) == side for branch, side in sides.items())
     ]
 
 
-def _is_counted(study: Study, module: Submodule | Instance, kind: str) -> bool:
+def _is_counted(analysis: ClassAnalysis, module: Submodule | Instance, kind: str) -> bool:
     """Whether Linen counts something that a call builds under the class name ``kind``."""
     assert module.call is not None
     if is_in_scope(module):
-        return bool({kind, ""} & numbered_at(study, module))
+        return bool({kind, ""} & numbered_at(analysis, module))
     if isinstance(given_name(module.call), ast.JoinedStr):
         return False
     return class_name(module) == kind and _named(module.call) is None
 
 
-def sides_of(study: Study, call: ast.Call) -> dict[ast.AST, str]:
+def sides_of(analysis: ClassAnalysis, call: ast.Call) -> dict[ast.AST, str]:
     """On which side of every ``if`` around it a call stands."""
     found: dict[ast.AST, str] = {}
-    for node in study.nodes:
+    for node in analysis.nodes:
         parents = _parents(node)
         below: ast.AST = call
         for above in _above(call, parents):
@@ -197,7 +199,9 @@ def sides_of(study: Study, call: ast.Call) -> dict[ast.AST, str]:
 
 
 def entered_at(
-    study: Study, sites: dict[int, Site], carried: dict[int, tuple[tuple[str, str, str], ...]]
+    analysis: ClassAnalysis,
+    sites: dict[int, Site],
+    carried: dict[int, tuple[tuple[str, str, str], ...]],
 ) -> dict[str, str | None]:
     """Scope name of the first submodule that meets a size nobody knows at a loop's start.
 
@@ -214,29 +218,31 @@ def entered_at(
         for text in site.sizes.values():
             opaque = before.get(text, text)
             if INPUT.fullmatch(opaque) and ex.opaque_local(ex.input_of(opaque)[0]) is not None:
-                found.setdefault(opaque, _first_name(study, site.call))
+                found.setdefault(opaque, _first_name(analysis, site.call))
                 always |= {opaque} if site.reached is None else set()
-    study.optional.update(found.keys() - always)
+    analysis.optional.update(found.keys() - always)
     return found
 
 
-def _first_name(study: Study, call: ast.Call) -> str | None:
+def _first_name(analysis: ClassAnalysis, call: ast.Call) -> str | None:
     """Scope name of what ``call`` builds first; its loop counts from 0."""
     name = given_name(call)
     if name is not None:
-        return _named(call) or _counted_name(study, call, name)
-    for node in study.nodes:
+        return _named(call) or _counted_name(analysis, call, name)
+    for node in analysis.nodes:
         parents = _parents(node)
         methods = [one for one in _above(call, parents) if isinstance(one, ast.FunctionDef)]
-        if methods and not _is_compact(study, methods[0]):
-            return _first_item(study, call, parents)
-    shifted = any(_is_shifted(study, call, _parents(node)) for node in study.nodes)
-    return None if shifted else _auto_name(study, call)
+        if methods and not _is_compact(analysis, methods[0]):
+            return _first_item(analysis, call, parents)
+    shifted = any(_is_shifted(analysis, call, _parents(node)) for node in analysis.nodes)
+    return None if shifted else _auto_name(analysis, call)
 
 
-def _first_item(study: Study, call: ast.Call, parents: Mapping[ast.AST, ast.AST]) -> str | None:
+def _first_item(
+    analysis: ClassAnalysis, call: ast.Call, parents: Mapping[ast.AST, ast.AST]
+) -> str | None:
     """Scope name of the first item of a list that ``setup`` assigns to an attribute."""
-    found = nested(study, call, parents)
+    found = nested(analysis, call, parents)
     held = parents[found.outer] if found is not None else None
     if found is None or not isinstance(held, ast.ListComp) or has_name(found.outer):
         return None
@@ -244,11 +250,11 @@ def _first_item(study: Study, call: ast.Call, parents: Mapping[ast.AST, ast.AST]
     return name and f"{name}_0{found.path}"
 
 
-def _counted_name(study: Study, call: ast.Call, name: ast.expr) -> str | None:
+def _counted_name(analysis: ClassAnalysis, call: ast.Call, name: ast.expr) -> str | None:
     """``f"hidden_{i}"`` in the loop ``for i in range(n)`` or ``for i, x in enumerate(xs)``."""
     parts = name.values if isinstance(name, ast.JoinedStr) else []
     read = {ast.unparse(one.value) for one in parts if isinstance(one, ast.FormattedValue)}
-    for node in study.nodes:
+    for node in analysis.nodes:
         for loop in walk(node):
             if isinstance(loop, ast.For) and any(one is call for one in walk(loop)):
                 match loop.iter, loop.target:

@@ -9,9 +9,9 @@ from dataclasses import replace
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.consensus import agreed_size
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
-from nnx_migrate.sizes.study.agreed import agreed_size
-from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import (
     SPREAD,
     Argument,
@@ -30,10 +30,10 @@ _NONE = ex.literal(None)
 
 
 def witness_of(
-    study: Study, child: ClassSizes, argument: SizeArgument, uses: list[Use]
+    analysis: ClassAnalysis, child: ClassSizes, argument: SizeArgument, uses: list[Use]
 ) -> tuple[Expr | None, bool]:
     """Size of a child's argument: read off the call, else off a site inside that has this size."""
-    axes = _axes_read(study, child, argument.name)
+    axes = _axes_read(analysis, child, argument.name)
     passing = [use for use in uses if is_passed(argument, use)]
     decisive = argument.name in child.decisive and bool(passing)
     if decisive and not all(_tells(argument, use) for use in passing):
@@ -64,18 +64,20 @@ def witness_of(
                 if isinstance(use.module, Instance)
                 for one in use.module.records.get(key, [])
             ]
-            size, conditional = _inner(study, site, name, inner)
+            size, conditional = _inner(analysis, site, name, inner)
             if size is not None:
                 return size, conditional
     return None, False
 
 
-def _inner(study: Study, site: Site, name: str, uses: list[Use]) -> tuple[Expr | None, bool]:
-    if site.kind is SiteKind.FUNCTION or site.symbol in study.interpreter.project.linen:
+def _inner(
+    analysis: ClassAnalysis, site: Site, name: str, uses: list[Use]
+) -> tuple[Expr | None, bool]:
+    if site.kind is SiteKind.FUNCTION or site.symbol in analysis.interpreter.project.linen:
         assert site.symbol is not None
-        grandchild = study.sizes_of(site.symbol)
+        grandchild = analysis.sizes_of(site.symbol)
         argument = next((a for a in grandchild.new_arguments if a.name == name), None)
-        return witness_of(study, grandchild, argument, uses) if argument else (None, False)
+        return witness_of(analysis, grandchild, argument, uses) if argument else (None, False)
     return agreed_size(uses, name)
 
 
@@ -113,7 +115,7 @@ def _is_given(use: Use, name: str) -> bool:
     return use.presence.get(value.path) is True or (isinstance(value, Argument) and value.present)
 
 
-def _axes_read(study: Study, child: ClassSizes, name: str) -> frozenset[int] | None:
+def _axes_read(analysis: ClassAnalysis, child: ClassSizes, name: str) -> frozenset[int] | None:
     """The axes that a class reads of a shape it is handed; None when it may be any, or the rank."""
     if name in child.full_shapes.values():
         return None
@@ -122,10 +124,10 @@ def _axes_read(study: Study, child: ClassSizes, name: str) -> frozenset[int] | N
     found: set[int] = set()
     for site in child.sites.values():
         for key, text in site.sizes.items():
-            if text != name or not _is_studied(study, site):
+            if text != name or not _is_analysed(analysis, site):
                 texts.append(text)
                 continue
-            inner = _axes_read(study, study.sizes_of(str(site.symbol)), key)
+            inner = _axes_read(analysis, analysis.sizes_of(str(site.symbol)), key)
             if inner is None:
                 return None
             found |= inner
@@ -133,9 +135,9 @@ def _axes_read(study: Study, child: ClassSizes, name: str) -> frozenset[int] | N
     return frozenset(found | {int(one) for one in read}) if all(read) else None
 
 
-def _is_studied(study: Study, site: Site) -> bool:
+def _is_analysed(analysis: ClassAnalysis, site: Site) -> bool:
     """Whether what a site builds is one class or function of the project."""
-    return site.kind is SiteKind.FUNCTION or site.symbol in study.interpreter.project.linen
+    return site.kind is SiteKind.FUNCTION or site.symbol in analysis.interpreter.project.linen
 
 
 def _passed(argument: SizeArgument, use: Use, axes: frozenset[int] | None) -> Expr | None:

@@ -9,88 +9,92 @@ from dataclasses import replace
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
+from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
+from nnx_migrate.sizes.inference.initial_call import METHOD, fact_argument
+from nnx_migrate.sizes.inference.local_names import is_taken
 from nnx_migrate.sizes.method_lifts import Unplaced, callers_axis
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.sizes.study.initial_call import METHOD, fact_argument
-from nnx_migrate.sizes.study.local_names import is_taken
-from nnx_migrate.sizes.study.study import INPUT, Study
 from nnx_migrate.source.walking import walk
 
 
 def _opaque_argument(
-    study: Study, name: str, path: str, submodule: str | None, taken: set[str]
+    analysis: ClassAnalysis, name: str, path: str, submodule: str | None, taken: set[str]
 ) -> SizeArgument:
     text = f"{ex.opaque_local(path)}_features"
     while text in taken:
         text = f"input_{text}"
     if submodule is None:
-        study.unplaced.add(text)
-    optional = name in study.optional - study.required
+        analysis.unplaced.add(text)
+    optional = name in analysis.optional - analysis.required
     return SizeArgument(text, submodule=submodule, optional=optional)
 
 
 def name_arguments(
-    study: Study, needed: set[str], entered: dict[str, str | None]
+    analysis: ClassAnalysis, needed: set[str], entered: dict[str, str | None]
 ) -> dict[str, SizeArgument]:
     """Constructor argument of every input size in use."""
     facts = [
-        name for name in sorted(needed) if ex.fact_of(name) and not _shows(study, name, needed)
+        name for name in sorted(needed) if ex.fact_of(name) and not _shows(analysis, name, needed)
     ]
     sizes = sorted(name for name in needed if not ex.fact_of(name))
     inputs = {name: ex.input_of(name) for name in sizes}
     whole = {path for path, axis in inputs.values() if axis != -1}
     paths = list(dict.fromkeys(path for path, _ in inputs.values()))
-    first = _first_argument(study)
-    taken = {one.name for one in study.root.info.fields} | _local_sizes(study) | set(study.opaque)
-    if study.root.info.function is not None:
-        taken |= {one.arg for one in walk(study.root.info.function) if isinstance(one, ast.arg)}
+    first = _first_argument(analysis)
+    taken = (
+        {one.name for one in analysis.root.info.fields}
+        | _local_sizes(analysis)
+        | set(analysis.opaque)
+    )
+    if analysis.root.info.function is not None:
+        taken |= {one.arg for one in walk(analysis.root.info.function) if isinstance(one, ast.arg)}
     arguments = {}
     named: dict[str, str] = {}  # path -> argument name: axes of one input share theirs
     for name, (path, axis) in inputs.items():
         if ex.opaque_local(path) is not None:
-            arguments[name] = _opaque_argument(study, name, path, entered.get(name), taken)
+            arguments[name] = _opaque_argument(analysis, name, path, entered.get(name), taken)
             taken.add(arguments[name].name)
             continue
         is_whole = path in whole
         text = _argument_name(
-            path, is_whole, paths == [path] and path == first and not study.opaque
+            path, is_whole, paths == [path] and path == first and not analysis.opaque
         )
         alike = [one for one, (other, _) in inputs.items() if other == path]
         others = taken | {t for p, t in named.items() if p != path}
-        while text in others or is_taken(study, text, path, alike):
+        while text in others or is_taken(analysis, text, path, alike):
             text = f"input_{text}"
         named[path] = text
-        open_sizes = study.optional - study.required
+        open_sizes = analysis.optional - analysis.required
         optional = name in open_sizes or (is_whole and ex.input_shape(path).text in open_sizes)
-        method = _method_with(study, path)
+        method = _method_with(analysis, path)
         arguments[name] = SizeArgument(
             text,
             method=method,
             argument=path,
-            axis=_axis(study, method, path, None if is_whole else axis),
+            axis=_axis(analysis, method, path, None if is_whole else axis),
             optional=optional,
         )
-    found = study.root.info.find(METHOD)
+    found = analysis.root.info.find(METHOD)
     for name in facts:
         arguments[name] = fact_argument(name, found[1] if found else None, taken)
         taken.add(arguments[name].name)
     return arguments
 
 
-def _axis(study: Study, method: str, path: str, axis: int | None) -> int | None:
+def _axis(analysis: ClassAnalysis, method: str, path: str, axis: int | None) -> int | None:
     """The axis of the argument that callers of the method pass."""
     try:
-        return callers_axis(study.interpreter, method, path, axis)
+        return callers_axis(analysis.interpreter, method, path, axis)
     except Unplaced as why:
         reason = f"it needs the {'shape' if axis is None else 'size'} of {path}: {why}"
-        study.problems.append((study.root.info.node, reason))
+        analysis.problems.append((analysis.root.info.node, reason))
         return axis
 
 
-def _shows(study: Study, name: str, needed: set[str]) -> bool:
+def _shows(analysis: ClassAnalysis, name: str, needed: set[str]) -> bool:
     """Whether a fact is one that a size shows: an argument that is not given has none."""
     path = ex.input_of(name)[0]
-    if ex.fact_of(name) != ex.GIVEN or path in study.interpreter.told:
+    if ex.fact_of(name) != ex.GIVEN or path in analysis.interpreter.told:
         return False
     return any(not ex.fact_of(one) and ex.input_of(one)[0] == path for one in needed)
 
@@ -103,17 +107,17 @@ def shown_by(name: str, arguments: Mapping[str, SizeArgument]) -> str | None:
     return next((one.name for one in arguments.values() if one.argument == path), None)
 
 
-def _local_sizes(study: Study) -> set[str]:
+def _local_sizes(analysis: ClassAnalysis) -> set[str]:
     """Names that ``__init__`` already gives to sizes that loops change."""
-    return {name for entries in study.interpreter.carried.values() for name, _, _ in entries}
+    return {name for entries in analysis.interpreter.carried.values() for name, _, _ in entries}
 
 
-def _method_with(study: Study, path: str) -> str:
+def _method_with(analysis: ClassAnalysis, path: str) -> str:
     """The method whose parameter a path starts with, the initial call first."""
     head = re.findall(r"\w+", path)[0]
-    names = ["__call__", *sorted({m for cls in study.root.info.mro for m in cls.methods})]
+    names = ["__call__", *sorted({m for cls in analysis.root.info.mro for m in cls.methods})]
     for name in names:
-        found = study.root.info.find(name)
+        found = analysis.root.info.find(name)
         if found and head in {one.arg for one in (*found[1].args.args, *found[1].args.kwonlyargs)}:
             return name
     return "__call__"
@@ -126,13 +130,13 @@ def _argument_name(path: str, whole: bool, only: bool) -> str:
     return "in_features" if only else f"{leaf}_features"
 
 
-def _first_argument(study: Study) -> str | None:
-    found = study.root.info.find("__call__")
+def _first_argument(analysis: ClassAnalysis) -> str | None:
+    found = analysis.root.info.find("__call__")
     names = [one.arg for one in found[1].args.args[1:]] if found else []
     return names[0] if names else None
 
 
-def renamer(study: Study, arguments: dict[str, SizeArgument]) -> Callable[[str], str]:
+def renamer(analysis: ClassAnalysis, arguments: dict[str, SizeArgument]) -> Callable[[str], str]:
     """Function that writes argument names for input sizes in a text."""
 
     def spelled(match: re.Match[str]) -> str:

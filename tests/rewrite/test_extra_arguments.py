@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.classes.data import Wants
 from nnx_migrate.rewrite.decide import Decisions
-from nnx_migrate.rewrite.granted import Wanted
+from nnx_migrate.rewrite.extra_arguments import ExtraArguments
 
 
 def decisions(**wants: str) -> Decisions:
@@ -21,14 +21,14 @@ def decisions(**wants: str) -> Decisions:
 
 
 def test_a_refused_class_gets_the_shape_it_wants() -> None:
-    wanted = Wanted()
+    wanted = ExtraArguments()
     assert wanted.learn(decisions(A="x", B=""))
     assert wanted.shapes == {"A": frozenset({"x"})}
     assert not wanted.learn(decisions(B=""))
 
 
 def test_a_refused_class_gets_the_dtype_it_wants() -> None:
-    wanted = Wanted()
+    wanted = ExtraArguments()
     read = frozenset({("x", 7)})
     refusal = ClassRefusal(ast.Pass(), "reason", "recipe", "rule", Wants(dtypes=read))
     assert wanted.learn(Decisions(refused={"A": refusal}))
@@ -38,7 +38,7 @@ def test_a_refused_class_gets_the_dtype_it_wants() -> None:
 
 
 def test_a_class_that_is_refused_all_the_same_loses_it_for_good() -> None:
-    wanted = Wanted()
+    wanted = ExtraArguments()
     wanted.learn(decisions(A="x"))
     assert wanted.learn(decisions(A=""))
     assert wanted.shapes == {}
@@ -46,7 +46,7 @@ def test_a_class_that_is_refused_all_the_same_loses_it_for_good() -> None:
 
 
 def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
-    wanted = Wanted({"Caller": ["Block"], "Block": ["A"], "Other": ["B"]})
+    wanted = ExtraArguments({"Caller": ["Block"], "Block": ["A"], "Other": ["B"]})
     before = decisions(A="x", B="x")
     made = {name: SimpleNamespace() for name in ("Caller", "Other")}
     before.converted = dict(made)  # type: ignore[assignment]
@@ -58,7 +58,7 @@ def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
 
 
 def test_learning_ends() -> None:
-    wanted = Wanted()
+    wanted = ExtraArguments()
     rounds = [wanted.learn(decisions(**{f"A{number}": "x"})) for number in range(9)]
     assert rounds[-1] is False
     assert sum(rounds) < 9

@@ -12,23 +12,23 @@ from collections.abc import Iterator
 from typing import Any
 
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
-from nnx_migrate.sizes.evidence import ClassEvidence, Found, Round, Wanted
+from nnx_migrate.sizes.evidence import ClassEvidence, RecordedAxis, Round, SizeEvidence
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.study.rounds import rounds_of
-from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.rounds import rounds_of
 from nnx_migrate.source.walking import walk
 
 _LEAST = 2  # rounds of one trace: fewer do not show what a variable does
 
 
 def item_of_field(
-    study: Study, evidence: ClassEvidence, call: ast.Call, want: Wanted
-) -> Found | None:
+    analysis: ClassAnalysis, evidence: ClassEvidence, call: ast.Call, want: RecordedAxis
+) -> SizeEvidence | None:
     """The item that is the recorded size in every round; None unless exactly one is."""
-    variables = list(_loop_variables(study, call))
+    variables = list(_loop_variables(analysis, call))
     if want.axis is None or not variables:
         return None
-    traces = evidence.rounds(call, want, lambda around: rounds_of(study, call, around))
+    traces = evidence.rounds(call, want, lambda around: rounds_of(analysis, call, around))
     if not traces or max(len(one) for one in traces) < _LEAST:
         return None
     fields = [name for name, value in _fields(traces[0][0].around) if _is_counted(value)]
@@ -37,7 +37,7 @@ def item_of_field(
     if len(fitting) != 1:
         return None
     rows = [one for trace in traces for one in trace]
-    return Found(
+    return SizeEvidence(
         Expr(ast.parse(fitting[0], mode="eval").body),
         len({one.instance for one in rows}),
         len(rows),
@@ -72,9 +72,9 @@ def _fits(text: str, traces: list[list[Round]]) -> bool:
     return used <= changed
 
 
-def _loop_variables(study: Study, call: ast.Call) -> Iterator[str]:
+def _loop_variables(analysis: ClassAnalysis, call: ast.Call) -> Iterator[str]:
     """Variables of the loops around a call that count, and that nothing else binds."""
-    for method in (one for cls in study.root.info.mro for one in cls.methods.values()):
+    for method in (one for cls in analysis.root.info.mro for one in cls.methods.values()):
         if not any(node is call for node in walk(method)):
             continue
         stored = [

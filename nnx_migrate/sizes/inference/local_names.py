@@ -9,38 +9,38 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
-from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.source.walking import walk
 
 
-def is_taken(study: Study, text: str, path: str, sizes: Collection[str]) -> bool:
+def is_taken(analysis: ClassAnalysis, text: str, path: str, sizes: Collection[str]) -> bool:
     """Whether a method uses the name ``text`` for something else.
 
     Args:
       path: the call argument that the size is of.
       sizes: the size as expression texts, one for each axis in use.
     """
-    found = list(_uses(study, text))
+    found = list(_uses(analysis, text))
     loads = [one for one in found if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)]
-    if len(loads) < len(found) and _is_whole_shape(study, text, path):
+    if len(loads) < len(found) and _is_whole_shape(analysis, text, path):
         return False
     if not loads:
         return bool(found)
-    return any(study.interpreter.statics.get(id(one)) not in sizes for one in loads)
+    return any(analysis.interpreter.statics.get(id(one)) not in sizes for one in loads)
 
 
-def _uses(study: Study, text: str) -> Iterator[ast.Name | ast.arg]:
-    for node in _nodes(study):
+def _uses(analysis: ClassAnalysis, text: str) -> Iterator[ast.Name | ast.arg]:
+    for node in _nodes(analysis):
         match node:
             case ast.Name(id=name) | ast.arg(arg=name) if name == text:
                 yield node
 
 
-def _is_whole_shape(study: Study, text: str, path: str) -> bool:
+def _is_whole_shape(analysis: ClassAnalysis, text: str, path: str) -> bool:
     """Whether every assignment to ``text`` gives it the whole shape of the call argument."""
     values = [
         value
-        for node in _nodes(study)
+        for node in _nodes(analysis)
         if isinstance(node, ast.Assign)
         for value in [node.value]
         if any(isinstance(one, ast.Name) and one.id == text for one in walk(node.targets[0]))
@@ -48,7 +48,7 @@ def _is_whole_shape(study: Study, text: str, path: str) -> bool:
     return bool(values) and all(ast.unparse(one) == f"{path}.shape" for one in values)
 
 
-def _nodes(study: Study) -> Iterator[ast.AST]:
-    for cls in study.root.info.mro:
+def _nodes(analysis: ClassAnalysis) -> Iterator[ast.AST]:
+    for cls in analysis.root.info.mro:
         for method in cls.methods.values():
             yield from walk(method)

@@ -15,7 +15,7 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
 
-@lru_cache(maxsize=2)  # every study of a project asks
+@lru_cache(maxsize=2)  # every analysis of a project asks
 def unattached(project: Project) -> frozenset[int]:
     """Ids of the constructor calls that only a pure function is taken from, on the spot."""
     return frozenset(

@@ -15,8 +15,8 @@ from typing import Any
 
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.recorded_text import recorded_text
-from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.source.walking import walk
 
 _LIMIT = 2000  # rounds; more are not run
@@ -29,16 +29,16 @@ _OWN_FLOW = (ast.While, ast.AsyncFor, ast.Try, ast.Match, ast.FunctionDef, ast.L
 _JUMPS = (ast.Break, ast.Continue, ast.Return)
 
 
-def rounds_of(study: Study, call: ast.Call, around: Surroundings) -> list[Names]:
+def rounds_of(analysis: ClassAnalysis, call: ast.Call, around: Surroundings) -> list[Names]:
     """What the names of ``__init__`` mean each time that ``call`` is executed.
 
     Raises:
       Unknown: the recording does not tell which way the code goes.
     """
-    for owner in study.root.info.mro:
+    for owner in analysis.root.info.mro:
         for method in owner.methods.values():
             if any(node is call for node in walk(method)):
-                interpreter = study.interpreter
+                interpreter = analysis.interpreter
                 bound = frozenset(owner.module.table) | _bound(method)
                 run = _Run(call, dict(interpreter.carried), interpreter.statics, around, bound)
                 for statement in method.body:

@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.classes.scopes.finding import adoption_of, refusal
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.mentions import Mention, mentions_of
 from nnx_migrate.sizes.result import SiteKind
-from nnx_migrate.sizes.returned import is_module_class
+from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project

@@ -7,50 +7,52 @@ from collections.abc import Collection, Iterator, Mapping
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.builders import called_builder
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.sizes.result import ClassSizes, Site
-from nnx_migrate.sizes.study.study import Study
 from nnx_migrate.sizes.values import Instance, Submodule
 from nnx_migrate.source.project import Scope
 from nnx_migrate.source.walking import walk
 
 
-def misplaced(study: Study) -> Iterator[tuple[ast.AST, str]]:
+def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
     """Submodules built where ``__init__`` cannot build them."""
-    inside = {id(node): node for cls in study.nodes for node in walk(cls)}
+    inside = {id(node): node for cls in analysis.nodes for node in walk(cls)}
     rounds = [node for node in inside.values() if isinstance(node, ast.While)]
     repeated = {id(node) for loop in rounds for node in walk(loop)}
-    for key, module in study.interpreter.built.items():
+    for key, module in analysis.interpreter.built.items():
         assert module.call is not None
         if key not in inside:
             text = ast.unparse(module.call.func)
-            yield study.root.info.node, f"a function outside the class builds {text} for it"
+            yield analysis.root.info.node, f"a function outside the class builds {text} for it"
         elif key in repeated:
             yield module.call, f"{ast.unparse(module.call.func)} is built in a while loop"
-        elif isinstance(module, Instance) and module.info is study.root.info:
+        elif isinstance(module, Instance) and module.info is analysis.root.info:
             yield module.call, "the class constructs itself"
-    partials = {id(one) for one in partial_lambdas(study.interpreter.project).values()}
-    handled = study.interpreter.scope_functions.keys() | study.interpreter.factories.keys()
-    for scope, call in _own_calls(study.root, handled):
+    partials = {id(one) for one in partial_lambdas(analysis.interpreter.project).values()}
+    handled = analysis.interpreter.scope_functions.keys() | analysis.interpreter.factories.keys()
+    for scope, call in _own_calls(analysis.root, handled):
         if id(call) in partials:
             continue
-        symbol = study.interpreter.project.resolve(call.func, scope)
-        builds = symbol in study.interpreter.project.linen or _is_factory(study, symbol, call)
-        if builds and id(call) not in study.interpreter.built:
+        symbol = analysis.interpreter.project.resolve(call.func, scope)
+        builds = symbol in analysis.interpreter.project.linen or _is_factory(analysis, symbol, call)
+        if builds and id(call) not in analysis.interpreter.built:
             name = symbol or ast.unparse(call.func)
             yield call, f"{name} is built where size inference did not come by"
             continue
-        builder = called_builder(study.interpreter.project, scope, call)
-        if builder is not None and id(call) not in study.interpreter.entered:
+        builder = called_builder(analysis.interpreter.project, scope, call)
+        if builder is not None and id(call) not in analysis.interpreter.entered:
             yield call, f"{builder} builds submodules for it and cannot be followed"
 
 
-def _is_factory(study: Study, symbol: str | None, call: ast.Call) -> bool:
+def _is_factory(analysis: ClassAnalysis, symbol: str | None, call: ast.Call) -> bool:
     """Whether a method is called that builds a submodule for its callers."""
-    methods = {one.symbol: key for key, one in study.interpreter.factories.items() if one.method_of}
+    methods = {
+        one.symbol: key for key, one in analysis.interpreter.factories.items() if one.method_of
+    }
     match call.func:
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if symbol is None:
-            found = study.root.info.find(name)
+            found = analysis.root.info.find(name)
             return found is not None and id(found[1]) in methods.values()
     return symbol in methods
 
@@ -58,7 +60,7 @@ def _is_factory(study: Study, symbol: str | None, call: ast.Call) -> bool:
 def _own_calls(root: Instance, helpers: Collection[int]) -> Iterator[tuple[Scope, ast.Call]]:
     """Calls in the methods of an instance, inner functions included, with the methods' scopes.
 
-    Those in helper methods belong to the studies of these.
+    Those in helper methods belong to the analyses of these.
     """
     for cls in root.info.mro if root.info.function is None else (root.info,):
         for method in cls.methods.values():
@@ -79,7 +81,7 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
 
 
 def check_inherited(
-    study: Study,
+    analysis: ClassAnalysis,
     sites: Mapping[int, Site],
     dims: Mapping[int, str],
     arguments: Mapping[str, SizeArgument],
@@ -88,28 +90,28 @@ def check_inherited(
 
     The base's ``__init__`` builds it for both: with the same sizes, from the same arguments.
     """
-    own = {id(node) for node in walk(study.root.info.node)}
+    own = {id(node) for node in walk(analysis.root.info.node)}
     inherited = {key: site for key, site in sites.items() if id(site.call) not in own}
-    for parent in study.root.info.parents:
+    for parent in analysis.root.info.parents:
         if not inherited or not parent.linen or parent.find("__call__") is None:
             continue
-        base = study.sizes_of(parent.name)
-        here = {one.name for one in (*arguments.values(), *study.opaque.values())}
+        base = analysis.sizes_of(parent.name)
+        here = {one.name for one in (*arguments.values(), *analysis.opaque.values())}
         missing = {one.name for one in base.new_arguments} - here
         shared = {one.name: one for one in base.new_arguments}
         extra = [
             one
             for site in inherited.values()
             for text in site.sizes.values()
-            if (one := study.opaque.get(text.partition("[")[0])) is not None
+            if (one := analysis.opaque.get(text.partition("[")[0])) is not None
             and one != shared.get(one.name)
         ]
         other = _other_size(base, inherited, {k: v for k, v in dims.items() if k not in own})
         if missing or extra or other:
             told = f": {other}" if other else ""
-            study.problems.append(
+            analysis.problems.append(
                 (
-                    study.root.info.node,
+                    analysis.root.info.node,
                     f"it inherits submodules of {parent.name} and calls them otherwise{told}",
                 )
             )
@@ -138,12 +140,12 @@ _UNREACHED = (
 )
 
 
-def only_elsewhere(study: Study) -> Iterator[tuple[ast.AST, str]]:
+def only_elsewhere(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
     """Submodules with variables that ``__call__`` never reaches but another method does."""
-    if study.root.info.find("__call__") is None:
+    if analysis.root.info.find("__call__") is None:
         return
-    for module in study.interpreter.built.values():
-        uses = study.root.records.get(id(module.call), [])
+    for module in analysis.interpreter.built.values():
+        uses = analysis.root.records.get(id(module.call), [])
         stateless = isinstance(module, Submodule) and module.symbol.endswith("Dropout")
         if uses and not stateless and not any(use.primary for use in uses):
             assert module.call is not None

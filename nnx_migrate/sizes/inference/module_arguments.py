@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.values import (
     Choice,
     Extended,
@@ -20,17 +20,17 @@ from nnx_migrate.source.walking import walk
 _MAKES_STATE = frozenset({"param", "variable", "make_rng", "sow", "perturb", "put_variable"})
 
 
-def holds_state(study: Study, value: Value) -> bool:
+def holds_state(analysis: ClassAnalysis, value: Value) -> bool:
     """Whether a value is, or contains, a submodule with variables or random streams."""
 
     def any_of(*parts: Value) -> bool:
-        return any(holds_state(study, one) for one in parts)
+        return any(holds_state(analysis, one) for one in parts)
 
     match value:
         case Submodule():
             return True
         case Instance():
-            return _is_stateful(study, value) or any_of(*value.fields.values())
+            return _is_stateful(analysis, value) or any_of(*value.fields.values())
         case Sequence(items=parts) | Choice(options=parts):
             return any_of(*parts)
         case Record(entries=entries):
@@ -42,7 +42,7 @@ def holds_state(study: Study, value: Value) -> bool:
     return False
 
 
-def _is_stateful(study: Study, module: Instance) -> bool:
+def _is_stateful(analysis: ClassAnalysis, module: Instance) -> bool:
     calls = (node for cls in module.info.mro for node in walk(cls.node))
     names = {node.attr for node in calls if isinstance(node, ast.Attribute)}
-    return bool(names & _MAKES_STATE or study.sizes_of(module.info.name).sites)
+    return bool(names & _MAKES_STATE or analysis.sizes_of(module.info.name).sites)

@@ -17,11 +17,11 @@ from nnx_migrate.evidence.seen import Place
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.evidence import ClassEvidence
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.given import defaults_of
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.records import DISAGREE, known_inputs
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text
 from nnx_migrate.sizes.result import Conditional
-from nnx_migrate.sizes.study.recorded import DISAGREE, known_inputs
-from nnx_migrate.sizes.study.study import Study
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.walking import walk
 
 
@@ -33,40 +33,44 @@ class Guard:
     holds: bool
 
 
-def conditional_sites(study: Study) -> tuple[Conditional, ...]:
+def conditional_sites(analysis: ClassAnalysis) -> tuple[Conditional, ...]:
     """The submodules of a class that some recorded instance lacks.
 
     A contradiction becomes a problem of the class.
     """
-    if study.evidence is None:
+    if analysis.evidence is None:
         return ()
     found = []
-    for module in study.interpreter.built.values():
-        place = study.evidence.place_of(module.call) if module.call is not None else None
-        presence = study.evidence.recorded.presence.get(place) if place is not None else None
+    for module in analysis.interpreter.built.values():
+        place = analysis.evidence.place_of(module.call) if module.call is not None else None
+        presence = analysis.evidence.recorded.presence.get(place) if place is not None else None
         if (
             presence is not None
             and presence.built
             and module.call is not None
             and place is not None
         ):
-            found.append(_conditional(study, study.evidence, module.call, place, presence))
+            found.append(_conditional(analysis, analysis.evidence, module.call, place, presence))
     return tuple(found)
 
 
 def _conditional(
-    study: Study, evidence: ClassEvidence, call: ast.Call, place: Place, presence: Presence
+    analysis: ClassAnalysis,
+    evidence: ClassEvidence,
+    call: ast.Call,
+    place: Place,
+    presence: Presence,
 ) -> Conditional:
-    guards = _guards(study, call)
-    completed = bool(guards) and _complete(study, guards or [], call, presence)
-    texts = [_text(study, one) for one in guards or ()]
+    guards = _guards(analysis, call)
+    completed = bool(guards) and _complete(analysis, guards or [], call, presence)
+    texts = [_text(analysis, one) for one in guards or ()]
     count = (call, presence.built, presence.instances)
     known = [text for text in texts if text is not None]
     if known and len(known) == len(texts):
-        told = _compare(study, evidence, place, known)
+        told = _compare(analysis, evidence, place, known)
         if told.built_anyway is not None:
             text = f"{DISAGREE} on whether this submodule is built: {told.built_anyway}"
-            study.problems.append((call, text))
+            analysis.problems.append((call, text))
         if told.compared and told.not_called is None:
             note = f"it gives all {told.compared} recorded cases"
             source = "recorded" if completed else "both"
@@ -78,9 +82,9 @@ def _conditional(
     return Conditional(*count, presence.condition or "", "open", note)
 
 
-def _guards(study: Study, call: ast.Call) -> list[Guard] | None:
+def _guards(analysis: ClassAnalysis, call: ast.Call) -> list[Guard] | None:
     """Conditions around a call in its method; None where more than they decides."""
-    for cls in study.root.info.mro:
+    for cls in analysis.root.info.mro:
         for method in cls.methods.values():
             if any(node is call for node in walk(method)):
                 leaves = (
@@ -123,19 +127,19 @@ def _around(node: ast.AST, call: ast.Call) -> list[Guard] | None:
     return None
 
 
-def _text(study: Study, guard: Guard) -> str | None:
+def _text(analysis: ClassAnalysis, guard: Guard) -> str | None:
     """The condition as recorded calls are spelled; None when ``__init__`` does not know it."""
-    text = _known(study, guard.test)
+    text = _known(analysis, guard.test)
     if text is None:
         return None
     return text if guard.holds else f"not ({text})"
 
 
-def _known(study: Study, node: ast.expr) -> str | None:
+def _known(analysis: ClassAnalysis, node: ast.expr) -> str | None:
     """An expression as recorded calls are spelled, when it is known before any call."""
     if isinstance(node, ast.Constant):
         return ast.unparse(node)
-    text = study.interpreter.statics.get(id(node))
+    text = analysis.interpreter.statics.get(id(node))
     if text is None:
         return None
     size = Expr(ast.parse(text, mode="eval").body)
@@ -160,8 +164,10 @@ class _Told:
     not_called: str | None = None
 
 
-def _compare(study: Study, evidence: ClassEvidence, place: Place, tests: Sequence[str]) -> _Told:
-    told, names, text = _Told(0), _defaults(study), " and ".join(tests)
+def _compare(
+    analysis: ClassAnalysis, evidence: ClassEvidence, place: Place, tests: Sequence[str]
+) -> _Told:
+    told, names, text = _Told(0), _defaults(analysis), " and ".join(tests)
     for run in evidence.recorded.runs:
         around = evidence.surroundings(run.instance, run.changes, names)
         try:
@@ -176,9 +182,9 @@ def _compare(study: Study, evidence: ClassEvidence, place: Place, tests: Sequenc
     return told
 
 
-def _defaults(study: Study) -> Mapping[str, object]:
+def _defaults(analysis: ClassAnalysis) -> Mapping[str, object]:
     """Values of the parameters of ``__call__`` that a call may leave out."""
-    found = study.root.info.find("__call__")
+    found = analysis.root.info.find("__call__")
     nodes = defaults_of(found[1].args) if found else {}
     return {name: one.value for name, one in nodes.items() if isinstance(one, ast.Constant)}
 
@@ -193,27 +199,29 @@ _MIRRORED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 
-def _complete(study: Study, guards: list[Guard], call: ast.Call, presence: Presence) -> bool:
+def _complete(
+    analysis: ClassAnalysis, guards: list[Guard], call: ast.Call, presence: Presence
+) -> bool:
     """Give the one comparison that the code leaves open the side that was recorded.
 
     Whether that was possible.
     """
-    open_ones = [guard for guard in guards if _known(study, guard.test) is None]
+    open_ones = [guard for guard in guards if _known(analysis, guard.test) is None]
     if len(guards) != 1 or len(open_ones) != 1 or presence.condition is None:
         return False
     if not open_ones[0].holds or presence.alternatives:
         return False
     recorded = ast.parse(presence.condition, mode="eval").body
-    if not any(_agree(study, open_ones[0].test, one) for one in _both_ways(recorded)):
+    if not any(_agree(analysis, open_ones[0].test, one) for one in _both_ways(recorded)):
         return False
-    size = expression_of(presence.condition, study.root.info, call)
-    if size is None or not known_inputs(study, size):
+    size = expression_of(presence.condition, analysis.root.info, call)
+    if size is None or not known_inputs(analysis, size):
         return False
-    study.interpreter.statics[id(open_ones[0].test)] = size.text
-    study.required.update(name for name in size.names if ex.is_input(name))
+    analysis.interpreter.statics[id(open_ones[0].test)] = size.text
+    analysis.required.update(name for name in size.names if ex.is_input(name))
     text = f"that it is built where {presence.condition} is how it was recorded in"
     text += f" {presence.instances} instances and {presence.traces} traces, not read from the code"
-    study.interpreter.review.append((call, text))
+    analysis.interpreter.review.append((call, text))
     return True
 
 
@@ -225,7 +233,7 @@ def _both_ways(node: ast.expr) -> Iterator[ast.Compare]:
             yield ast.Compare(right, [_MIRRORED[type(op)]()], [left])
 
 
-def _agree(study: Study, test: ast.expr, recorded: ast.Compare) -> bool:
+def _agree(analysis: ClassAnalysis, test: ast.expr, recorded: ast.Compare) -> bool:
     """Whether the code compares alike, with one side that it does not tell."""
     match test:
         case ast.Compare(left=left, ops=[op], comparators=[right]):
@@ -233,7 +241,7 @@ def _agree(study: Study, test: ast.expr, recorded: ast.Compare) -> bool:
         case _:
             return False
     sides = ((left, recorded.left), (right, recorded.comparators[0]))
-    known = [(text, ast.unparse(other)) for one, other in sides if (text := _known(study, one))]
+    known = [(text, ast.unparse(other)) for one, other in sides if (text := _known(analysis, one))]
     return (
         type(op) is type(recorded.ops[0])
         and len(known) == 1

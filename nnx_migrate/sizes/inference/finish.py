@@ -8,53 +8,53 @@ from collections.abc import Mapping
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.given import defaults_of
+from nnx_migrate.sizes.inference.ambiguous import drop_ambiguous, used_carries
+from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
+from nnx_migrate.sizes.inference.checks import check_inherited, misplaced, only_elsewhere
+from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
+from nnx_migrate.sizes.inference.conditional import conditional_sites
+from nnx_migrate.sizes.inference.entries import tell_entries
+from nnx_migrate.sizes.inference.initial_call import METHOD
+from nnx_migrate.sizes.inference.places import entered_at
+from nnx_migrate.sizes.inference.required_sizes import needed_inputs
+from nnx_migrate.sizes.inference.shape_reads import shape_reads
+from nnx_migrate.sizes.inference.sites import site_of
+from nnx_migrate.sizes.inference.stacks import sized_lifts
 from nnx_migrate.sizes.interpreter import spellable
-from nnx_migrate.sizes.result import Carried, ClassSizes, Site
-from nnx_migrate.sizes.study.ambiguous import drop_ambiguous, used_carries
-from nnx_migrate.sizes.study.arguments import name_arguments, renamed_site, renamer, shown_by
-from nnx_migrate.sizes.study.checks import check_inherited, misplaced, only_elsewhere
-from nnx_migrate.sizes.study.conditional import conditional_sites
-from nnx_migrate.sizes.study.entries import tell_entries
-from nnx_migrate.sizes.study.initial_call import METHOD
-from nnx_migrate.sizes.study.needed import needed_inputs
-from nnx_migrate.sizes.study.places import entered_at
-from nnx_migrate.sizes.study.shape_reads import shape_reads
-from nnx_migrate.sizes.study.sites import site_of
-from nnx_migrate.sizes.study.stacks import sized_lifts
-from nnx_migrate.sizes.study.study import INPUT, Study
+from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
 
 
-def finish(study: Study) -> ClassSizes:
+def finish(analysis: ClassAnalysis) -> ClassSizes:
     """Collect sites and choose the constructor arguments for the sizes that stay open."""
-    drop_ambiguous(study.interpreter)
-    tell_entries(study)
-    sites = {key: site_of(study, module) for key, module in study.interpreter.built.items()}
-    conditional = conditional_sites(study)
-    study.problems.extend(misplaced(study))
-    output = as_array(_first_output(study.output))
+    drop_ambiguous(analysis.interpreter)
+    tell_entries(analysis)
+    sites = {key: site_of(analysis, module) for key, module in analysis.interpreter.built.items()}
+    conditional = conditional_sites(analysis)
+    analysis.problems.extend(misplaced(analysis))
+    output = as_array(_first_output(analysis.output))
     last = output.axis(-1) if output else None
-    last = last and study.interpreter.loop_names.at(last, study.root.info.node)
+    last = last and analysis.interpreter.loop_names.at(last, analysis.root.info.node)
     carried = {
         key: tuple((name, one.text, two.text) for name, one, two in entries)
-        for key, entries in study.interpreter.carried.items()
+        for key, entries in analysis.interpreter.carried.items()
     }
     texts = [text for site in sites.values() for text in site.sizes.values()]
-    texts += [text for text in study.interpreter.statics.values() if text is not None]
+    texts += [text for text in analysis.interpreter.statics.values() if text is not None]
     carried = used_carries(carried, [*texts, *([last.text] if last else [])])
-    whole = {path: ex.input_shape(path).text for path in study.shapes}
-    spared = _spared(study)
-    study.required.update(name for path, name in whole.items() if path not in spared)
-    study.optional.update(name for path, name in whole.items() if path in spared)
-    needed = needed_inputs(study, sites, carried) | set(whole.values())
-    needed |= {n for n in (last.names if last else ()) if _path(n) in study.shapes}
-    dtypes = {key: ex.call_fact(path, ex.DTYPE).text for path, key in study.dtypes}
+    whole = {path: ex.input_shape(path).text for path in analysis.shapes}
+    spared = _spared(analysis)
+    analysis.required.update(name for path, name in whole.items() if path not in spared)
+    analysis.optional.update(name for path, name in whole.items() if path in spared)
+    needed = needed_inputs(analysis, sites, carried) | set(whole.values())
+    needed |= {n for n in (last.names if last else ()) if _path(n) in analysis.shapes}
+    dtypes = {key: ex.call_fact(path, ex.DTYPE).text for path, key in analysis.dtypes}
     needed |= {*dtypes.values()}
-    arguments = name_arguments(study, needed, entered_at(study, sites, carried))
-    rename = renamer(study, arguments)
-    statics = {k: v for k, v in study.interpreter.statics.items() if v is not None}
-    reads = shape_reads(study)
+    arguments = name_arguments(analysis, needed, entered_at(analysis, sites, carried))
+    rename = renamer(analysis, arguments)
+    statics = {k: v for k, v in analysis.interpreter.statics.items() if v is not None}
+    reads = shape_reads(analysis)
     dims = {
         key: rename(text)
         for key, text in statics.items()
@@ -64,15 +64,15 @@ def finish(study: Study) -> ClassSizes:
     used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
     used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
     final = {key: renamed_site(site, rename, used) for key, site in sites.items()}
-    check_inherited(study, final, dims, arguments)
+    check_inherited(analysis, final, dims, arguments)
     return ClassSizes(
         new_arguments=tuple(
-            {a.name: a for a in (*arguments.values(), *study.opaque.values())}.values()
+            {a.name: a for a in (*arguments.values(), *analysis.opaque.values())}.values()
         ),
         sites=final,
         dims=dims,
         carried={
-            key: tuple(Carried(n, rename(one), rename(two)) for n, one, two in entries)
+            key: tuple(LoopCarry(n, rename(one), rename(two)) for n, one, two in entries)
             for key, entries in carried.items()
         },
         facts=frozenset(
@@ -80,37 +80,37 @@ def finish(study: Study) -> ClassSizes:
             for key in dims.keys() - dtypes.keys()
             if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
         ),
-        decisive=_decisive(study, sites, arguments),
+        decisive=_decisive(analysis, sites, arguments),
         full_shapes={path: arguments[name].name for path, name in whole.items()},
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
         out_features=rename(last.text) if last and _exportable(last, needed) else None,
-        exports_out_features=study.exported,
-        sized_lifts=sized_lifts(study.interpreter.built, final),
-        problems=(*study.problems, *study.interpreter.problems),
-        review=(*study.interpreter.review, *only_elsewhere(study)),
-        origins=study.origins,
+        exports_out_features=analysis.exported,
+        sized_lifts=sized_lifts(analysis.interpreter.built, final),
+        problems=(*analysis.problems, *analysis.interpreter.problems),
+        review=(*analysis.interpreter.review, *only_elsewhere(analysis)),
+        origins=analysis.origins,
         conditional=conditional,
     )
 
 
 def _decisive(
-    study: Study, sites: Mapping[int, Site], arguments: Mapping[str, SizeArgument]
+    analysis: ClassAnalysis, sites: Mapping[int, Site], arguments: Mapping[str, SizeArgument]
 ) -> frozenset[str]:
     """Arguments whose being None decides a size here, or in a class that gets them."""
     texts = [text for site in sites.values() for text in site.sizes.values()]
     names = {shown_by(name, arguments) for text in texts for name in INPUT.findall(text)}
-    known = {**arguments, **study.opaque}
+    known = {**arguments, **analysis.opaque}
     for site in sites.values():
-        if site.symbol in study.interpreter.project.linen:
-            child = study.sizes_of(site.symbol)
+        if site.symbol in analysis.interpreter.project.linen:
+            child = analysis.sizes_of(site.symbol)
             passed = [site.sizes.get(name, "") for name in child.decisive]
             names |= {known[text].name for text in passed if text in known}
     return frozenset(name for name in names if name is not None)
 
 
-def _spared(study: Study) -> frozenset[str]:
+def _spared(analysis: ClassAnalysis) -> frozenset[str]:
     """Parameters that callers leave out, or give as None: they have no shape then."""
-    found = study.root.info.find(METHOD)
+    found = analysis.root.info.find(METHOD)
     defaults = defaults_of(found[1].args) if found else {}
     return frozenset(
         name

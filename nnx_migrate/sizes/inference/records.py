@@ -8,41 +8,45 @@ from functools import partial
 
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.evidence import ClassEvidence, Found, wanted
+from nnx_migrate.sizes.evidence import ClassEvidence, SizeEvidence, wanted
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.in_function import size_in_function
+from nnx_migrate.sizes.inference.items import item_of_field
+from nnx_migrate.sizes.inference.rounds import rounds_of
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.result import Origin, SizeSource
-from nnx_migrate.sizes.study.in_function import size_in_function
-from nnx_migrate.sizes.study.items import item_of_field
-from nnx_migrate.sizes.study.rounds import rounds_of
-from nnx_migrate.sizes.study.study import Study
 
 DISAGREE = "the code and the recorded calls disagree"  # how the problem of such a class begins
 
 
 def with_evidence(
-    study: Study, call: ast.Call, key: str, size: Expr | None, argument: SizeArgument | None
+    analysis: ClassAnalysis,
+    call: ast.Call,
+    key: str,
+    size: Expr | None,
+    argument: SizeArgument | None,
 ) -> Expr | None:
     """The size of one argument of what ``call`` builds, from the code or else as recorded.
 
     A size of the code that some recorded call contradicts becomes a problem of the class.
     """
-    if study.evidence is None or (argument is not None and argument.each is not None):
+    if analysis.evidence is None or (argument is not None and argument.each is not None):
         return size  # nothing recorded, or many sizes in one argument
     if size is None or _opaque(size):
-        return _recorded(study, study.evidence, call, key, argument) or size
-    rounds = partial(rounds_of, study, call)
-    compared, contradiction = study.evidence.compare(call, wanted(key, argument), size, rounds)
+        return _recorded(analysis, analysis.evidence, call, key, argument) or size
+    rounds = partial(rounds_of, analysis, call)
+    compared, contradiction = analysis.evidence.compare(call, wanted(key, argument), size, rounds)
     if contradiction is not None:
         text = f"{DISAGREE} on {key} of this submodule"
-        study.problems.append((call, f"{text}: {contradiction}"))
-    entries = [study.entries[name] for name in sorted(size.names & study.entries.keys())]
+        analysis.problems.append((call, f"{text}: {contradiction}"))
+    entries = [analysis.entries[name] for name in sorted(size.names & analysis.entries.keys())]
     if entries:
-        _say(study, call, key, entries[0])
+        _say(analysis, call, key, entries[0])
         return size
     source = SizeSource.BOTH if compared else SizeSource.STATIC
     note = f"{compared} recorded sizes agree" if compared else ""
-    study.origins[(id(call), key)] = Origin(source, note)
+    analysis.origins[(id(call), key)] = Origin(source, note)
     return size
 
 
@@ -56,7 +60,7 @@ def _opaque(size: Expr) -> bool:
 
 
 def _recorded(
-    study: Study,
+    analysis: ClassAnalysis,
     evidence: ClassEvidence,
     call: ast.Call,
     key: str,
@@ -65,25 +69,25 @@ def _recorded(
     want = wanted(key, argument)
     found = (
         evidence.size(call, want)
-        or item_of_field(study, evidence, call, want)
-        or size_in_function(study, evidence, call, argument)
+        or item_of_field(analysis, evidence, call, want)
+        or size_in_function(analysis, evidence, call, argument)
     )
-    if found is None or not known_inputs(study, found.size):
+    if found is None or not known_inputs(analysis, found.size):
         return None
-    _say(study, call, key, found)
+    _say(analysis, call, key, found)
     return found.size
 
 
-def _say(study: Study, call: ast.Call, key: str, found: Found) -> None:
+def _say(analysis: ClassAnalysis, call: ast.Call, key: str, found: SizeEvidence) -> None:
     """Note that a size is the recorded one, in a loop that its first round's is."""
-    study.origins[(id(call), key)] = Origin(SizeSource.RECORDED, found.note)
+    analysis.origins[(id(call), key)] = Origin(SizeSource.RECORDED, found.note)
     text = f"{key} = {recorded_text(found.size)} is how it was recorded, not read from the code"
-    study.interpreter.review.append((call, f"{text} ({found.note})"))
+    analysis.interpreter.review.append((call, f"{text} ({found.note})"))
 
 
-def known_inputs(study: Study, size: Expr) -> bool:
+def known_inputs(analysis: ClassAnalysis, size: Expr) -> bool:
     """Whether every input is a parameter of a method, so that a caller can pass its size on."""
-    methods = [one for cls in study.root.info.mro for one in cls.methods.values()]
+    methods = [one for cls in analysis.root.info.mro for one in cls.methods.values()]
     parameters = {
         one.arg
         for method in methods
