@@ -10,9 +10,7 @@ from types import MappingProxyType
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.rendering import Replacement
-from nnx_migrate.rewrite.classes import ClassRefusal
-from nnx_migrate.rewrite.conversions import Memory
-from nnx_migrate.rewrite.decide import Decisions, decide
+from nnx_migrate.rewrite.decide import Decisions
 from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.loading import Loaded
@@ -21,9 +19,9 @@ from nnx_migrate.rewrite.outside.data import Doubted
 from nnx_migrate.rewrite.outside.factory_sizes import passed_sizes
 from nnx_migrate.rewrite.outside.holding import fields_of_modules
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -56,24 +54,17 @@ class Attempt:
 def make_attempt(
     loaded: Loaded,
     sizes: Mapping[str, ClassSizes],
-    request: RewriteRequest,
-    barred: Mapping[str, ClassRefusal],
+    decisions: Decisions,
     untouched: frozenset[str] = frozenset(),
     frozen: Mapping[str, frozenset[int]] = MappingProxyType({}),
     lazily: frozenset[str] = frozenset(),
-    memory: Memory | None = None,
 ) -> Attempt:
-    """Decide about every class and render every file that changes.
+    """Render every file that changes by what is decided about the classes.
 
     ``untouched``: paths of which nothing but classes may change; ``frozen``: lines, by path, where
-    code keeps Linen's style; ``lazily``: the classes that it builds by ``lazy(Class)``; ``memory``:
-    the conversions of earlier attempts.
+    code keeps Linen's style; ``lazily``: the classes that it builds by ``lazy(Class)``.
     """
     project = loaded.project
-    targets = frozenset(id(module) for module in loaded.targets.values())
-    decisions = decide(
-        project, sizes, targets, request.select, request.exclude, barred, lazily, memory
-    )
     lazily &= decisions.converted.keys()
     modules_in = fields_of_modules(project, sizes, lazily)
     attempt = Attempt(decisions, lazily=lazily, modules_in=modules_in)
@@ -155,7 +146,7 @@ def _lines_of_builders(
     whole = {id(one.node) for one in decisions.factories if one.module is module}
     whole |= {key for one in decisions.scope_functions.values() for key in one.edits}
     whole |= {id(project.linen[name].node) for name in decisions.converted}
-    for node in ast.walk(module.tree):
+    for node in walk(module.tree):
         if id(node) in whole or _is_layer(project, module, node, outside):
             yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)  # type: ignore[attr-defined]
 

@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from nnx_migrate.model import ClassResult, ConditionalResult, Finding, Outcome
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 
 def conditional_results(cls: ClassInfo, sizes: ClassSizes) -> Iterator[ConditionalResult]:
     """Every submodule that only some recorded instances build, also in the file of a base."""
-    paths = {id(node): owner.module.path for owner in cls.mro for node in ast.walk(owner.node)}
+    paths = {id(node): owner.module.path for owner in cls.mro for node in walk(owner.node)}
     for one in sizes.conditional:
         yield ConditionalResult(
             paths[id(one.call)],

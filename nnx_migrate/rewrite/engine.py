@@ -16,6 +16,7 @@ from nnx_migrate.model import Outcome, RewriteResult
 from nnx_migrate.rewrite.attempt import Attempt, make_attempt
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.conversions import Memory
+from nnx_migrate.rewrite.decide import Decisions, decide
 from nnx_migrate.rewrite.evidence import evidence_of, with_evidence
 from nnx_migrate.rewrite.extra_arguments import ExtraArguments
 from nnx_migrate.rewrite.links import links_of
@@ -48,7 +49,9 @@ class Ground:
         self._names = [name for name, c in linen if id(c.module) in changing]
         self._sizes: dict[object, Mapping[str, ClassSizes]] = {}
         self._read: ledger.Read = {}
-        self.memory = Memory()
+        self._memory = Memory()
+        self._targets = frozenset(changing)
+        self._chosen = (request.select, request.exclude)
         self.before = self.count({})
 
     def sizes(self, wanted: ExtraArguments) -> Mapping[str, ClassSizes]:
@@ -58,6 +61,16 @@ class Ground:
         if key not in self._sizes:
             self._sizes[key] = analyse(self.loaded.project, self._names, self.evidence, *granted)
         return self._sizes[key]
+
+    def decide(
+        self,
+        sizes: Mapping[str, ClassSizes],
+        barred: Mapping[str, ClassRefusal],
+        lazily: frozenset[str],
+    ) -> Decisions:
+        """What becomes of every class; most conversions are those of earlier decisions."""
+        project = self.loaded.project
+        return decide(project, sizes, self._targets, *self._chosen, barred, lazily, self._memory)
 
     def count(self, texts: Mapping[str, str]) -> ledger.Count:
         """References and call sites of the project with these new texts."""
@@ -113,14 +126,12 @@ def make_explicit(
     sizes = ground.sizes(wanted)
     barred = {name: _doubted(loaded.project, name, why) for name, why in doubts.items()}
     untouched: frozenset[str] = frozenset()
-    memory = ground.memory
     for _ in range(_ATTEMPTS):
-        attempt = make_attempt(loaded, sizes, request, barred, untouched, frozen, lazily, memory)
-        while wanted.learn(attempt.decisions):
+        decisions = ground.decide(sizes, barred, lazily)
+        while wanted.learn(decisions):
             sizes = ground.sizes(wanted)
-            attempt = make_attempt(
-                loaded, sizes, request, barred, untouched, frozen, lazily, memory
-            )
+            decisions = ground.decide(sizes, barred, lazily)
+        attempt = make_attempt(loaded, sizes, decisions, untouched, frozen, lazily)
         after = ground.count(attempt.texts)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before))
         unfinished = _unfinished(loaded, attempt, books)

@@ -20,6 +20,7 @@ from nnx_migrate.edit.statements import (
 )
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.source.names import canonical, relative_target
+from nnx_migrate.source.walking import walk
 
 _BINDS = {"flax.core": "flax"}
 
@@ -236,7 +237,7 @@ _NAMED = (
 
 
 def _is_bound(tree: ast.Module, name: str) -> bool:
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
             return True
         if isinstance(node, ast.arg) and node.arg == name:

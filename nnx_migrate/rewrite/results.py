@@ -23,6 +23,7 @@ from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.sizes import ClassSizes, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module
+from nnx_migrate.source.walking import walk
 
 
 def result_of(
@@ -134,7 +135,7 @@ def _bridges(attempt: Attempt, sizes: ClassSizes) -> Iterator[tuple[ast.AST, str
 def _home(cls: ClassInfo, node: ast.AST) -> Module:
     """The module whose text holds a node of a class, which may stand in an inherited method."""
     for owner in cls.mro:
-        if any(one is node for one in ast.walk(owner.node)):
+        if any(one is node for one in walk(owner.node)):
             return owner.module
     return cls.module
 

@@ -13,6 +13,7 @@ from nnx_migrate.sizes.factories import FactoryFunction, factory_functions
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 # Of several calls of one function, the source that asks most of whoever constructs the class.
 _WORST_FIRST = (SizeSource.ARGUMENT, SizeSource.RECORDED, SizeSource.STATIC, SizeSource.BOTH)
@@ -22,7 +23,7 @@ def size_results(
     project: Project, cls: ClassInfo, sizes: Mapping[str, ClassSizes]
 ) -> tuple[SizeResult, ...]:
     """Every size that a class's submodules need, also those that functions build for it."""
-    paths = {id(node): owner.module.path for owner in cls.mro for node in ast.walk(owner.node)}
+    paths = {id(node): owner.module.path for owner in cls.mro for node in walk(owner.node)}
     functions = {one.symbol: one.module.path for one in scope_functions(project).values()}
     found: dict[tuple[str, int, int, str], SizeResult] = {}
     for site, name, text, origin, function in _all(sizes[cls.name], sizes):

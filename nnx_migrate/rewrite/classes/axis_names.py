@@ -12,11 +12,12 @@ import ast
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.names import Assignment
 from nnx_migrate.source.project import Scope
+from nnx_migrate.source.walking import walk
 
 
 def is_plainly_held(call: ast.Call, method: ast.FunctionDef) -> bool:
     """Whether all that happens to what ``call`` gives is ``.value``, itself or through one local."""
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Attribute(value=value, attr="value") if value is call:
                 return True
@@ -29,7 +30,7 @@ def is_plainly_held(call: ast.Call, method: ast.FunctionDef) -> bool:
 
 def _is_only_read(name: str, method: ast.FunctionDef) -> bool:
     """Whether the local is never read, or is bound once and every mention is ``name.value``."""
-    nodes = list(ast.walk(method))
+    nodes = list(walk(method))
     owners = {
         id(one.value) for one in nodes if isinstance(one, ast.Attribute) and one.attr == "value"
     }

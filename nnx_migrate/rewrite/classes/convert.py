@@ -89,6 +89,7 @@ from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "class"
 
@@ -186,7 +187,7 @@ class _Conversion:
             for one in found
             if any(
                 id(node) in self.items and self.items[id(node)].kind is not ItemKind.STREAM
-                for node in ast.walk(one)
+                for node in walk(one)
             )
         ]
         return next(iter(with_items or found), None)
@@ -326,7 +327,7 @@ class _Conversion:
         method = self._compact_method()
         if method is None:
             return None
-        inside = {id(node) for node in ast.walk(method)}
+        inside = {id(node) for node in walk(method)}
         items = {
             k: one
             for k, one in self.items.items()
@@ -356,7 +357,7 @@ class _Conversion:
     def _lazy_edits(self, compact: CompactPart | None) -> Edits:
         """Variables that calls create: in helper methods, or because only the call sizes them."""
         done = self.cls.methods.get("setup"), self._compact_method()
-        inside = {id(node) for one in done if one is not None for node in ast.walk(one)}
+        inside = {id(node) for one in done if one is not None for node in walk(one)}
         lazy = dict(compact.lazy) if compact else {}
         self.makes_late |= made_always(self._compact_method(), lazy.values())
         for key, item in self.items.items():

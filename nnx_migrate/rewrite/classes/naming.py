@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -261,9 +262,7 @@ def _rebinds(steps: Sequence[Step], name: str) -> bool:
                 if _rebinds(body, name) or _rebinds(orelse, name):
                     return True
             case Loop(target=target, body=body):
-                shadows = any(
-                    isinstance(one, ast.Name) and one.id == name for one in ast.walk(target)
-                )
+                shadows = any(isinstance(one, ast.Name) and one.id == name for one in walk(target))
                 if shadows or _rebinds(body, name):
                     return True
     return False

@@ -10,6 +10,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Definition
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.rebound import Rebound
+from nnx_migrate.source.walking import walk
 
 _DEPTH = 5  # longest chain of partials that is followed
 
@@ -64,7 +65,7 @@ def bad_argument(
 ) -> str | None:
     """Why the arguments of a constructor call cannot be handed to the converted class."""
     for child in (*call.args, *(one.value for one in call.keywords)):
-        for node in ast.walk(child):
+        for node in walk(child):
             if id(node) in draft.refused:
                 return "its arguments use a Linen name that is not rewritten"
             if isinstance(node, ast.Call) and class_of(project, node.func, scope, context):

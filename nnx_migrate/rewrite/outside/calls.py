@@ -24,6 +24,7 @@ from nnx_migrate.rewrite.outside.sizes import Unknown
 from nnx_migrate.rewrite.outside.text import with_first, with_last, without_key
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.walking import walk
 
 
 def convert_calls(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
@@ -127,7 +128,7 @@ class _Inline:
         )
         if found is None:
             raise Unknown(f"{attribute.attr} is used without a call")
-        names = {one.id for one in ast.walk(self.call) if isinstance(one, ast.Name)}
+        names = {one.id for one in walk(self.call) if isinstance(one, ast.Name)}
         taken = frozenset(names)
         found.function(lambda _: dotted("None"), taken)  # raises here, not while rendering
 

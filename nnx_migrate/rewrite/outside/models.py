@@ -35,6 +35,7 @@ from nnx_migrate.rewrite.outside.text import Make, with_first, with_last, withou
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 _HARMLESS = frozenset({"print", "repr", "str"})
 _SIMPLE = (ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
@@ -139,7 +140,7 @@ class NamedModel:
                 return f"{module.name} uses it too"
         for cls in self.project.linen.values():
             if cls.module is self.places.module:
-                for node in ast.walk(cls.node):
+                for node in walk(cls.node):
                     if isinstance(node, ast.Name) and node.id == self.name:
                         return f"the name {self.name} occurs in the class {cls.name}"
         return None
@@ -154,7 +155,7 @@ class NamedModel:
             isinstance(node, ast.Attribute)
             and node.attr == self.name
             and self.project.resolve(node, Scope(module)) == symbol
-            for node in ast.walk(tree)
+            for node in walk(tree)
         )
 
     # ---- checks
@@ -347,7 +348,7 @@ class NamedModel:
         reads = [init.key(), *sizes.reads]
         if not all(is_pure(one, init.resolve) for one in reads):
             return False
-        names = {n.id for one in reads for n in ast.walk(one) if isinstance(n, ast.Name)}
+        names = {n.id for one in reads for n in walk(one) if isinstance(n, ast.Name)}
         frame = self.places[self.statement].frame
         begin, end = self.statement.lineno, self.places.statement(init.call).lineno
         return not any(

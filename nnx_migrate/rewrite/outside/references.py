@@ -27,6 +27,7 @@ from nnx_migrate.rewrite.outside.survey import Survey, survey_of
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 RULE = "reference"
 _TYPES = frozenset({"flax.linen.Module"})
@@ -117,7 +118,7 @@ class _Reference:
         """Why a call must stay: it is given a class that stays Linen, ``nn.remat(Block)``."""
         call = self.place.parent
         given = [*call.args, *call.keywords] if isinstance(call, ast.Call) else []
-        for node in (one for value in given for one in ast.walk(value)):
+        for node in (one for value in given for one in walk(value)):
             if isinstance(node, ast.Name | ast.Attribute):
                 own = (
                     f"{self.place.scope.module.name}.{node.id}"
@@ -192,7 +193,7 @@ def _bound(place: Place) -> list[str]:
         case None:
             return []
         case _:
-            stores = (n for n in ast.walk(statement) if isinstance(n, ast.Name))
+            stores = (n for n in walk(statement) if isinstance(n, ast.Name))
             return [n.id for n in stores if isinstance(n.ctx, ast.Store)]
 
 

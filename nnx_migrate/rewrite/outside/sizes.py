@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 Resolve = Callable[[ast.expr], str | None]
 
@@ -172,7 +173,7 @@ def _evident(call: ast.Call, axis: int | None, resolve: Resolve) -> str:
 
 def is_pure(value: ast.AST, resolve: Resolve) -> bool:
     """Whether evaluating an expression elsewhere, or not at all, changes nothing."""
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.Call):
             symbol = resolve(node.func) or ""
             if not symbol.startswith(_PURE_PACKAGES):

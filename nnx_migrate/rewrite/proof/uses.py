@@ -157,7 +157,7 @@ def _is_about_types(node: ast.AST, child: ast.AST) -> bool:
 
 def _drawing_loops(project: Project, cls: ClassInfo) -> Iterator[Use]:
     """``nn.RNN`` whose cell draws keys in every step: not those that Linen's loop draws."""
-    for node in ast.walk(cls.node):
+    for node in walk(cls.node):
         if not isinstance(node, ast.Call) or not any(k.arg == "split_rngs" for k in node.keywords):
             continue
         symbol = project.resolve(node.func, cls.scope) or ""

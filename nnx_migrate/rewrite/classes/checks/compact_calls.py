@@ -13,6 +13,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 _REPEATS = (
     *(ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
@@ -28,7 +29,7 @@ def check_compact_calls(
     Raises:
       Refused: it does.
     """
-    if compact is None or not any(_counts(items.get(id(one))) for one in ast.walk(compact)):
+    if compact is None or not any(_counts(items.get(id(one))) for one in walk(compact)):
         return
     methods = {name: one for owner in reversed(cls.mro) for name, one in owner.methods.items()}
     calls = {name: _calls(one) for name, one in methods.items()}
@@ -69,7 +70,7 @@ def _calls(method: ast.FunctionDef) -> dict[str, int]:
     """Methods of its module that a method names, and how often it may call each."""
     found: dict[str, int] = {}
     receiver = receiver_of(method)
-    called = {id(one.func) for one in ast.walk(method) if self_call(one, receiver)}  # type: ignore[attr-defined]
+    called = {id(one.func) for one in walk(method) if self_call(one, receiver)}  # type: ignore[attr-defined]
     todo: list[tuple[ast.AST, int]] = [(one, 1) for one in method.body]
     while todo:
         node, times = todo.pop()

@@ -13,6 +13,7 @@ from nnx_migrate.rewrite.classes.checks.reviews import Note
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 PERHAPS_READ = (
     "self.{} is read only where the call decides: Linen's init makes its variables if its own call"
@@ -32,7 +33,7 @@ def perhaps_read(
       optional: size arguments that callers may leave out; what needs one is built where it is given.
     """
     for one in attributes:
-        built = [items[id(node)] for node in ast.walk(one.value) if id(node) in items]
+        built = [items[id(node)] for node in walk(one.value) if id(node) in items]
         always = [item for item in built if _is_always_built(item, optional)]
         reads = [
             is_certain
@@ -49,7 +50,7 @@ def _is_always_built(item: Item, optional: Collection[str]) -> bool:
     if item.kind is not ItemKind.SITE or item.free_of_variables or item.site is None:
         return False
     texts = (ast.parse(text, mode="eval") for text in item.site.sizes.values())
-    read = {node.id for one in texts for node in ast.walk(one) if isinstance(node, ast.Name)}
+    read = {node.id for one in texts for node in walk(one) if isinstance(node, ast.Name)}
     return item.site.reached is None and not read & {*optional}
 
 
@@ -64,7 +65,7 @@ class _Reads:
         for statement in body:
             yield from self.node(statement, is_certain)
             if isinstance(statement, ast.If) and not self._is_of_fields(statement.test):
-                leaves = (isinstance(one, ast.Return) for one in ast.walk(statement))
+                leaves = (isinstance(one, ast.Return) for one in walk(statement))
                 is_certain = is_certain and not any(leaves)
 
     def node(self, node: ast.AST, is_certain: bool) -> Iterator[bool]:
@@ -103,6 +104,6 @@ class _Reads:
 
     def _is_of_fields(self, test: ast.expr) -> bool:
         """Whether the class's fields decide; calls of functions do not change that."""
-        called = {id(one.func) for one in ast.walk(test) if isinstance(one, ast.Call)}
-        names = [one for one in ast.walk(test) if isinstance(one, ast.Name)]
+        called = {id(one.func) for one in walk(test) if isinstance(one, ast.Call)}
+        names = [one for one in walk(test) if isinstance(one, ast.Name)]
         return all(one.id == self.receiver or id(one) in called for one in names)

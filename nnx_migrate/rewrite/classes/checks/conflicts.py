@@ -13,6 +13,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.walking import walk
 
 
 def check_collections(items: Mapping[int, Item]) -> None:
@@ -47,7 +48,7 @@ def check_automatic(
     if compact is None:
         return
     stems = {stem: name for name in taken if (stem := _automatic_stem(name))}
-    for node in ast.walk(compact):
+    for node in walk(compact):
         item = items.get(id(node))
         if item is None or item.site is None or item.name is not None:
             continue
@@ -132,7 +133,7 @@ def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def _walrus_names(node: ast.AST) -> set[str]:
     """Names that ``:=`` binds while ``node`` is evaluated."""
-    return {one.target.id for one in ast.walk(node) if isinstance(one, ast.NamedExpr)}
+    return {one.target.id for one in walk(node) if isinstance(one, ast.NamedExpr)}
 
 
 def _loads(node: ast.AST, names: set[str]) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 RULE = "setup"
 _CHANGES = frozenset({"put_variable", "sow"})
@@ -45,7 +46,7 @@ def _run_by_setup(cls: ClassInfo) -> list[ast.FunctionDef]:
     methods = {name: one for owner in reversed(cls.mro) for name, one in owner.methods.items()}
     found: list[ast.FunctionDef] = [methods["setup"]] if "setup" in methods else []
     for method in found:  # grows while it is read
-        for node in ast.walk(method):
+        for node in walk(method):
             called = methods.get(self_call(node, receiver_of(method)) or "")
             if called is not None and called not in found:
                 found.append(called)

@@ -14,6 +14,7 @@ from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
@@ -56,7 +57,7 @@ def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
             )
     if any(one.name == "rngs" for one in cls.fields):
         raise Refused(cls.node, "a field is named 'rngs'", "rename the field", "fields")
-    for node in ast.walk(cls.node):
+    for node in walk(cls.node):
         match node:
             case ast.Call(
                 func=ast.Attribute(value=ast.Call(func=ast.Name("super")), attr=name)
@@ -85,11 +86,11 @@ def check_generic(project: Project, cls: ClassInfo) -> None:
     for method in cls.methods.values():
         annotations = {
             id(one)
-            for node in ast.walk(method)
+            for node in walk(method)
             for field in ("annotation", "returns")
-            for one in ast.walk(getattr(node, field, None) or ast.Pass())
+            for one in walk(getattr(node, field, None) or ast.Pass())
         }
-        for node in ast.walk(method):
+        for node in walk(method):
             if not isinstance(node, ast.Subscript) or id(node) in annotations:
                 continue
             symbol = project.resolve(node.value, cls.scope)
@@ -122,8 +123,8 @@ def check_text(cls: ClassInfo) -> None:
     """
     own = {name for one in cls.mro for name in one.methods}
     for method in cls.methods.values():
-        read = {id(one) for node in ast.walk(method) if _is_told(node) for one in ast.walk(node)}
-        for node in ast.walk(method):
+        read = {id(one) for node in walk(method) if _is_told(node) for one in walk(node)}
+        for node in walk(method):
             function = _text_of(node, receiver_of(method))
             if function is None or id(node) in read or _TEXT[function] in own:
                 continue
@@ -164,11 +165,11 @@ def check_functions(cls: ClassInfo) -> None:
       Refused: one makes or reads its variables, as functions that ``nn.cond`` or ``nn.scan`` run may.
     """
     for method in cls.methods.values():
-        for function in ast.walk(method):
+        for function in walk(method):
             if function is method or not isinstance(function, FunctionNode):
                 continue
             names = {*parameter_names(function)} - {"self"}
-            for node in ast.walk(function):
+            for node in walk(function):
                 match node:
                     case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
                         name in names and attr in MODULE_METHODS
@@ -211,7 +212,7 @@ def check_items(cls: ClassInfo, items: Mapping[int, Item], compact: ast.Function
     for name, method in cls.methods.items():
         if id(method) in homes:
             continue
-        for node in ast.walk(method):
+        for node in walk(method):
             item = items.get(id(node))
             if item is None or item.kind in (ItemKind.STREAM, ItemKind.VARIABLE):
                 continue
@@ -232,7 +233,7 @@ def check_given(cls: ClassInfo, items: Mapping[int, Item]) -> None:
       Refused: a field follows a variable.
     """
     for method in cls.methods.values():
-        sites = [items[id(node)] for node in ast.walk(method) if id(node) in items]
+        sites = [items[id(node)] for node in walk(method) if id(node) in items]
         calls = [one.call for one in sites if one.site and one.site.kind is not SiteKind.LAYER]
         dependence = dependence_in(cls, method) if calls else None
         for call in calls:

@@ -13,6 +13,7 @@ from nnx_migrate.sizes.result import SCOPE_NAME
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "class"
 
@@ -27,7 +28,7 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
     Raises:
       Refused: one is none of these, or is read before it is bound.
     """
-    functions = [one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef)]
+    functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)]
     function = functions[0]
     early = read_too_early(function)
     if early is not None:
@@ -39,14 +40,14 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
         )
     imported = {name.partition(".")[0] for name in IMPORTS}
     known = set(dir(builtins)) | imported | {"__class__"} | _class_names(cls) | builders
-    inside = set(ast.walk(function))
+    inside = set(walk(function))
     for one in functions:
         own = names_bound_below(function if one in inside else one) - {one.name}
         _check_known(cls, one, known | own)
 
 
 def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> None:
-    for node in ast.walk(function):
+    for node in walk(function):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             found = node.id in known or cls.scope.lookup(node.id) is not None
             if not found and node.id == SCOPE_NAME:
@@ -76,7 +77,7 @@ def check_class(project: Project, cls: ClassInfo, tree: ast.Module) -> None:
     Raises:
       Refused: it names one.
     """
-    for one in ast.walk(tree):
+    for one in walk(tree):
         if isinstance(one, ast.Attribute | ast.Name) and isinstance(one.ctx, ast.Load):
             symbol = project.resolve(one, cls.scope)
             if is_linen(symbol):

@@ -9,6 +9,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.variables.init_updates import init_updates
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 Note = tuple[ast.AST, str]
 _MOVED = (
@@ -41,7 +42,7 @@ def _unguarded(
         receiver = receiver_of(method)
         local = {
             one.targets[0].id
-            for one in ast.walk(method)
+            for one in walk(method)
             if isinstance(one, ast.Assign)
             and isinstance(one.targets[0], ast.Name)
             and id(one.value) in items
@@ -81,7 +82,7 @@ def handed_on(attributes: Iterable[Attribute]) -> Iterator[Note]:
         if not isinstance(one.value, ast.Call):
             continue
         given = [*one.value.args, *(keyword.value for keyword in one.value.keywords)]
-        for node in (inner for value in given for inner in ast.walk(value)):
+        for node in (inner for value in given for inner in walk(value)):
             match node:
                 case ast.Attribute(value=ast.Name(id="self"), attr=attr) if (
                     names.get(attr, holder) > holder

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 _DEPTH = 6
 Path = tuple[str, ...]
@@ -61,7 +62,7 @@ def _given(
 def _passed_on(project: Project, cls: ClassInfo, field: str, depth: int) -> Iterator[Path]:
     """Paths below ``cls`` at which its children hold the module in its field."""
     for method in cls.methods.values():
-        for node in ast.walk(method):
+        for node in walk(method):
             match node:
                 case ast.Assign(
                     targets=[ast.Attribute(value=ast.Name(id="self"), attr=attribute)],
@@ -93,7 +94,7 @@ def local_names(method: ast.FunctionDef, held: Mapping[str, ast.Call]) -> dict[s
     """Local variables of ``method`` that hold a submodule of ``held``."""
     owners = {id(call): name for name, call in held.items()}
     found: dict[str, str] = {}
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(targets=targets, value=value) if id(value) in owners:
                 for target in targets:

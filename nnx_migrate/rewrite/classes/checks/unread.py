@@ -40,7 +40,7 @@ def unread(
 
 
 def _builds(value: ast.expr, items: Mapping[int, Item]) -> bool:
-    found = (items.get(id(one)) for one in ast.walk(value))
+    found = (items.get(id(one)) for one in walk(value))
     return any(
         one is not None and one.kind is ItemKind.SITE and not one.free_of_variables for one in found
     )

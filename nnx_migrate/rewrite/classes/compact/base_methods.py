@@ -29,6 +29,7 @@ from nnx_migrate.rewrite.classes.writing.construct import is_inline
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "inheritance"
 _MAYBE = (ast.IfExp, ast.BoolOp, ast.Lambda, *COMPREHENSIONS)
@@ -80,7 +81,7 @@ def _compact_calls(
 
 
 def _is_in(node: ast.AST, method: ast.FunctionDef) -> bool:
-    return any(one is node for one in ast.walk(method))
+    return any(one is node for one in walk(method))
 
 
 def _counts(item: Item) -> bool:

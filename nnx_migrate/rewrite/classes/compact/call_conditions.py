@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Loop, Step, builds
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint
 from nnx_migrate.sizes.expression import GIVEN
+from nnx_migrate.source.walking import walk
 
 RULE = "compact"
 
@@ -97,7 +98,7 @@ def renumbering(
     for branch in _branches(steps):
         kinds = {repr(item.site.class_name) for item in builds((branch,)) if item.site}
         if id(branch) in taint.steps and (kinds & counted or "None" in kinds):
-            read = (facts.get(id(one), frozenset()) for one in ast.walk(branch.test))
+            read = (facts.get(id(one), frozenset()) for one in walk(branch.test))
             found |= frozenset().union(*read)
     return frozenset(found)
 

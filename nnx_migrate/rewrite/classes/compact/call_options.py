@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 RULE = "call-time-argument"
 # Layers whose call takes the argument too, with the same meaning.
@@ -83,7 +84,7 @@ def moves_of(
             moves.late[id(item.call)] = late
             moves.values |= {id(value) for value in late.values()}
     everything = frozenset(_parameters(method))
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Call) and _is_partial(project, scope, node):
             _move_partial(project, scope, node, uses, items, everything, replaced, moves)
     return moves
@@ -148,7 +149,7 @@ def _move_partial(
 
 
 def _names(node: ast.AST, name: str) -> bool:
-    return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(node))
+    return any(isinstance(one, ast.Name) and one.id == name for one in walk(node))
 
 
 class _Uses:
@@ -158,10 +159,10 @@ class _Uses:
         self.parents: dict[int, ast.AST] = {}
         self.bindings: dict[str, list[ast.AST]] = {}
         self.loads: dict[str, list[ast.Name]] = {}
-        for parent in ast.walk(method):
+        for parent in walk(method):
             for child in ast.iter_child_nodes(parent):
                 self.parents[id(child)] = parent
-        for node in ast.walk(method):
+        for node in walk(method):
             if isinstance(node, ast.Name):
                 target = self.loads if isinstance(node.ctx, ast.Load) else self.bindings
                 target.setdefault(node.id, []).append(node)

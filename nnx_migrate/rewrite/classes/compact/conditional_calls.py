@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.source.walking import walk
 
 RULE = "compact"
 _ADDS = frozenset({"append", "extend", "insert"})  # methods that only change the list
@@ -31,7 +32,7 @@ def refuse_perhaps_called(
     """
     read = {
         one.id
-        for one in ast.walk(method)
+        for one in walk(method)
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
     }
     for later, names, item, key in _named(method.body, _Held(items, wrappers, {}), ()):
@@ -60,13 +61,13 @@ class _Wanted:
 
 def _readers(method: ast.FunctionDef, name: str) -> frozenset[str]:
     """The name, and those of local functions that read it, at any remove: they may run or not."""
-    functions = [one for one in ast.walk(method) if _named_function(one) and one is not method]
+    functions = [one for one in walk(method) if _named_function(one) and one is not method]
     found = {name}
     while True:
         more = {
             _named_function(one)
             for one in functions
-            for node in ast.walk(one)
+            for node in walk(one)
             if isinstance(node, ast.Name) and node.id in found and isinstance(node.ctx, ast.Load)
         }
         if more <= found:
@@ -240,7 +241,7 @@ def _statement(statement: ast.stmt, wanted: _Wanted) -> bool | None:
     if _reads(statement, wanted):
         return True
     stores = (
-        one for one in ast.walk(statement) if isinstance(one, ast.Name) and one.id in wanted.names
+        one for one in walk(statement) if isinstance(one, ast.Name) and one.id in wanted.names
     )
     return False if any(isinstance(one.ctx, ast.Store | ast.Del) for one in stores) else None
 

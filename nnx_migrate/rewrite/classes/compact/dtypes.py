@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.source.bindings import names_bound_at
+from nnx_migrate.source.walking import walk
 
 Read = tuple[str, int]  # the parameter, and the id of the node that reads its dtype
 
@@ -22,7 +23,7 @@ def dtype_reads(
     """The reads of ``parameters``, of those that the method leaves as they were given."""
     changed = {name for statement in method.body for name in _changed(statement)}
     names = frozenset(parameters) - changed
-    inside = {id(node) for node in ast.walk(method)}  # helper methods have parameters of their own
+    inside = {id(node) for node in walk(method)}  # helper methods have parameters of their own
     initial = (
         part
         for item in items
@@ -33,7 +34,7 @@ def dtype_reads(
     return frozenset(
         (node.value.id, id(node))
         for part in initial
-        for node in ast.walk(part)
+        for node in walk(part)
         if isinstance(node, ast.Attribute)
         and node.attr == "dtype"
         and isinstance(node.value, ast.Name)
@@ -44,7 +45,7 @@ def dtype_reads(
 
 def _changed(statement: ast.stmt) -> Iterator[str]:
     """Names that are bound anew, in functions inside too, or whose dtype is set."""
-    for node in ast.walk(statement):
+    for node in walk(statement):
         yield from names_bound_at(node)
         match node:
             case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):

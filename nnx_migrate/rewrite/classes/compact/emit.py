@@ -36,6 +36,7 @@ from nnx_migrate.rewrite.classes.writing.construct import Builder, asks_its_name
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import SCOPE_NAME, LoopCarry
 from nnx_migrate.sizes.scope_functions import COUNTER
+from nnx_migrate.source.walking import walk
 
 
 def reference(name: Name, receiver: str, renderer: Renderer) -> Expression:
@@ -184,7 +185,7 @@ class Emitter:
     def _branch(self, step: Branch, indent: int) -> Sequence[Statement]:
         inner = self._deeper(indent)
         test = without_comments(self.renderer.render(step.test))
-        told = any(id(one) in self.told for one in ast.walk(step.test))
+        told = any(id(one) in self.told for one in walk(step.test))
         within = replace(self, certain=self.certain or told)
         body = within.statements(step.body, inner)
         match step.orelse:

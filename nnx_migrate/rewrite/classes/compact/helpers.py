@@ -21,6 +21,7 @@ from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "helper"
 
@@ -54,7 +55,7 @@ def helpers_of(project: Project, cls: ClassInfo, context: ConversionContext) -> 
         if not isinstance(made, ConvertedFunction):
             raise _refused(one.node, made)
         found.inside.add(key)
-        found.builds |= {id(node) for node in ast.walk(one.node) if isinstance(node, ast.Call)}
+        found.builds |= {id(node) for node in walk(one.node) if isinstance(node, ast.Call)}
         found.edits |= made.edits
         found.imports |= made.imports
         found.review += made.review

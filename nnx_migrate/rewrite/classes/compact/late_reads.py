@@ -13,6 +13,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.walking import walk
 
 RULE = "compact"
 
@@ -25,7 +26,7 @@ def refuse_late_reads(method: ast.FunctionDef, items: Mapping[int, Item]) -> Non
     """
     functions = {
         one.name: one
-        for one in ast.walk(method)
+        for one in walk(method)
         if isinstance(one, ast.FunctionDef) and one is not method
     }
     bound = dict(_bound(method))
@@ -48,7 +49,7 @@ def _functions(
 ) -> Iterator[ast.Lambda | ast.FunctionDef]:
     """Lambdas and local functions in the arguments of a constructor call."""
     for argument in (*call.args, *call.keywords):
-        for node in ast.walk(argument):
+        for node in walk(argument):
             if isinstance(node, ast.Lambda):
                 yield node
             elif isinstance(node, ast.Name) and node.id in functions:
@@ -58,13 +59,13 @@ def _functions(
 def _bound(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
     """Every local name with the last line that binds it; names that are bound once are left out."""
     lines: dict[str, list[int]] = {}
-    for node in ast.walk(method):
+    for node in walk(method):
         parts: list[ast.AST] = [node.target] if isinstance(node, ast.For) else []
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
             parts.append(node)
         for name in (name for one in parts for name in bound_names(one)):
             lines.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
-    parameters = {one.arg for one in ast.walk(method.args) if isinstance(one, ast.arg)}
+    parameters = {one.arg for one in walk(method.args) if isinstance(one, ast.arg)}
     for name, places in lines.items():
         if len(places) > 1 or name in parameters:
             yield name, max(places)

@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
 )
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.writing.construct import operands_of
+from nnx_migrate.source.walking import walk
 
 
 def made_by_the_call(
@@ -46,7 +47,7 @@ def made_always(method: ast.FunctionDef | None, late: Iterable[Item]) -> bool:
     """Whether every call of a method makes one of the variables, and not only under a condition."""
     blocks = (ast.If, ast.For, ast.While, ast.Try, ast.With, ast.Match, ast.FunctionDef)
     plain = [one for one in (method.body if method else []) if not isinstance(one, blocks)]
-    always = {id(node) for statement in plain for node in ast.walk(statement)}
+    always = {id(node) for statement in plain for node in walk(statement)}
     return any(id(item.call) in always for item in late)
 
 

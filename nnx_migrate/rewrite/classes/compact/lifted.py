@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.lifted_functions import lifted_functions
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 RULE = "compact"
 
@@ -34,9 +35,9 @@ def with_homes(
     """
     found = dict(items)
     for function, user in lifted_functions(method, lambda node: project.resolve(node, scope)):
-        inside = {id(node) for node in ast.walk(function)} & items.keys()
+        inside = {id(node) for node in walk(function)} & items.keys()
         between = method.body[method.body.index(function) + 1 : method.body.index(user) + 1]
-        others = {id(node) for one in between for node in ast.walk(one)} & items.keys()
+        others = {id(node) for one in between for node in walk(one)} & items.keys()
         plain = all(
             items[key].kind is ItemKind.SITE and not items[key].is_in_scope for key in inside
         )

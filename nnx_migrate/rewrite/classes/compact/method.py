@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,6 @@ class CompactMethod:
 
     def static_texts(self) -> dict[int, str]:
         """Nodes with another text in ``__init__``, by id."""
-        inside = {id(node) for node in ast.walk(self.method)}
+        inside = {id(node) for node in walk(self.method)}
         texts = {key: text for key, text in self.sizes.dims.items() if key in inside}
         return texts | {key: text for key, text in self.static.items() if key in inside}

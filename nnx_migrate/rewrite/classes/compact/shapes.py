@@ -24,6 +24,7 @@ from nnx_migrate.rewrite.classes.reading.taint import Replaced, value_of
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 RULE = "compact"
 _ATTRIBUTES = frozenset({"shape", "ndim", "size"})
@@ -64,7 +65,7 @@ class Shapes:
 
     def __post_init__(self) -> None:
         """Find the expressions that read a shape."""
-        for node in ast.walk(self.method) if self.parameters else ():
+        for node in walk(self.method) if self.parameters else ():
             found = self._read(node)
             if found is not None and free_names(found[0]):
                 self.nodes[id(node)], name = found
@@ -116,7 +117,7 @@ class Shapes:
         Raises:
           Refused: one is the shape of what cannot be computed without values.
         """
-        for one in ast.walk(node):
+        for one in walk(node):
             value = self.nodes.get(id(one))
             if value is None or id(one) in replaced:
                 continue
@@ -134,10 +135,8 @@ class Shapes:
 
     def _is_pure(self, node: ast.expr, tainted: frozenset[str]) -> bool:
         """Whether evaluating ``node`` needs no values and no state of the module."""
-        inside = {
-            id(part) for call in ast.walk(node) if id(call) in self.items for part in ast.walk(call)
-        }
-        for one in ast.walk(node):
+        inside = {id(part) for call in walk(node) if id(call) in self.items for part in walk(call)}
+        for one in walk(node):
             if id(one) in self.items and id(one) not in self.whole:
                 return False
             if id(one) in inside:
@@ -155,7 +154,7 @@ class Shapes:
 
     def _copies(self, value: ast.expr) -> list[ast.expr]:
         """What ``value`` calls that is a submodule, or a local that holds one."""
-        functions = [one.func for one in ast.walk(value) if isinstance(one, ast.Call)]
+        functions = [one.func for one in walk(value) if isinstance(one, ast.Call)]
         return [
             one
             for one in functions
@@ -194,7 +193,7 @@ def _is_none(node: ast.expr) -> bool:
 def _origins(method: ast.FunctionDef, arrays: Iterable[ast.expr]) -> set[str]:
     """Names that arrays start from, through the assignments of the method: ``x`` in ``x[:, 0]``."""
     bound: dict[str, list[ast.expr]] = {}
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(targets=[target], value=value) if _is_plain(target):
                 for name in target_names(target):

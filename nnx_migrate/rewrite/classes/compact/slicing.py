@@ -28,6 +28,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
 )
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, value_of
 from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.walking import walk
 
 RULE = "compact"
 Live = dict[str, ast.AST]  # name -> the construction that needs it
@@ -121,7 +122,7 @@ class Slicer:
         self.read |= names
         for name in names:
             live.setdefault(name, why)
-        self.values |= {id(one) for one in ast.walk(node)} & self.operands.keys()
+        self.values |= {id(one) for one in walk(node)} & self.operands.keys()
 
     def _bind(self, step: Bind, live: Live) -> Sequence[Step]:
         wanted = [name for name in (*step.defines, *step.mutates) if name in live]

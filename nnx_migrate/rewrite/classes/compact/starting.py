@@ -24,6 +24,7 @@ from nnx_migrate.rewrite.classes.reading.taint import (
     tainted_name,
     value_of,
 )
+from nnx_migrate.source.walking import walk
 
 
 def with_updates(
@@ -124,7 +125,7 @@ def _needs_only_arrays(
         return False
     known = {id(node) for node in _bound(before)}
     added = [node for node in _bound(kept) if id(node) not in known]
-    calls = (one for node in added for one in ast.walk(node) if self_call(one, "self"))
+    calls = (one for node in added for one in walk(node) if self_call(one, "self"))
     return all(id(one) in items for one in calls)
 
 
@@ -155,11 +156,11 @@ def spent_keys(
         for item in items.values()
         if item.kind is ItemKind.VARIABLE
         for one in (*item.arguments, *(k.value for k in item.keywords))
-        for node in ast.walk(one)
+        for node in walk(one)
     }
     found: dict[int, ast.Assign | None] = {key: None for key in streams if key in inside}
-    names = [one for one in ast.walk(method) if isinstance(one, ast.Name)]
-    for node in ast.walk(method):
+    names = [one for one in walk(method) if isinstance(one, ast.Name)]
+    for node in walk(method):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=call) if id(call) in streams:
                 same = [one for one in names if one.id == name]

@@ -27,6 +27,7 @@ from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.scopes.field_scopes import with_adopted
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.sizes.expression import DTYPE
+from nnx_migrate.source.walking import walk
 
 RULE = "compact"
 
@@ -139,7 +140,7 @@ def _whole(items: Mapping[int, Item], moves: Moves) -> frozenset[int]:
     """Submodules and parameters that are whole once they are built."""
     completed = {*moves.views, *moves.late}
     for key, item in items.items():
-        parts = {id(one) for one in ast.walk(item.call)}
+        parts = {id(one) for one in walk(item.call)}
         if parts & moves.values:
             completed.add(key)
     return frozenset(
@@ -154,10 +155,10 @@ def _whole(items: Mapping[int, Item], moves: Moves) -> frozenset[int]:
 def _holders(method: ast.FunctionDef, items: frozenset[int]) -> frozenset[str]:
     """Local names that some statement binds to what an item built."""
     found: set[str] = set()
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(targets=targets, value=value) if any(
-                id(one) in items for one in ast.walk(value)
+                id(one) in items for one in walk(value)
             ):
                 found |= {one.id for one in targets if isinstance(one, ast.Name)}
     return frozenset(found)

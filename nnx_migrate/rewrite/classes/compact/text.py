@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.classes.writing.construct import Builder, is_inline, op
 from nnx_migrate.rewrite.classes.writing.in_scope import calling_edits, not_here
 from nnx_migrate.rewrite.render import nodes_of, renderer_of
 from nnx_migrate.source.lifted_functions import module_parameter
+from nnx_migrate.source.walking import walk
 
 RULE = "compact"
 Make = Callable[[Renderer], Expression]
@@ -108,8 +109,8 @@ class InitText:
 
     def _check_alone(self, item: Item) -> None:
         """One local cannot hold everything that a comprehension builds."""
-        for node in ast.walk(self.survey.method.method):
-            if isinstance(node, COMPREHENSIONS) and any(one is item.call for one in ast.walk(node)):
+        for node in walk(self.survey.method.method):
+            if isinstance(node, COMPREHENSIONS) and any(one is item.call for one in walk(node)):
                 raise Refused(
                     item.call,
                     "what this comprehension builds is needed again while the class is built",
@@ -149,7 +150,7 @@ class CallText:
             edits[key] = self._used(survey.items[key], name)
         unused = unused_classes(method.project, method.scope, method.method, survey.names.keys())
         edits |= {id(statement): GONE for statement in unused}
-        nodes = {id(node): node for node in ast.walk(method.method)}
+        nodes = {id(node): node for node in walk(method.method)}
         for key, keywords in survey.moves.calls.items():
             called = nodes[key]
             assert isinstance(called, ast.Call)
@@ -213,7 +214,7 @@ def _is_measured(item: Item) -> bool:
 
 
 def _temporary(item: Item, number: int, method: ast.FunctionDef) -> str:
-    taken = {node.id for node in ast.walk(method) if isinstance(node, ast.Name)}
+    taken = {node.id for node in walk(method) if isinstance(node, ast.Name)}
     kind = (item.site.class_name if item.site else None) or "layer"
     stem = f"{kind.lower()}_{number}"
     while stem in taken:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 RULE = "compact"
 _CARRY = "initialize_carry"
@@ -31,7 +32,7 @@ def without_uncalled(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
     for name, method in cls.methods.items():
         if name == "setup":
             continue
-        for node in ast.walk(method):
+        for node in walk(method):
             match node:
                 case ast.Call(func=ast.Attribute(value=built, attr=attr)) if (
                     attr == _CARRY and id(built) in layers
@@ -50,20 +51,20 @@ def without_uncalled(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
 
 def _only_asked(method: ast.FunctionDef) -> Iterator[ast.Call]:
     """What is bound to a local name once, and then only asked for a carry or fields."""
-    names = [one for one in ast.walk(method) if isinstance(one, ast.Name)]
+    names = [one for one in walk(method) if isinstance(one, ast.Name)]
     asked = {
         id(one.value)
-        for one in ast.walk(method)
+        for one in walk(method)
         if isinstance(one, ast.Attribute) and one.attr not in _CALLS
     }
     asked -= {
         id(one.func.value)
-        for one in ast.walk(method)
+        for one in walk(method)
         if isinstance(one, ast.Call)
         and isinstance(one.func, ast.Attribute)
         and one.func.attr != _CARRY
     }
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() as built):
                 same = [one for one in names if one.id == name]

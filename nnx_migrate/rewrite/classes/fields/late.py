@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, tainted_name
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 
 def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset[str]:
@@ -35,18 +36,18 @@ def late_fields(function: ast.FunctionDef, methods: frozenset[str]) -> frozenset
             ) if attr == name and name not in stored:
                 stored.add(name)
                 continue
-        for node in ast.walk(statement):
+        for node in walk(statement):
             match node:
                 case ast.Attribute(value=ast.Name(id="self"), attr=attr):
                     read.add(attr)
                 case ast.Name(id=name):
                     read.add(name)
-    bare = sum(isinstance(one, ast.Name) and one.id == "self" for one in ast.walk(function))
+    bare = sum(isinstance(one, ast.Name) and one.id == "self" for one in walk(function))
     dotted = sum(
         isinstance(one, ast.Attribute)
         and isinstance(one.value, ast.Name)
         and one.value.id == "self"
-        for one in ast.walk(function)
+        for one in walk(function)
     )
     if read & methods or bare != dotted:
         return frozenset()

@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "fields"
 _FIELD_FUNCTIONS = frozenset(
@@ -129,7 +130,7 @@ def _inherited(project: Project, cls: ClassInfo, one: Field) -> Expression | Non
     """The annotation of an inherited field, where it means the same in this file."""
     if one.owner.module is not cls.module:
         return None
-    for node in ast.walk(one.annotation):
+    for node in walk(one.annotation):
         is_name = isinstance(node, ast.Name | ast.Attribute)
         if is_name and is_linen(project.resolve(node, one.owner.scope)):  # type: ignore[arg-type]
             return None

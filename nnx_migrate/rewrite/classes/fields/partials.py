@@ -19,6 +19,7 @@ from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Import
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 
 def partial_edits(project: Project, cls: ClassInfo, remarks: Remarks) -> tuple[Edits, set[int]]:
@@ -26,7 +27,7 @@ def partial_edits(project: Project, cls: ClassInfo, remarks: Remarks) -> tuple[E
     known = partial_lambdas(project)
     edits: Edits = {}
     handled: set[int] = set()
-    for node in ast.walk(cls.node):
+    for node in walk(cls.node):
         call = known.get(id(node))
         if call is None:
             continue

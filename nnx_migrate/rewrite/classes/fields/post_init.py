@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import statements
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "post-init"
 _NAME = "__post_init__"
@@ -91,7 +92,7 @@ def _assigned(statement: ast.stmt, receiver: str) -> Iterator[tuple[str, ast.exp
             if _is_object_setattr(statement.value):
                 yield name, given
     for target in targets:
-        for node in ast.walk(target):
+        for node in walk(target):
             match node:
                 case ast.Attribute(value=ast.Name(id=owner), attr=attr, ctx=ast.Store()):
                     if owner == receiver:

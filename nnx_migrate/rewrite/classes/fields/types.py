@@ -6,6 +6,7 @@ import ast
 
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 _FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
 _TUPLES = ("Tuple", "tuple")
@@ -27,7 +28,7 @@ def holds_modules(project: Project, one: Field) -> bool:
     annotation = one.annotation
     if not (is_container(annotation) or is_tuple(annotation)):
         return False
-    for node in ast.walk(annotation):
+    for node in walk(annotation):
         match node:
             case ast.Subscript(slice=inside) if not _is_optional(node):
                 parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
@@ -46,7 +47,7 @@ def items_are_called(project: Project, cls: ClassInfo, one: Field) -> bool:
     if not (is_any or is_container(one.annotation) or is_tuple(one.annotation)):
         return False
     methods = (method for owner in cls.mro for method in owner.methods.values())
-    return any(_calls_item(node, one.name) for method in methods for node in ast.walk(method))
+    return any(_calls_item(node, one.name) for method in methods for node in walk(method))
 
 
 def _calls_item(node: ast.AST, name: str) -> bool:
@@ -62,7 +63,7 @@ def items_are_read(cls: ClassInfo, name: str) -> bool:
     A tuple that only goes into a layer whole (a kernel size) is never one of arrays.
     """
     for owner in cls.mro:
-        for node in (inner for method in owner.methods.values() for inner in ast.walk(method)):
+        for node in (inner for method in owner.methods.values() for inner in walk(method)):
             match node:
                 case ast.Subscript(value=ast.Attribute(value=ast.Name("self"), attr=attr)):
                     taken = attr == name

@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
 from nnx_migrate.source.bindings import bound_names, paired, target_names
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 Groups = Mapping[str, frozenset[str]]
 
@@ -50,7 +51,7 @@ def _groups(method: ast.FunctionDef, *, whole: bool) -> Groups:
 
 
 def _links(method: ast.FunctionDef, *, whole: bool) -> Iterator[tuple[str, str]]:
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -80,7 +81,7 @@ def changed_elsewhere(
     the way (``f(ws.pop())``).
     """
     found: dict[str, ast.AST] = dict(hidden_changes(method.body))
-    for node in ast.walk(method):
+    for node in walk(method):
         if node is not method and isinstance(node, FunctionNode):
             found |= dict.fromkeys(_changed_around(node), node)
         if isinstance(node, ast.Call):
@@ -90,12 +91,10 @@ def changed_elsewhere(
 
 def _changed_around(function: FunctionNode) -> frozenset[str]:
     own = set(parameter_names(function))
-    for one in ast.walk(function):
+    for one in walk(function):
         if isinstance(one, ast.stmt) and one is not function:
             own |= set(bound_names(one))
-    around = {
-        name for one in ast.walk(function) if isinstance(one, ast.Nonlocal) for name in one.names
-    }
+    around = {name for one in walk(function) if isinstance(one, ast.Nonlocal) for name in one.names}
     return frozenset((changed_names(function) - own) | around)
 
 

@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, stat
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 _ARRAYS = ("jax.numpy.", "numpy.", "jax.lax.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.")
 _NOT_ARRAYS = ("jax.nn.initializers.", "jax.numpy.dtype", "jax.numpy.finfo", "numpy.dtype")
@@ -30,7 +31,7 @@ def may_be_array(project: Project, scope: Scope, value: ast.expr) -> bool:
     """Whether evaluating ``value`` calls something that may return an array."""
     if isinstance(value, ast.Lambda):
         return False
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.Call) and _returns_array(project, scope, node):
             return True
     return False
@@ -81,13 +82,13 @@ class Inliner:
             if inner is None:
                 return None
             made = on_one_line(renderer.with_edits(inner).render(bound))
-            for node in ast.walk(value):
+            for node in walk(value):
                 if isinstance(node, ast.Name) and node.id == name:
                     edits[id(node)] = made
         return edits
 
     def _variables(self, value: ast.expr) -> list[ast.AST]:
-        return [node for node in ast.walk(value) if id(node) in self.held]
+        return [node for node in walk(value) if id(node) in self.held]
 
     def _bound(self, name: str, reader: ast.expr) -> ast.expr | None:
         """What a local name holds where ``reader`` reads it: its last value at the top level."""
@@ -104,7 +105,7 @@ class Inliner:
 
     def _is_changed_in_place(self, name: str) -> bool:
         """Whether a method of the value is called for its effect, or an item of it is set."""
-        for node in ast.walk(self.method):
+        for node in walk(self.method):
             match node:
                 case (
                     ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=changed))))
@@ -119,7 +120,7 @@ _SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return)
 
 
 def _contains(statement: ast.stmt, node: ast.AST) -> bool:
-    return any(one is node for one in ast.walk(statement))
+    return any(one is node for one in walk(statement))
 
 
 def _value_for(name: str, statement: ast.stmt) -> ast.expr | None:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from nnx_migrate.source.names import FunctionNode
+from nnx_migrate.source.walking import walk
 
 # Methods of lists, dicts, sets and deques that change them.
 CHANGING = frozenset(
@@ -20,7 +21,7 @@ WHOLE = ast.While | ast.Try | ast.Match | ast.AsyncFor | ast.AsyncWith
 def changed_names(part: ast.AST) -> frozenset[str]:
     """Locals whose objects ``part`` changes in place, functions inside it included."""
     found: set[str] = set()
-    for node in ast.walk(part):
+    for node in walk(part):
         match node:
             case ast.Call():
                 found |= set(changed_by_call(node))

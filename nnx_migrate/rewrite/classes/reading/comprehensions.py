@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains
 from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.walking import walk
 
 # Functions of Python that read all of a generator at once.
 _READING_ALL = frozenset(
@@ -27,14 +28,14 @@ def refuse_lazy(method: ast.FunctionDef, items: Mapping[int, object], rule: str)
     """
     read = {
         id(call.args[0])
-        for call in ast.walk(method)
+        for call in walk(method)
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Name)
         and call.func.id in _READING_ALL
         and call.args
     }
-    read |= {id(one.value) for one in ast.walk(method) if isinstance(one, ast.Starred)}
-    for node in ast.walk(method):
+    read |= {id(one.value) for one in walk(method) if isinstance(one, ast.Starred)}
+    for node in walk(method):
         if isinstance(node, ast.GeneratorExp) and contains(node, items) and id(node) not in read:
             raise Refused(
                 node,
@@ -50,7 +51,7 @@ def refuse_leaks(method: ast.FunctionDef, items: Mapping[int, object], rule: str
     Raises:
       Refused: one of its variables is read outside it.
     """
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, COMPREHENSIONS) and contains(node, items):
             variables = _variables(node)
             for read in _outside(method, node, variables):
@@ -75,7 +76,7 @@ def _outside(node: ast.AST, loop: ast.AST, names: frozenset[str]) -> Iterator[as
     if node is loop:
         yield from _outside(loop.generators[0].iter, loop, names)  # type: ignore[attr-defined]
         return
-    around = any(one is loop for one in ast.walk(node))
+    around = any(one is loop for one in walk(node))
     first, rest = _scopes(node)
     for one in first:
         yield from _outside(one, loop, names)
@@ -101,5 +102,5 @@ def _bound_by(node: ast.AST) -> frozenset[str]:
         case ast.For(target=target):
             return frozenset(target_names(target))
         case ast.Lambda(args=arguments):
-            return frozenset(one.arg for one in ast.walk(arguments) if isinstance(one, ast.arg))
+            return frozenset(one.arg for one in walk(arguments) if isinstance(one, ast.arg))
     return _variables(node)

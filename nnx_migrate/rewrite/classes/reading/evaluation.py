@@ -9,6 +9,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.source.bindings import bound_names, target_names
+from nnx_migrate.source.walking import walk
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
@@ -117,4 +118,4 @@ def parameter_names(function: ast.FunctionDef) -> tuple[str, ...]:
 
 def contains(node: ast.AST, ids: Mapping[int, object]) -> bool:
     """Whether any node of the subtree (functions inside included) is keyed in ``ids``."""
-    return any(id(one) in ids for one in ast.walk(node))
+    return any(id(one) in ids for one in walk(node))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 _HANDED_ON = frozenset({"deterministic", "use_running_average", "train", "training"})
 
@@ -16,7 +17,7 @@ _HANDED_ON = frozenset({"deterministic", "use_running_average", "train", "traini
 def asked_for_truth(method: ast.FunctionDef) -> frozenset[str]:
     """Names whose truth the method asks for, or hands on as one of Linen's flags."""
     found: list[ast.expr] = []
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.If(test=test) | ast.IfExp(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
                 found.append(test)
@@ -35,7 +36,7 @@ def flags_of(project: Project, scope: Scope, method: ast.FunctionDef) -> frozens
     """
     stored: Counter[str] = Counter()
     merged: Counter[str] = Counter()
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Name(id=name, ctx=ast.Store()):
                 stored[name] += 1
@@ -49,11 +50,11 @@ def flags_of(project: Project, scope: Scope, method: ast.FunctionDef) -> frozens
 def _only_tested(method: ast.FunctionDef) -> set[str]:
     """Parameters that are read, and only where their truth alone counts."""
     tested = set()
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.If(test=test) | ast.IfExp(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
                 tested.add(id(test))
-    names = [one for one in ast.walk(method) if isinstance(one, ast.Name)]
+    names = [one for one in walk(method) if isinstance(one, ast.Name)]
     other = {one.id for one in names if id(one) not in tested}
     return (set(parameter_names(method)) & {one.id for one in names}) - other
 

@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.reading.changes import (
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
 from nnx_migrate.source.bindings import bound_names, target_names
 from nnx_migrate.source.jumps import breaks
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +109,7 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             if not inside:
                 return [_bind(node)]
-            if all(items[id(one)].home is node for one in ast.walk(node) if id(one) in items):
+            if all(items[id(one)].home is node for one in walk(node) if id(one) in items):
                 return [*_run_once(node, items), _bind(node)]
             return [Unclear(node, f"something is built inside the local function {node.name}")]
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
@@ -228,7 +229,7 @@ def _comprehension(node: ast.AST, items: Mapping[int, Item]) -> list[Step]:
 
 
 def _has_walrus(node: ast.AST) -> bool:
-    return any(isinstance(one, ast.NamedExpr) for one in ast.walk(node))
+    return any(isinstance(one, ast.NamedExpr) for one in walk(node))
 
 
 def builds(steps: Iterable[Step]) -> list[Item]:

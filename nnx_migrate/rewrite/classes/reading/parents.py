@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 
+from nnx_migrate.source.walking import walk
+
 
 class Parents:
     """The way up from every node of ``method``."""
@@ -11,7 +13,7 @@ class Parents:
     def __init__(self, method: ast.AST) -> None:
         """Note the parent of every node."""
         self._parents = {
-            id(child): node for node in ast.walk(method) for child in ast.iter_child_nodes(node)
+            id(child): node for node in walk(method) for child in ast.iter_child_nodes(node)
         }
 
     def of(self, node: ast.AST) -> ast.AST | None:

@@ -11,6 +11,7 @@ from nnx_migrate.rewrite.classes.scopes.finding import refusal
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 # Layers whose variables exist once they are built, under the names that Linen gives them.
 _LAYERS: Mapping[str, tuple[str, ...]] = {
@@ -92,7 +93,7 @@ def _arguments(item: Item) -> list[ast.expr]:
 def _may_hold(project: Project, cls: ClassInfo, value: ast.expr) -> bool:
     """Whether an argument builds a module, or is a field that may hold one."""
     fields = {one.name: one for one in cls.fields}
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.Call):
             symbol = project.resolve(node.func, cls.scope) or ""
             if symbol in project.linen or symbol.startswith("flax.linen."):
@@ -106,7 +107,7 @@ def _may_hold(project: Project, cls: ClassInfo, value: ast.expr) -> bool:
 
 def is_plain(project: Project, annotation: ast.expr, owner: ClassInfo) -> bool:
     """Whether a field of this annotation holds numbers, texts or a config."""
-    for node in ast.walk(annotation):
+    for node in walk(annotation):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             known = project.classes.get(project.resolve(node, owner.scope) or "")
             if known is not None and not known.linen:
@@ -147,7 +148,7 @@ def _check_class(project: Project, child: ClassInfo, at: ast.Call) -> None:
 def _names_in(child: ClassInfo) -> Iterator[str]:
     """Names that its variables and submodules may have, as far as they are written out."""
     for method in child.methods.values():
-        for node in ast.walk(method):
+        for node in walk(method):
             match node:
                 case ast.Call(
                     func=ast.Attribute(attr="param"), args=[ast.Constant(value=name), *_]
@@ -164,7 +165,7 @@ def _check_names(cls: ClassInfo, at: ast.Call, names: tuple[str, ...] | set[str]
     taken |= {
         node.attr
         for method in cls.methods.values()
-        for node in ast.walk(method)
+        for node in walk(method)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
     }
     clash = sorted(taken.intersection(names))

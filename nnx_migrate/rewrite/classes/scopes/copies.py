@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes.scopes.uses import is_straight, leaves_before
 from nnx_migrate.sizes.result import Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 _MODULE = "flax.linen.Module"
 COPY_NOTE = (
@@ -42,7 +43,7 @@ def copies_of(project: Project, cls: ClassInfo) -> Iterator[Copy]:
         if main is None or not (in_setup or project.is_compact(cls, method)):
             continue
         parents, receiver = Parents(method), receiver_of(method)
-        for node in ast.walk(method):
+        for node in walk(method):
             match node:
                 case ast.Call(
                     func=ast.Attribute(
@@ -112,7 +113,7 @@ def _is_called(main: ast.FunctionDef, call: ast.Call, parents: Parents) -> bool:
             return False
     stores = [
         one
-        for one in ast.walk(main)
+        for one in walk(main)
         if isinstance(one, ast.Name | ast.Attribute)
         and not isinstance(one.ctx, ast.Load)
         and ast.unparse(one) == holder
@@ -123,5 +124,5 @@ def _is_called(main: ast.FunctionDef, call: ast.Call, parents: Parents) -> bool:
         and ast.unparse(one.func) == holder
         and is_straight(inside, one)
         and not leaves_before(main, one)
-        for one in ast.walk(main)
+        for one in walk(main)
     )

@@ -10,6 +10,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "share-scope"
 SHARE = "flax.linen.share_scope"
@@ -80,7 +81,7 @@ def stated(
     """``nn.share_scope(self, inner)`` as a statement, ``inner`` built before it."""
     for method in cls.methods.values():
         scope = cls.scope.enter(method)
-        for statement in ast.walk(method):
+        for statement in walk(method):
             match statement:
                 case ast.Expr(value=ast.Call() as call) if (
                     project.resolve(call.func, scope) == SHARE
@@ -136,7 +137,7 @@ def _built_before(
 def _mentions(node: ast.AST, holder: str) -> bool:
     return any(
         isinstance(one, ast.Name | ast.Attribute) and ast.unparse(one) == holder
-        for one in ast.walk(node)
+        for one in walk(node)
     )
 
 
@@ -147,7 +148,7 @@ def stores(cls: ClassInfo, method: ast.FunctionDef, holder: str) -> int:
         isinstance(one, ast.Name | ast.Attribute)
         and not isinstance(one.ctx, ast.Load)
         and ast.unparse(one) == holder
-        for one in ast.walk(where)
+        for one in walk(where)
     )
 
 
@@ -157,7 +158,7 @@ def given(
     """``Inner(..., parent=self.scope)`` in the compact method."""
     for method in cls.methods.values():
         own = f"{receiver_of(method)}.scope"
-        for call in (one for one in ast.walk(method) if isinstance(one, ast.Call)):
+        for call in (one for one in walk(method) if isinstance(one, ast.Call)):
             given = [one.value for one in call.keywords if one.arg == "parent"]
             if not given or ast.unparse(given[0]) != own or id(call) not in items:
                 continue

@@ -12,6 +12,7 @@ from nnx_migrate.rewrite.classes.scopes.uses import is_straight, uses
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 
 def made_before(
@@ -28,8 +29,8 @@ def made_before(
         raise refusal(sharing.call, "a submodule shares the scope of a class that draws keys")
     names = {id(one.call): _name_of(one) for one in own if one.kind is not ItemKind.STREAM}
     setup = cls.methods.get("setup")
-    in_setup = [*ast.walk(setup)] if setup is not None else []
-    in_call = [one for one in ast.walk(compact) if id(one) in names] if compact is not None else []
+    in_setup = [*walk(setup)] if setup is not None else []
+    in_call = [one for one in walk(compact) if id(one) in names] if compact is not None else []
     before = [names[id(one)] for one in in_setup if id(one) in names]
     if not in_call:
         return tuple(before)

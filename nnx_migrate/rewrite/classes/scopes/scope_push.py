@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.sharing import without_placement
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,8 @@ def _uses(
 ) -> dict[int, ast.expr] | None:
     """The submodules in the scope, with their names there; None where it is used otherwise."""
     parents = Parents(compact)
-    arguments = [one.arg for one in ast.walk(compact) if isinstance(one, ast.arg)]
-    named = [one for one in ast.walk(compact) if isinstance(one, ast.Name) and one.id == variable]
+    arguments = [one.arg for one in walk(compact) if isinstance(one, ast.arg)]
+    named = [one for one in walk(compact) if isinstance(one, ast.Name) and one.id == variable]
     loads = [one for one in named if isinstance(one.ctx, ast.Load)]
     if len(named) != len(loads) + 1 or variable in arguments:
         return None
@@ -129,7 +130,7 @@ def _taken(cls: ClassInfo, items: Iterable[Item]) -> set[str]:
     taken |= {
         node.attr
         for one in cls.mro
-        for node in ast.walk(one.node)
+        for node in walk(one.node)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
     }
     return taken

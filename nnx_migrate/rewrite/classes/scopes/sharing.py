@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.classes.scopes.uses import check_uses
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 _KEPT_DECORATORS = frozenset(f"flax.linen.{name}" for name in ("compact", "nowrap"))
 
@@ -91,7 +92,7 @@ def shared_scope_of(
     else:
         check_child(project, cls, items[id(first.call)], is_converted)
     after = made_before(project, cls, items, compact, first)
-    handled = frozenset(id(node) for one in first.marks for node in ast.walk(one))
+    handled = frozenset(id(node) for one in first.marks for node in walk(one))
     edits: Edits = {} if first.statement is None else {id(first.statement): GONE}
     named = items if first.field is not None else _named(cls, items, first)
     return SharedScope(named, first.call, after, handled, edits, first.field, moved)
@@ -121,7 +122,7 @@ def _check_class(project: Project, cls: ClassInfo, sharing: Sharing) -> None:
         raise refusal(
             sharing.call, "a submodule shares the scope of a class that has Linen relatives"
         )
-    shared = {id(one) for mark in sharing.marks for one in ast.walk(mark)}
+    shared = {id(one) for mark in sharing.marks for one in walk(mark)}
     for method in cls.methods.values():
         if receiver_of(method) != "self" and not method.decorator_list:
             raise refusal(method, "a submodule shares the scope of a class whose methods name it")
@@ -133,7 +134,7 @@ def _check_class(project: Project, cls: ClassInfo, sharing: Sharing) -> None:
         if lifts:
             raise refusal(method, f"a submodule shares the scope of a class with {lifts[0]}")
         parents = Parents(method)
-        for node in ast.walk(method):
+        for node in walk(method):
             match node:
                 case ast.Name(id=name) if name == receiver_of(method) and id(node) not in shared:
                     if not isinstance(parents.of(node), ast.Attribute):

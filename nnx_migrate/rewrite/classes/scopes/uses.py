@@ -7,6 +7,7 @@ import ast
 from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.finding import Sharing, refusal, stores
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 
 def check_uses(cls: ClassInfo, sharing: Sharing) -> None:
@@ -56,20 +57,20 @@ def leaves_before(method: ast.FunctionDef, node: ast.expr) -> bool:
     return any(
         isinstance(one, ast.Return | ast.Raise | ast.Yield | ast.YieldFrom | ast.Await)
         and (one.lineno, one.col_offset) < place
-        and all(inner is not node for inner in ast.walk(one))
-        for one in ast.walk(method)
+        and all(inner is not node for inner in walk(one))
+        for one in walk(method)
     )
 
 
 def uses(cls: ClassInfo, sharing: Sharing) -> list[tuple[ast.expr, ast.FunctionDef]]:
     """Reads of the submodule by its holder, in source order, with the method."""
     holder = sharing.holder or ""
-    marked = {id(one) for mark in sharing.marks for one in ast.walk(mark)}
+    marked = {id(one) for mark in sharing.marks for one in walk(mark)}
     methods = [*cls.methods.values()] if "." in holder else [sharing.method]
     found = [
         (one, method)
         for method in methods
-        for one in ast.walk(method)
+        for one in walk(method)
         if isinstance(one, ast.Name | ast.Attribute)
         and isinstance(one.ctx, ast.Load)
         and id(one) not in marked

@@ -45,6 +45,7 @@ from nnx_migrate.rewrite.render import nodes_of, renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "setup"
 
@@ -90,7 +91,7 @@ class SetupConverter:
         Raises:
           Refused: a construction whose name or place is not clear.
         """
-        inside = {id(node) for node in ast.walk(self.method)}
+        inside = {id(node) for node in walk(self.method)}
         items = {key: item for key, item in self.items.items() if key in inside}
         found = attributes_of(self.cls, self.method, items)
         check_assignments(self.method, found, dependence_in(self.cls, self.method))

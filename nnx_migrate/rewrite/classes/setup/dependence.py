@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import paired
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 _STATIC = frozenset({"shape", "ndim", "size", "dtype"})  # the same for every value of a variable
 _MAKERS = frozenset({"param", "variable"})
@@ -77,7 +78,7 @@ def _inherited(cls: ClassInfo, method: ast.FunctionDef) -> frozenset[str]:
 
 def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
     """Pairs of what is bound or changed, and the value it gets."""
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
@@ -100,10 +101,10 @@ def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 def _bound(target: ast.AST, receiver: str) -> tuple[set[str], set[str]]:
     """Local names and attributes that a target changes, ``d[k]`` and ``self.d[k]`` included."""
-    names = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)} - {receiver}
+    names = {one.id for one in walk(target) if isinstance(one, ast.Name)} - {receiver}
     attributes = {
         one.attr
-        for one in ast.walk(target)
+        for one in walk(target)
         if isinstance(one, ast.Attribute)
         and isinstance(one.value, ast.Name)
         and one.value.id == receiver

@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, stat
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
 from nnx_migrate.source.bindings import target_names
+from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ def comprehension_loop(one: Attribute, items: Mapping[int, Item]) -> Comprehensi
         ):
             item = items.get(id(element))
             if item is not None and item.kind is ItemKind.SITE:
-                inside = (items.get(id(node)) for node in ast.walk(element))
+                inside = (items.get(id(node)) for node in walk(element))
                 sites = (each.site for each in inside if each is not None)
                 asks = any(asks_its_name(site) for site in sites if site is not None)
                 return ComprehensionLoop(one, one.value, generator, item, asks)
@@ -116,7 +117,7 @@ def appended_names(method: ast.FunctionDef, found: list[Attribute]) -> dict[int,
                 values = held.get(value.id, []) if isinstance(value, ast.Name) else [value]
                 if name in lists:
                     text = f'f"{lists[name]}_{{len({name})}}"'
-                    names |= {id(node): text for one in values for node in ast.walk(one)}
+                    names |= {id(node): text for one in values for node in walk(one)}
                 held = {}
     return names
 
@@ -129,7 +130,7 @@ def listed_items(
         node.id
         for one in found
         if one.kind is Kind.STRUCTURE
-        for node in ast.walk(one.value)
+        for node in walk(one.value)
         if isinstance(node, ast.Name)
     }
     listed: list[Item] = []
@@ -152,6 +153,6 @@ def listed_items(
             case _:
                 continue
         if name in lists:
-            held = (items.get(id(node)) for part in parts for node in ast.walk(part))
+            held = (items.get(id(node)) for part in parts for node in walk(part))
             listed += [one for one in held if one is not None and one.name is not None]
     return [one for one in listed if one.kind is ItemKind.SITE]

@@ -17,6 +17,7 @@ from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
+from nnx_migrate.source.walking import walk
 
 RULE = "setup"
 _BUILT = (Kind.SUBMODULE, Kind.STRUCTURE, Kind.PARAM, Kind.VARIABLE, Kind.ALIAS)
@@ -87,10 +88,10 @@ def _is_none(node: ast.expr) -> bool:
 
 def _exclusive(method: ast.FunctionDef, one: ast.stmt, two: ast.stmt) -> bool:
     """Whether the statements stand in different branches of one ``if``."""
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.If):
-            body = {id(child) for part in node.body for child in ast.walk(part)}
-            orelse = {id(child) for part in node.orelse for child in ast.walk(part)}
+            body = {id(child) for part in node.body for child in walk(part)}
+            orelse = {id(child) for part in node.orelse for child in walk(part)}
             if (id(one) in body and id(two) in orelse) or (id(two) in body and id(one) in orelse):
                 return True
     return False

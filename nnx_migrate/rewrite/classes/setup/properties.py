@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, stat
 from nnx_migrate.rewrite.classes.setup.dependence import Dependence
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder
+from nnx_migrate.source.walking import walk
 
 RULE = "setup"
 _VARIABLES = (ItemKind.PARAM, ItemKind.VARIABLE)
@@ -39,7 +40,7 @@ class Storing:
 
     def made_in(self, statement: ast.AST) -> list[Item]:
         """Variables made in ``statement``, in the order in which Linen makes them."""
-        found = [self.items[id(one)] for one in ast.walk(statement) if id(one) in self.items]
+        found = [self.items[id(one)] for one in walk(statement) if id(one) in self.items]
         made = [one for one in found if one.kind in _VARIABLES]
         return sorted(made, key=lambda one: (one.call.lineno, one.call.col_offset))
 
@@ -160,5 +161,5 @@ def _is_ours(target: ast.AST, receiver: str) -> bool:
         isinstance(one, ast.Attribute)
         and isinstance(one.value, ast.Name)
         and one.value.id == receiver
-        for one in ast.walk(target)
+        for one in walk(target)
     )

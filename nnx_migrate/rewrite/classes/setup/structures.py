@@ -33,6 +33,7 @@ from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "setup"
 
@@ -70,7 +71,7 @@ class Structures:
             properties[one.name] = found.property_value(renderer_of(self.cls.module, self.common))
             return
         self.remarks.imports.add("nnm")
-        for node in ast.walk(one.value):
+        for node in walk(one.value):
             item = self.items.get(id(node))
             if item is not None and item.name is not None:
                 edits[id(node)] = named(item, self.builder)

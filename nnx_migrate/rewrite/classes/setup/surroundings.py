@@ -28,6 +28,7 @@ from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 RULE = "setup"
 
@@ -54,7 +55,7 @@ class Surroundings:
             self._carry(statement, carried, edits)
         if isinstance(statement, ast.If | ast.For | ast.While | ast.With | ast.Try | ast.Match):
             return
-        sites = [self.items[id(one)] for one in ast.walk(statement) if id(one) in self.items]
+        sites = [self.items[id(one)] for one in walk(statement) if id(one) in self.items]
         local = self._local_variable(statement)
         if local is not None:
             edits[id(statement)] = local
@@ -167,7 +168,7 @@ class _Otherwise:
 def _otherwise(statement: ast.stmt, sites: set[int]) -> _Otherwise | None:
     match statement:
         case ast.Assign(targets=[target], value=ast.IfExp(test=test, body=yes, orelse=no)):
-            built = [any(id(node) in sites for node in ast.walk(side)) for side in (yes, no)]
+            built = [any(id(node) in sites for node in walk(side)) for side in (yes, no)]
             if built == [True, False]:
                 return _Otherwise(target, test, False, no)
             if built == [False, True]:

@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import (
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.setup.lists import listed_params
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 _VARIABLES = (Kind.PARAM, Kind.VARIABLE)
 
@@ -55,7 +56,7 @@ def _followed(one: Attribute, method: ast.FunctionDef, items: Mapping[int, Item]
 
 
 def _inside(node: ast.AST, items: Mapping[int, Item]) -> list[Item]:
-    return [items[id(inner)] for inner in ast.walk(node) if id(inner) in items]
+    return [items[id(inner)] for inner in walk(node) if id(inner) in items]
 
 
 def _stored_name(name: str, method: ast.FunctionDef, items: Mapping[int, Item]) -> str | None:
@@ -68,7 +69,7 @@ def _stored_name(name: str, method: ast.FunctionDef, items: Mapping[int, Item]) 
     ]
     stores = [
         node
-        for node in ast.walk(method)
+        for node in walk(method)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
     ]
     item = items.get(id(values[0])) if len(values) == len(stores) == 1 else None

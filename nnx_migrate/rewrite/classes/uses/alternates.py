@@ -16,6 +16,7 @@ from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 
 def alternate_constructors(
@@ -30,7 +31,7 @@ def alternate_constructors(
         if not arguments or "classmethod" not in project.decorators(cls, method):
             continue
         own = method.args.kwarg.arg if method.args.kwarg is not None else None
-        for node in ast.walk(method):
+        for node in walk(method):
             if not _calls(node, arguments[0].arg):
                 continue
             if any(one.arg is None and _is_name(one.value, own) for one in node.keywords):

@@ -12,6 +12,7 @@ from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import is_attribute_name, receiver_of
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 RULE = "module-api"
 
@@ -65,7 +66,7 @@ class Draws:
         Raises:
           Refused: they are not written out in a function of the project.
         """
-        for one in ast.walk(method):
+        for one in walk(method):
             if isinstance(one, ast.Call):
                 for name, value in self._given(one):
                     if value is node:
@@ -88,9 +89,9 @@ class Draws:
     def _drawn(self, made: ast.Call, parameter: str, node: ast.Attribute) -> tuple[str, ...]:
         function = self._function(made)
         assert function is not None
-        calls = {id(one.func): one for one in ast.walk(function) if isinstance(one, ast.Call)}
+        calls = {id(one.func): one for one in walk(function) if isinstance(one, ast.Call)}
         found: list[str] = []
-        for one in ast.walk(function):
+        for one in walk(function):
             if not (isinstance(one, ast.Name) and one.id == parameter):
                 continue
             drawn = calls.get(id(one))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from nnx_migrate.rewrite.classes.items import receiver_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 
 def base_calls(
@@ -20,7 +21,7 @@ def base_calls(
     bases = {one.name: one for one in cls.mro[1:]}
     scope = cls.scope.enter(method)
     receiver = receiver_of(method)
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=attr)):
                 yield node, attr, None

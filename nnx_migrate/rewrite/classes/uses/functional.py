@@ -19,6 +19,7 @@ from nnx_migrate.rewrite.classes.items import own_nodes, receiver_of
 from nnx_migrate.rewrite.classes.uses.api_calls import carried_call
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 _STALE = {
     "init": "build a module with new rngs instead and take nnm.variables_of(module)",
@@ -112,7 +113,7 @@ def _used(method: ast.FunctionDef | None) -> Iterator[str]:
     if method is None:
         return
     receiver = receiver_of(method)
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
                 yield attr

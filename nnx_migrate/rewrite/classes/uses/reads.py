@@ -36,6 +36,7 @@ from nnx_migrate.rewrite.classes.uses.api_calls import (
 from nnx_migrate.rewrite.classes.uses.layer_fields import field_text
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, replacing
+from nnx_migrate.source.walking import walk
 
 RULE = "module-api"
 # What flax's layers call their variables; another name may be that of a submodule.
@@ -138,7 +139,7 @@ class Reader:
     ) -> None:
         """``v.value = x`` of a variable."""
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        for target in (one for whole in targets for one in ast.walk(whole)):
+        for target in (one for whole in targets for one in walk(whole)):
             match target:
                 case ast.Attribute(attr="value", ctx=ast.Store()) if self._is_variable(
                     target.value, receiver, local

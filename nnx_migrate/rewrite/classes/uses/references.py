@@ -26,6 +26,7 @@ from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, table_of
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 RULE = "class"
 Edits = dict[int, Replacement]
@@ -210,10 +211,10 @@ def _asked_types(cls: ClassInfo) -> set[int]:
     """Ids of what ``isinstance`` and ``issubclass`` are asked for, also inside a tuple or union."""
     return {
         id(inner)
-        for node in ast.walk(cls.node)
+        for node in walk(cls.node)
         if isinstance(node, ast.Call) and dotted(node.func) in _TYPE_QUESTIONS
         for argument in node.args[1:2]
-        for inner in ast.walk(argument)
+        for inner in walk(argument)
     }
 
 
@@ -228,7 +229,7 @@ def _whole_edits(
         for decorator in method.decorator_list:
             if isinstance(decorator, ast.Call) and id(decorator) not in handled:
                 _whole(project, cls.scope, decorator, convert_decorator, edits, inside, remarks)
-        for node in ast.walk(method):
+        for node in walk(method):
             if isinstance(node, ast.Call):
                 _whole(project, scope, node, convert_carry, edits, inside, remarks)
     return edits, inside
@@ -256,7 +257,7 @@ def _whole(
 
     edits[id(node)] = make
     parts = [node.func, *node.args[:1]] if convert is convert_decorator else [node.func]
-    inside.update(id(child) for part in parts for child in ast.walk(part))
+    inside.update(id(child) for part in parts for child in walk(part))
 
 
 def _call_edit(

@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import own_nodes, receiver_of
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 RULE = "module-api"
 
@@ -107,9 +108,7 @@ def _uses(method: ast.FunctionDef, name: str) -> list[ast.Call] | None:
         and node.func.value.id == name
     ]
     named = [node for node in own_nodes(method) if isinstance(node, ast.Name) and node.id == name]
-    arguments = [
-        node for node in ast.walk(method) if isinstance(node, ast.arg) and node.arg == name
-    ]
+    arguments = [node for node in walk(method) if isinstance(node, ast.arg) and node.arg == name]
     return calls if len(named) == len(calls) + 1 and not arguments else None
 
 

@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.items import (
     self_call,
 )
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 # What tells ``init`` from later calls: an update may hang on any of them, wherever it is asked.
 _ASKS = frozenset({"is_initializing", "is_mutable_collection", "has_variable", "has_rng", "scope"})
@@ -52,10 +53,10 @@ def init_updates(cls: ClassInfo, items: Mapping[int, Item]) -> Iterator[tuple[in
 
 
 def _asks(method: ast.FunctionDef) -> bool:
-    always = {id(one.func) for one in ast.walk(method) if _is_always_mutable(one)}
+    always = {id(one.func) for one in walk(method) if _is_always_mutable(one)}
     return any(
         isinstance(one, ast.Attribute) and one.attr in _ASKS and id(one) not in always
-        for one in ast.walk(method)
+        for one in walk(method)
     )
 
 
@@ -89,7 +90,7 @@ def _held(cls: ClassInfo, items: Mapping[int, Item]) -> Names:
     """Attributes that ``setup`` gives variables."""
     found: dict[str, list[int]] = {}
     setup = cls.methods.get("setup")
-    for node in ast.walk(setup) if setup is not None else ():
+    for node in walk(setup) if setup is not None else ():
         match node:
             case ast.Assign(
                 targets=[ast.Attribute(value=ast.Name(id=name), attr=attr)], value=value

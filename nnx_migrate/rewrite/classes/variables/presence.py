@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.walking import walk
 
 RULE = "module-api"
 _MAKERS = frozenset({"param", "perturb", "variable", "put_variable", "sow"})
@@ -28,12 +29,12 @@ def asked_in_init(
     Raises:
       Refused: the variable may have been made by something that ``__init__`` does not run.
     """
-    inside = [items[id(one)] for one in ast.walk(method) if id(one) in items]
+    inside = [items[id(one)] for one in walk(method) if id(one) in items]
     if any(_makes(item, node) for item in inside):
         raise _refused(node, "it asks for a variable that was made before, which is always there")
     owners = [one for one, call in _makers(cls, node) if _is_before(one, call, method, node)]
     if not owners:
-        if any(_asks_again(one, node) for one in ast.walk(method)):
+        if any(_asks_again(one, node) for one in walk(method)):
             raise _refused(node, "it asks twice for a variable that is made after it")
         return "False"
     if method.name == "setup" or all(one.kind is ItemKind.STREAM for one in inside):
@@ -65,7 +66,7 @@ def _makers(cls: ClassInfo, node: ast.Call) -> Iterator[tuple[Method, ast.Call]]
     wanted = _constants(node, ("col", "name"))
     for owner in cls.mro:
         for method in owner.methods.values():
-            for call in ast.walk(method):
+            for call in walk(method):
                 name = self_call(call, receiver_of(method))
                 if name is None or name not in _MAKERS:
                     continue
@@ -109,8 +110,8 @@ def _is_before(owner: Method, made: ast.Call, method: Method, asked: ast.Call) -
     """Whether ``made`` may run before ``asked``: elsewhere, above it, or in a loop around both."""
     if owner is not method:
         return True
-    loops = (one for one in ast.walk(method) if isinstance(one, _LOOPS))
-    around = any({id(made), id(asked)} <= set(map(id, ast.walk(loop))) for loop in loops)
+    loops = (one for one in walk(method) if isinstance(one, _LOOPS))
+    around = any({id(made), id(asked)} <= set(map(id, walk(loop))) for loop in loops)
     return around or _place(made) < _place(asked)
 
 

@@ -32,6 +32,7 @@ from nnx_migrate.rewrite.classes.writing.stacks import stacked
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 RULE = "submodule"
 
@@ -226,7 +227,7 @@ def _factories_of(cls: ClassInfo) -> set[str]:
     fields = {one.name for one in cls.fields}
     found: set[str] = set()
     for owner in cls.mro:
-        for node in ast.walk(owner.node):
+        for node in walk(owner.node):
             match node:
                 case ast.Call(func=ast.Call(func=ast.Attribute(ast.Name("self"), name))):
                     found.add(name)
@@ -327,14 +328,14 @@ def without_applied_only(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
 
 def _uses_of_attributes(method: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     """Attributes of ``self`` and what is done with each: applied, a field of it read, or other."""
-    called = {id(node.func) for node in ast.walk(method) if isinstance(node, ast.Call)}
+    called = {id(node.func) for node in walk(method) if isinstance(node, ast.Call)}
     inner: dict[int, str] = {}
-    for node in ast.walk(method):
+    for node in walk(method):
         if isinstance(node, ast.Attribute):
             is_method = id(node) in called
             use = "applied" if node.attr == "apply" else "other" if is_method else "field"
             inner[id(node.value)] = use
-    for node in ast.walk(method):
+    for node in walk(method):
         match node:
             case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Load()):
                 yield name, inner.get(id(node), "other")
@@ -360,7 +361,7 @@ def _handed(text: str) -> set[str]:
 
 def _names(text: str) -> set[str]:
     tree = ast.parse(text, mode="eval")
-    return {one.id for one in ast.walk(tree) if isinstance(one, ast.Name)}
+    return {one.id for one in walk(tree) if isinstance(one, ast.Name)}
 
 
 def _tested(node: cst.CSTNode) -> set[str]:

@@ -10,6 +10,7 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.sizes.result import Site
 from nnx_migrate.source.project import Scope
+from nnx_migrate.source.walking import walk
 
 RULE = "stacked"
 _OPTIONS = (
@@ -45,7 +46,7 @@ def stacked(
 
 def _check_known(value: ast.expr, scope: Scope) -> None:
     local = scope.tables[0] if scope.tables else {}
-    for node in ast.walk(value):
+    for node in walk(value):
         if isinstance(node, ast.Name) and node.id != "self" and node.id in local:
             raise Refused(
                 node,
