@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nnx_migrate.model import Outcome, RewriteResult
-from nnx_migrate.rewrite import decide
+from nnx_migrate.rewrite import conversions
 from nnx_migrate.rewrite.engine import rewrite_project
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.files import SourceText
@@ -36,7 +36,7 @@ def _rewrite() -> RewriteResult:
 
 
 def test_a_conversion_that_raises_refuses_its_class_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    convert = decide.convert_class
+    convert = conversions.convert_class
 
     def broken(project, cls, sizes, context):  # type: ignore[no-untyped-def]
         if cls.node.name == "Bad":
@@ -44,7 +44,7 @@ def test_a_conversion_that_raises_refuses_its_class_alone(monkeypatch: pytest.Mo
         return convert(project, cls, sizes, context)
 
     monkeypatch.delenv("NNX_MIGRATE_DEBUG", raising=False)
-    monkeypatch.setattr(decide, "convert_class", broken)
+    monkeypatch.setattr(conversions, "convert_class", broken)
     result = _rewrite()
     assert {one.name: one.outcome for one in result.classes} == {
         "module.Good": Outcome.REWRITTEN,
@@ -58,6 +58,6 @@ def test_the_debug_switch_lets_the_bug_through(monkeypatch: pytest.MonkeyPatch) 
         raise KeyError("lost")
 
     monkeypatch.setenv("NNX_MIGRATE_DEBUG", "1")
-    monkeypatch.setattr(decide, "convert_class", broken)
+    monkeypatch.setattr(conversions, "convert_class", broken)
     with pytest.raises(KeyError, match="lost"):
         _rewrite()
