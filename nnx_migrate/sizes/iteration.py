@@ -228,7 +228,7 @@ def _targets(target: ast.expr, count: int) -> list[ast.expr]:
 def _length(value: Value) -> Expr | None:
     match value:
         case Static(expr=expr):
-            return Expr(ast.Call(ast.Name("len", ast.Load()), [expr.node], []))
+            return _count_of(expr.node)
         case Sequence(items=items):
             return ex.literal(len(items))
         case Repeated(length=length):
@@ -241,3 +241,13 @@ def _length(value: Value) -> Expr | None:
             lengths = {_length(one) for one in values}
             return lengths.pop() if len(lengths) == 1 else None
     return None
+
+
+def _count_of(items: ast.expr) -> Expr | None:
+    """How many items an expression has; an iterator cannot be asked."""
+    match items:
+        case ast.Call(func=ast.Name(id="reversed" | "sorted" | "tuple" | "list"), args=[inner, *_]):
+            return _count_of(inner)
+        case ast.Call(func=ast.Name(id="filter" | "iter" | "map" | "zip")) | ast.GeneratorExp():
+            return None
+    return Expr(ast.Call(ast.Name("len", ast.Load()), [items], []))

@@ -32,7 +32,11 @@ def _lists(loop: str, first: str = "self.p", second: str = "self.p") -> list[str
 
 
 def test_lists_made_from_one_field_and_zipped_go_through_the_same_items() -> None:
-    assert _lists(ZIPPED.format(part="")) == ["x_features", "w", "self.p[-1]"]
+    assert _lists(ZIPPED.format(part="")) == [
+        "x_features",
+        "w",
+        "self.p[-1] if len(self.p) > 0 else in_features",
+    ]
 
 
 def test_lists_made_from_two_fields_do_not() -> None:
@@ -70,21 +74,42 @@ return x
     assert in_features(sizes_of(compact(body, "p: Any;q: Any")))[1] == expected
 
 
+@pytest.mark.parametrize("items", ["self.p", "reversed(self.p)", "self.p.values()"])
+def test_a_loop_that_may_have_no_round_ends_with_what_it_carries(items: str) -> None:
+    body = f"for w in {items}:\n    x = nn.Dense(w)(x)\nreturn nn.Dense(3)(x)"
+    assert in_features(sizes_of(compact(body, "p: Any")))[1] == "x_features"
+
+
 @pytest.mark.parametrize(
-    ("items", "expected"),
+    ("items", "last"),
     [
         ("self.p", "self.p[-1]"),
         ("reversed(self.p)", "self.p[0]"),
         ("sorted(self.p)", "sorted(self.p)[-1]"),
-        ("self.p.values()", "x_features"),
-        ("zip(self.p, self.q)", "x_features"),
         ("zip(self.p, self.p)", "self.p[-1]"),
     ],
 )
-def test_only_what_can_be_asked_for_its_last_item_is(items: str, expected: str) -> None:
+def test_only_what_can_be_asked_for_its_last_item_is(items: str, last: str) -> None:
     target = "w, v" if "zip" in items else "w"
-    body = f"for {target} in {items}:\n    x = nn.Dense(w)(x)\nreturn nn.Dense(3)(x)"
-    assert in_features(sizes_of(compact(body, "p: Any;q: Any")))[1] == expected
+    source = f"""
+class Body(nn.Module):
+    p: Any
+
+    @nn.compact
+    def __call__(self, x):
+        for {target} in {items}:
+            x = nn.Dense(w)(x)
+        return x
+
+class Model(nn.Module):
+    p: Any
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(3)(Body(self.p)(x))
+"""
+    size, *_ = in_features(sizes_of(source))
+    assert size.startswith(f"{last} if len(self.p) > 0 else in_features")
 
 
 @pytest.mark.parametrize(

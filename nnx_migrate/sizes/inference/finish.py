@@ -42,7 +42,10 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
     }
     texts = [text for site in sites.values() for text in site.sizes.values()]
     texts += [text for text in analysis.interpreter.statics.values() if text is not None]
-    carried = used_carries(carried, [*texts, *([last.text] if last else [])])
+    exported = [last.text] if last and analysis.exported else []
+    every = _names(carried)
+    carried = used_carries(carried, [*texts, *exported])
+    lost = every - _names(carried)
     whole = {path: ex.input_shape(path).text for path in analysis.shapes}
     spared = _spared(analysis)
     analysis.required.update(name for path, name in whole.items() if path not in spared)
@@ -83,7 +86,7 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         decisive=_decisive(analysis, sites, arguments),
         full_shapes={path: arguments[name].name for path, name in whole.items()},
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
-        out_features=rename(last.text) if last and _exportable(last, needed) else None,
+        out_features=rename(last.text) if last and _exportable(last, needed, lost) else None,
         exports_out_features=analysis.exported,
         sized_lifts=sized_lifts(analysis.interpreter.built, final),
         problems=(*analysis.problems, *analysis.interpreter.problems),
@@ -133,5 +136,14 @@ def _path(name: str) -> str | None:
     return ex.input_of(name)[0] if ex.is_input(name) else None
 
 
-def _exportable(last: Expr, needed: set[str]) -> bool:
-    return spellable(last) and {n for n in last.names if ex.is_input(n)} <= needed
+def _exportable(last: Expr, needed: set[str], lost: set[str]) -> bool:
+    """Whether ``__init__`` can spell a size: not with what no loop of it carries."""
+    return (
+        spellable(last)
+        and not last.names & lost
+        and {n for n in last.names if ex.is_input(n)} <= needed
+    )
+
+
+def _names(carried: Mapping[int, tuple[tuple[str, str, str], ...]]) -> set[str]:
+    return {name for entries in carried.values() for name, _, _ in entries}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
 from nnx_migrate.sizes.loop_names import inside
 from nnx_migrate.sizes.statements.entry import (
@@ -193,4 +194,23 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     own = {*interpreter.symbols.values(), *loop.last, *variables}
     local = any(one in own or one.startswith(OUT_VARIABLE) for one in final.names)
     known = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
-    frame.env[name] = after.with_last(known if local else final)
+    frame.env[name] = after.with_last(known if local else _ended(loop, first, final, known))
+
+
+def _ended(loop: Loop, first: Expr, final: Expr, known: Expr | None) -> Expr:
+    """The size after a loop, which may have had no round: ``for f in self.widths[:-1]``.
+
+    One that is unknown at the start is not asked for only because of that.
+    """
+    is_met = loop.rounds is not None and loop.rounds.is_constant and bool(loop.rounds.constant)
+    if loop.first or is_met or first == final or any(map(_is_unknown, first.names)):
+        return final
+    if known is not None:
+        return known
+    if loop.rounds is None:
+        return final
+    return ex.choose(ex.parse(f"{loop.rounds.text} > 0"), final, first)
+
+
+def _is_unknown(identifier: str) -> bool:
+    return ex.is_input(identifier) and ex.opaque_local(ex.input_of(identifier)[0]) is not None
