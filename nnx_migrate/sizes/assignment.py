@@ -99,7 +99,10 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
     if isinstance(value, Argument) and not starred:
         return [Argument(f"{value.path}[{i}]") for i in range(count)]
     if isinstance(value, Repeated):
-        return [value.item] * count
+        rest = replace(value, length=None)
+        return [rest if isinstance(one, ast.Starred) else value.item for one in targets]
+    if isinstance(value, Static) and len(starred) == 1:
+        return [Static(one) for one in _around(value.expr, starred[0], count)]
     if isinstance(value, Static) and not starred:
         subscripts = [ast.Subscript(value.expr.node, ast.Constant(i)) for i in range(count)]
         return [Static(Expr(one)) for one in subscripts]
@@ -110,6 +113,15 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
         interpreter.prove(shape, exact=count)
         return [_size(shape.axis(i - count)) for i in range(count)]
     return [Unknown("unpacked from an unknown value")] * count
+
+
+def _around(whole: Expr, head: int, count: int) -> list[Expr]:
+    """``*hidden, last``: the items before and behind the starred target, and the slice between."""
+    tail = count - head - 1
+    ends = [ast.Constant(head) if head else None, ast.Constant(-tail) if tail else None]
+    keys: list[ast.expr] = [ast.Constant(i) for i in range(head)]
+    keys += [ast.Slice(*ends), *(ast.Constant(i - tail) for i in range(tail))]
+    return [Expr(ast.Subscript(whole.node, key, ast.Load())) for key in keys]
 
 
 def _size(size: Expr | None) -> Value:

@@ -169,3 +169,19 @@ return nn.Dense(3)(x)
 """
     result = sizes_of(compact(body, "widths: Any = (2, 4);n: int = 1"))
     assert in_features(result) == [BY_NAME, BY_NAME]
+
+
+@pytest.mark.parametrize(
+    ("targets", "width"),
+    [
+        ("*hidden, last", "self.widths[-1]"),
+        ("last, *hidden", "self.widths[0]"),
+        ("last, *hidden, _", "self.widths[0]"),
+    ],
+)
+def test_a_loop_over_what_a_star_takes_carries_the_size(targets: str, width: str) -> None:
+    body = f"{targets} = self.widths\nfor w in hidden:\n    x = nn.Dense(w)(x)\n"
+    body += "x = nn.Dense(last)(x)\nreturn nn.Dense(2)(x)"
+    result = sizes_of(compact(body, "widths: Sequence[int] = (4, 5)"))
+    assert carried(result) == [("x_features", "in_features", "w")]
+    assert in_features(result) == ["x_features", "x_features", width]
