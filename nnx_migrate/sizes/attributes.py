@@ -34,6 +34,7 @@ from nnx_migrate.sizes.values import (
     Value,
     as_array,
     join,
+    spelled_out,
 )
 
 if TYPE_CHECKING:
@@ -201,7 +202,9 @@ def _super_method(
     for cls in order[order.index(here) + 1 :] if here in order else ():
         if name in cls.methods:
             function = Function(cls.methods[name], cls.scope, {}, instance, cls)
-            return interpreter.call_function(function, args, kwargs)
+            # What goes on behind the base's method does not have its locals.
+            found = interpreter.call_function(function, args, kwargs)
+            return spelled_out(found, interpreter.endings)
     return Unknown(f"no inherited method {name}")
 
 

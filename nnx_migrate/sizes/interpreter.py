@@ -70,6 +70,7 @@ class Interpreter(ABC):
     symbols: dict[tuple[ast.For, str], str] = field(
         default_factory=dict
     )  # names of carried sizes, by the loop and the local
+    endings: dict[str, Expr] = field(default_factory=dict)  # carried sizes in terms of fields
     unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
     entered: set[int] = field(default_factory=set)  # calls that led into a function of the project

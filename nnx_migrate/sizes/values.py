@@ -482,3 +482,14 @@ def _join_two(test: Expr | None, yes: Array, no: Array) -> Array:
         one, two = yes.axis(index), no.axis(index)
         tail.append(ex.choose(test, one, two) if one and two else None)
     return replace(joined, tail=tuple(tail), path=None, grown=joined.origin)
+
+
+def spelled_out(value: Value, meanings: Mapping[str, Expr]) -> Value:
+    """The value with other expressions for some names in its sizes."""
+    match value:
+        case Array(tail=tail):
+            return value.of(tuple(one and ex.substitute(one, meanings) for one in tail))
+        case Sequence() if type(value) is Sequence:
+            items = tuple(spelled_out(one, meanings) for one in value.items)
+            return Sequence(items, value.is_list)
+    return value
