@@ -30,6 +30,8 @@ from nnx_migrate.source.settings import SettingsError
 FORMS = ("auto", "lazy", "explicit")
 _SECONDS = 900.0  # for the analysis of one project; what is not decided by then is lazy
 _STAYS = "stays Linen"
+# Places around classes: what the first attempt says of them, a lazy form of the class has settled.
+_AROUND = frozenset({"call_site", "reference", "stale"})
 _ROUNDS = 6  # attempts without what earlier ones left unproven
 
 
@@ -218,7 +220,7 @@ def _findings(
     failed = {one.path for one in classes if one.outcome is Outcome.REFUSED}
     for result in (explicit, proof.first):
         for one in result.findings if result is not None else ():
-            if one.path in failed:
+            if one.path in failed or (result is not explicit and explicit and one.rule in _AROUND):
                 continue
             if one.outcome in (Outcome.REFUSED, Outcome.BRIDGED):
                 yield replace(one, outcome=Outcome.REWRITTEN, message=f"lazy: {one.message}")

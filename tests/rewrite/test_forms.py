@@ -90,6 +90,7 @@ def test_a_model_that_another_file_is_given_takes_the_lazy_form() -> None:
     result = auto(files)
     assert said(result) == {"m.A": "explicit"}
     assert "model = lazy(A)()" in code(result, "main.py")
+    assert result.findings == ()
 
 
 def test_callers_that_are_rewritten_leave_the_class_explicit() -> None:
