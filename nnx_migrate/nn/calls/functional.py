@@ -23,6 +23,7 @@ from flax.core.scope import in_filter
 
 from nnx_migrate.nn.calls.to_nnx import give_variables, has_variables
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
+from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.linen_variables import leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
 from nnx_migrate.nn.variables.sharing import linen_place
@@ -129,7 +130,7 @@ def apply(
 
     Raises:
       ValueError: a variable that the call uses is missing, one has another shape, or the call changed a
-        collection that is not mutable.
+        collection that is not mutable; each is Linen's error, too (`nnx_migrate.nn.variables.errors`).
       flax.errors.InvalidRngError: a stream is drawn from that ``rngs`` lacks.
     """
     copy = _merged(model, values, mutable)
@@ -285,17 +286,25 @@ def _given(
         if collection == "params" or is_abstract or not in_filter(mutable, collection):
             return Missing(
                 f"{type(model).__name__} has the variable '{name}' in collection '{collection}', "
-                f"which the given variables lack: found collections {sorted(values)}"
+                f"which the given variables lack: found collections {sorted(values)}",
+                _not_found(values, collection),
             )
         return own
     value = unbox(value)
     expected, given = _shapes(own), _shapes(value)
     if expected != given:
-        raise ValueError(
+        raise errors.ShapeMismatch(
             f"expected '{collection}' variable '{name}' of {type(model).__name__} to have the shape "
             f"{expected}, found {given}"
         )
     return value
+
+
+def _not_found(values: Mapping[str, Any], collection: str) -> type[ValueError]:
+    """The error that Linen has for a variable that was not given."""
+    if not values.get(collection):
+        return errors.CollectionNotFound
+    return errors.ParamNotFound if collection == "params" else errors.VariableNotFound
 
 
 def _shapes(value: Any) -> Any:
@@ -306,7 +315,7 @@ def _shapes(value: Any) -> Any:
 def _check_unchanged(before: Mapping[Path, Any], after: Mapping[Path, Any], mutable: Any) -> None:
     for path, value in after.items():
         if not in_filter(mutable, path[0]) and not _is_same(value, before.get(path)):
-            raise ValueError(
+            raise errors.NotMutable(
                 f"the call changed '{'/'.join(path[1:])}' in collection '{path[0]}', which is not "
                 f"mutable: pass mutable=['{path[0]}'] and keep what apply returns"
             )

@@ -19,6 +19,7 @@ from nnx_migrate.nn.building.in_scope import is_in_scope, keyed_path, own_variab
 from nnx_migrate.nn.seeding.draw_owners import PARAMS, Made, linen_places
 from nnx_migrate.nn.seeding.stacks import Stacks, stacks_around
 from nnx_migrate.nn.streams.linen_streams import typed_key
+from nnx_migrate.nn.variables.errors import KeyNotFound
 from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import variable_type
 
@@ -52,7 +53,7 @@ def build(
     """
     given = dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
     if given.get("params") is None:
-        raise ValueError(f"expected a key for the stream 'params' in rngs, found {sorted(given)}")
+        raise KeyNotFound(f"expected a key for the stream 'params' in rngs, found {sorted(given)}")
     first = typed_key(given.pop("params"))
     roots = {PARAMS: first, **{name: typed_key(key) for name, key in given.items()}}
 

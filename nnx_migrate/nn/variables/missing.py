@@ -73,8 +73,9 @@ class Missing:
       ValueError: on any use as an array: arithmetic, indexing, conversion, a public attribute.
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, kind: type[ValueError] = ValueError) -> None:
         self._message = message
+        self._kind = kind
 
     def __getattr__(self, name: str) -> NoReturn:
         if name.startswith("_"):
@@ -85,7 +86,7 @@ class Missing:
         return id(self)
 
     def _raise(self, *_: Any, **__: Any) -> NoReturn:
-        raise ValueError(self._message)
+        raise self._kind(self._message)
 
 
 for _name in _USES:

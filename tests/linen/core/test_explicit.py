@@ -260,3 +260,49 @@ def test_names_of_arrays_come_in_the_boxes_of_linen() -> None:
     own = nnm.variables_of(nnm.build(Named, rngs=KEY))["params"]
     assert isinstance(own["kernel"], nn.LogicallyPartitioned)
     assert not isinstance(own["table"], nn.LogicallyPartitioned)
+
+
+class Scaled(nnx.Module):
+    def __init__(self, *, in_features: int, rngs: nnx.Rngs):
+        self.norm = nnm.BatchNorm(in_features=in_features, rngs=rngs)
+        self.gain = nnx.Param(jnp.ones((1, in_features)))
+
+    def __call__(self, x, train=False):
+        return self.norm(x * self.gain[...], use_running_average=not train)
+
+
+def scaled() -> Any:
+    class Scaled(flax.linen.Module):
+        @flax.linen.compact
+        def __call__(self, x, train=False):
+            x = x * self.param("gain", flax.linen.initializers.ones, (1, x.shape[-1]))
+            return flax.linen.BatchNorm(use_running_average=not train, name="norm")(x)
+
+    return Scaled()
+
+
+def changed(variables: Any, **collections: Any) -> Any:
+    every = {**variables, **collections}
+    return {name: part for name, part in every.items() if part is not None}
+
+
+MISUSES = {
+    "a parameter of another shape": lambda m, v: m.apply(
+        changed(v, params={**v["params"], "gain": jnp.ones((1, 7))}), X
+    ),
+    "no such parameter": lambda m, v: m.apply(changed(v, params={"norm": v["params"]["norm"]}), X),
+    "no parameters": lambda m, v: m.apply(changed(v, params=None), X),
+    "no statistics": lambda m, v: m.apply(changed(v, batch_stats=None), X),
+    "a collection that is not mutable": lambda m, v: m.apply(v, X, train=True),
+    "no key": lambda m, v: m.init({}, X),
+    "an input of another width": lambda m, v: m.apply(v, X[:, :2]),
+}
+
+
+@pytest.mark.parametrize("misuse", MISUSES.values(), ids=MISUSES)
+def test_misuse_raises_what_linen_raises(misuse: Any) -> None:
+    linen, lazy = scaled(), nn.lazy(Scaled)()
+    with pytest.raises(errors.FlaxError) as wanted:
+        misuse(linen, linen.init(KEY, X))
+    with pytest.raises(wanted.type):
+        misuse(lazy, lazy.init(KEY, X))

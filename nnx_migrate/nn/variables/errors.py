@@ -1,0 +1,37 @@
+"""What Linen's functional calls raise on migrated modules: Linen's classes, which are ValueErrors here.
+
+flax 0.12.8: errors.py.
+"""
+
+from __future__ import annotations
+
+from flax import errors
+
+
+class _Said(ValueError):
+    def __init__(self, message: str) -> None:
+        Exception.__init__(self, message)
+
+
+class CollectionNotFound(_Said, errors.ScopeCollectionNotFound):
+    """A variable is used of a collection that was not given."""
+
+
+class ParamNotFound(_Said, errors.ScopeParamNotFoundError):
+    """A parameter is used that was not given."""
+
+
+class VariableNotFound(_Said, errors.ScopeVariableNotFoundError):
+    """Another variable is used that was not given."""
+
+
+class ShapeMismatch(_Said, errors.ScopeParamShapeError):
+    """A variable was given in another shape."""
+
+
+class NotMutable(_Said, errors.ModifyScopeVariableError):
+    """A call changed a variable of a collection that is not mutable."""
+
+
+class KeyNotFound(_Said, errors.InvalidRngError):
+    """No key was given for a stream."""
