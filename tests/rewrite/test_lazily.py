@@ -114,6 +114,15 @@ MISSES = {
     "names that are computed": dense("A")
     + "import m\n\n\ndef make(name):\n    return vars(m)[name]().init(0, 1)\n",
     "a path in a string": dense("A") + "TARGET = 'm.A'\n\nuse(A)\n",
+    "a method that is called with another instance": dense("A")
+    + "def f(other, x):\n    return A.__call__(other, x)\n\n\nuse(A)\n",
+    "a method that another class takes over": dense("A")
+    + "class Other(nn.Module):\n    __call__ = A.__call__\n\n\n"
+    + "def main(k, x):\n    return Other().init(k, x), A().init(k, x)\n",
+    "a constructor that takes anything": (
+        "class A(nn.Module):\n    def __init__(self, *args, **kwargs):\n        pass\n\n"
+        "    def __call__(self, x):\n        return x\n\n\nuse(A)\n"
+    ),
     "an attribute of the class around it": (
         "class Test:\n    class A(nn.Module):\n        @nn.compact\n"
         "        def __call__(self, x):\n            return nn.Dense(3)(x)\n\n"

@@ -60,7 +60,7 @@ def build(
     def construct(draws: _Draws) -> M:
         streams = nnx.Rngs(0)
         for name in roots:
-            setattr(streams, name, _Source(name, draws))
+            setattr(streams, name, InitStream(name, draws))
         return make(*args, **options, rngs=streams)
 
     asked = _asked(construct, roots)
@@ -98,7 +98,7 @@ class _Draws:
         return key
 
 
-class _Source(nnx.RngStream):
+class InitStream(nnx.RngStream):
     """A stream that draws from ``_Draws``; streams forked from it are plain ones."""
 
     def __init__(
@@ -115,6 +115,7 @@ class _Source(nnx.RngStream):
         self.place = _Place(place)
 
     def __call__(self) -> jax.Array:
+        """The next key."""
         # Split for a stack or inside a transform, the stream has another key: its own keys count.
         is_own = self.key.get_value() is self.source.roots[self.name]
         if not is_own:
@@ -122,9 +123,11 @@ class _Source(nnx.RngStream):
         return self.source(self.name, self.levels, self.place.indices)
 
     def split(self, k: int | tuple[int, ...]) -> nnx.RngStream:
+        """A plain stream of ``k`` keys."""
         return nnx.RngStream(jax.random.split(self(), k), tag=self.tag)
 
     def fork(self, *, split: int | tuple[int, ...] | None = None) -> nnx.RngStream:
+        """A plain stream from the next key."""
         if split is not None:
             return self.split(split)
         return nnx.RngStream(self(), tag=self.tag)
@@ -144,10 +147,10 @@ class _Source(nnx.RngStream):
         """Draw the same keys again, for another layer."""
         self.source.count = mark
 
-    def for_layer(self, index: Any, length: int, is_split: bool) -> _Source:
+    def for_layer(self, index: Any, length: int, is_split: bool) -> InitStream:
         """The stream for one layer of a stack."""
         levels = (*self.levels, (length, is_split))
-        return _Source(self.name, self.source, levels, (*self.place.indices, index))
+        return InitStream(self.name, self.source, levels, (*self.place.indices, index))
 
 
 class _Place:

@@ -8,8 +8,8 @@ differs. What it cannot see is two sites that share a key: ``recorded_draws`` se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
@@ -19,6 +19,11 @@ from flax.core.scope import LazyRng, Scope
 from flax.nnx.rnglib import RngStream
 
 from nnx_migrate.linen.core.scope import Scope as LazyScope
+from nnx_migrate.nn.seeding.values import InitStream
+from nnx_migrate.nn.streams.linen_streams import LinenStream
+
+# Explicit modules inside lazy ones draw Linen's keys from streams of their own.
+_STREAMS = (RngStream, LinenStream, InitStream)
 
 
 @contextmanager
@@ -38,14 +43,17 @@ def constant_key(key: Any) -> Iterator[None]:
         lazy_draw(scope, name)
         return key
 
-    def draw(stream: RngStream) -> Any:
-        nnx_draw(stream)
-        return key
+    def drawing(nnx_draw: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def draw(stream: Any) -> Any:
+            nnx_draw(stream)
+            return key
+
+        return draw
 
     linen_draw, lazy_draw = Scope.make_rng, LazyScope.make_rng
-    nnx_draw = RngStream.__call__
+    draws = {kind: drawing(vars(kind)["__call__"]) for kind in _STREAMS}
     jax.clear_caches()
-    with _replaced(make_rng, make_lazy_rng, draw):
+    with _replaced(make_rng, make_lazy_rng, draws):
         yield
     jax.clear_caches()
 
@@ -89,18 +97,20 @@ def recorded_draws(keys: list[bytes]) -> Iterator[None]:
         return noted(nnx_draw(stream))
 
     lazy_draw, nnx_draw = LazyScope.make_rng, RngStream.__call__
-    with _replaced(Scope.make_rng, make_lazy_rng, draw):
+    with _replaced(Scope.make_rng, make_lazy_rng, {RngStream: draw}):
         yield
         jax.effects_barrier()
 
 
 @contextmanager
 def _replaced(
-    make_rng: Callable[..., Any], make_lazy_rng: Callable[..., Any], draw: Callable[..., Any]
+    make_rng: Callable[..., Any],
+    make_lazy_rng: Callable[..., Any],
+    draws: Mapping[type[RngStream], Callable[..., Any]],
 ) -> Iterator[None]:
-    with (
-        mock.patch.object(Scope, "make_rng", make_rng),
-        mock.patch.object(LazyScope, "make_rng", make_lazy_rng),
-        mock.patch.object(RngStream, "__call__", draw),
-    ):
+    with ExitStack() as stack:
+        stack.enter_context(mock.patch.object(Scope, "make_rng", make_rng))
+        stack.enter_context(mock.patch.object(LazyScope, "make_rng", make_lazy_rng))
+        for kind, draw in draws.items():
+            stack.enter_context(mock.patch.object(kind, "__call__", draw))
         yield

@@ -137,8 +137,11 @@ class _Walk:
         parent = place.parent
         if isinstance(parent, ast.Subscript) and parent.value is place.node:
             raise Unknown("the class is given types here")
-        if isinstance(parent, ast.Attribute) and not self._is_method(cls, parent.attr):
+        if isinstance(parent, ast.Attribute) and not self._is_method(cls, parent):
             raise Unknown(f"{parent.attr} of the class itself is used here")
+        open_ended = _takes_anything(cls)
+        if open_ended is not None:
+            raise Unknown(f"its constructor takes {open_ended}, and the class is used here")
         holding = self.context.modules_in.get(cls.name, frozenset())
         args = list(parent.args) if isinstance(parent, ast.Call) else []
         if not isinstance(parent, ast.Call) or parent.func is not place.node:
@@ -159,12 +162,15 @@ class _Walk:
                 self._plain(value, place.scope, name)
         self.draft.checked |= {id(one) for one in parent.keywords}
 
-    def _is_method(self, cls: ClassInfo, name: str) -> bool:
-        """Whether a name is a plain method of a class, which its lazy form carries."""
-        if name in ("__name__", "__qualname__"):
+    def _is_method(self, cls: ClassInfo, node: ast.Attribute) -> bool:
+        """Whether it is a plain method of a class, which its lazy form carries, and given as
+        ``method=``: a call of it may be with another class's instance."""
+        if node.attr in ("__name__", "__qualname__"):
             return True
-        found = cls.find(name)
-        return found is not None and _BOUND.isdisjoint(self.project.decorators(*found))
+        found = cls.find(node.attr)
+        above = self.places.parent(node)
+        is_given = isinstance(above, ast.keyword) and above.arg == "method"
+        return is_given and found is not None and _BOUND.isdisjoint(self.project.decorators(*found))
 
     def _held(self, value: ast.expr, scope: Scope, at: tuple[str, str]) -> None:
         """A class or layer for a field that builds submodules: an explicit class takes it as it is."""
@@ -220,6 +226,17 @@ class _Walk:
             return cls.name
         named = isinstance(node, ast.Name | ast.Attribute)
         return self.project.resolve(node, scope) if named else None  # type: ignore[arg-type]
+
+
+def _takes_anything(cls: ClassInfo) -> str | None:
+    """``*args`` or ``**kwargs`` of a constructor of the class's own, which has no lazy form."""
+    found = cls.find("__init__")
+    if found is None:
+        return None
+    spec = found[1].args
+    if spec.vararg is not None:
+        return f"*{spec.vararg.arg}"
+    return f"**{spec.kwarg.arg}" if spec.kwarg is not None else None
 
 
 def is_module(symbol: str) -> bool:

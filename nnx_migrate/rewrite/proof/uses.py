@@ -38,6 +38,7 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
             yield one.path, one.node.lineno, TAKEN
             yield cls.module.path, cls.node.lineno, f"{TAKEN} ({one.path}:{one.node.lineno})"
         yield from _keepers(project, cls)
+        yield from _borrowed(project, cls)
         yield from _drawing_loops(project, cls)
         if cls.name in attempt.lazily and cls.name in attempt.placed:
             continue  # every place that builds it shows what the fields are given
@@ -56,6 +57,16 @@ def _keepers(project: Project, cls: ClassInfo) -> Iterator[Use]:
         if function is not None and _keeps(function):
             line = cls.node.lineno
             yield cls.module.path, line, f"the decorator {function.name} hands the class on"
+
+
+def _borrowed(project: Project, cls: ClassInfo) -> Iterator[Use]:
+    """Methods of other classes as the class's own: ``__call__ = Other.__call__`` builds here."""
+    for statement in cls.node.body:
+        match statement:
+            case ast.Assign(value=ast.Attribute(value=owner, attr=name)):
+                other = project.linen.get(project.resolve(owner, cls.scope) or "")
+                if other is not None and other.find(name) is not None:
+                    yield cls.module.path, statement.lineno, f"{name} is another class's method"
 
 
 def _keeps(function: ast.FunctionDef) -> bool:
