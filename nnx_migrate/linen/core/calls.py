@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
 from flax import nnx
 
 from nnx_migrate.linen.core.boxes import to_variable, unboxed
@@ -124,7 +125,10 @@ def gather(
     for _, collection, name, value in nodes_of(node):
         if collection is not None:
             stored = value_of(value)
-            found.setdefault(collection, {})[name] = stored
+            # The call may fill dicts, the variables of an explicit module, in place.
+            is_tree = isinstance(stored, dict)
+            fresh = jax.tree.map(lambda one: one, stored) if is_tree else stored
+            found.setdefault(collection, {})[name] = fresh
             held[(collection, *path, name)] = value, stored
         else:
             for below, part in gather(value, held, value_of, (*path, name)).items():
@@ -149,8 +153,16 @@ def write_back(
     for path, value in changed.items():
         if path not in held:
             attach(node_at(module, path[1:-1]), path[0], path[-1], to_variable(path[0], value))
-        elif value is not held[path][1]:
+        elif _is_other(value, held[path][1]):
             held[path][0].set_value(unboxed(value))
+
+
+def _is_other(value: Any, before: Any) -> bool:
+    """Whether something was assigned; of a tree, anywhere in it."""
+    if not isinstance(value, dict):
+        return value is not before
+    new, old = jax.tree.leaves(value), jax.tree.leaves(before)
+    return len(new) != len(old) or any(map(operator.is_not, new, old))
 
 
 def _leaves(

@@ -306,3 +306,28 @@ def test_misuse_raises_what_linen_raises(misuse: Any) -> None:
         misuse(linen, linen.init(KEY, X))
     with pytest.raises(wanted.type):
         misuse(lazy, lazy.init(KEY, X))
+
+
+def test_a_built_model_keeps_what_explicit_modules_in_it_change() -> None:
+    class Around(nn.Module):
+        @nn.compact
+        def __call__(self, x, train=True):
+            return nn.BatchNorm(use_running_average=not train)(nn.lazy(Scaled)()(x, train))
+
+    built = nn.build(Around(), X, rngs=KEY)
+    before = nn.variables(built)
+    outputs, changed = Around().apply(before, X, mutable=["batch_stats"])
+    np.testing.assert_array_equal(built(X), outputs)
+    after = nn.variables(built)["batch_stats"]
+    same_leaves(after, changed["batch_stats"])
+    graphdef, state = nnx.split(built)
+    _, later = Around().apply(nn.variables(built), X, mutable=["batch_stats"])
+    merged = nnx.merge(graphdef, state)
+    merged(X)
+    same_leaves(nn.variables(merged)["batch_stats"], later["batch_stats"])
+
+
+def same_leaves(found: Any, wanted: Any) -> None:
+    assert jax.tree.structure(found) == jax.tree.structure(wanted)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
+        np.testing.assert_array_equal(one, other)
