@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterable, Sequence
+from functools import cached_property
 
 from nnx_migrate.ledger.constructors import lacks_rngs
 from nnx_migrate.ledger.data import Count, Place, Source
@@ -67,12 +68,16 @@ class _Counter:
         self.inference = inference
         self.judge = judge
 
+    @cached_property
+    def suspects(self) -> frozenset[str] | None:
+        """Names that may lead to Linen; None when a star import may have bound any."""
+        return suspects(self.unit, self.resolver.taints, self.resolver.project)
+
     def references(self) -> list[Place]:
         """Names and longest dotted expressions that resolve to ``flax.linen`` or below."""
         found = []
-        names = suspects(self.unit, self.resolver.taints, self.resolver.project)
         for node, scope, owner in self.unit.loads:
-            if names is not None and _root(node) not in names:
+            if self.suspects is not None and _root(node) not in self.suspects:
                 continue
             targets = self.resolver.resolve(node, scope)
             linen = sorted(one.name for one in targets if isinstance(one, Symbol) and is_linen(one))
@@ -109,10 +114,9 @@ class _Counter:
     def constructors(self) -> list[tuple[str, Place]]:
         """Calls of the project's Linen classes, and of NNX classes that lack their ``rngs``."""
         found = []
-        suspected = suspects(self.unit, self.resolver.taints, self.resolver.project)
         own = {name for name, one in self.unit.bindings if one.kind in ("class", "alias")}
         for call, scope, owner in self.unit.named:
-            if suspected is not None and _root(call.func) not in suspected | own:
+            if self.suspects is not None and _root(call.func) not in self.suspects | own:
                 continue
             targets = self.resolver.resolve(call.func, scope)
             classes = [one.scope for one in targets if isinstance(one, Definition)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from nnx_migrate.rewrite.classes import (
@@ -40,11 +40,8 @@ class _Made:
     asked: Mapping[_Question, object]
 
 
-@dataclass
-class Memory:
-    """Conversions of earlier rounds, by the name of the class or function."""
-
-    made: dict[str, list[_Made]] = field(default_factory=dict)
+# Conversions of earlier rounds, by the name of the class or function.
+Memory = dict[str, list[_Made]]
 
 
 class Conversions:
@@ -83,7 +80,7 @@ class Conversions:
 
     def _once(self, name: str, convert: Callable[[ConversionContext], T]) -> T:
         sizes = self._sizes[name]
-        known = self._memory.made.setdefault(name, [])
+        known = self._memory.setdefault(name, [])
         for one in reversed(known):
             if one.sizes == sizes and all(self._answer(q) == a for q, a in one.asked.items()):
                 return one.result  # type: ignore[return-value]
@@ -150,14 +147,11 @@ class Conversions:
         return self._functions[symbol]
 
 
-class _Names(AbstractSet[str]):
-    """A set of names of which only membership may be asked."""
+class _Asking:
+    """A collection that notes each question; it must be about one class."""
 
     def __init__(self, ask: Callable[[str], Any]) -> None:
         self._ask = ask
-
-    def __contains__(self, name: object) -> bool:
-        return bool(self._ask(str(name)))
 
     def __iter__(self) -> Iterator[str]:
         raise TypeError("expected a question about one class, found one about all")
@@ -166,23 +160,21 @@ class _Names(AbstractSet[str]):
         raise TypeError("expected a question about one class, found one about all")
 
 
-class _Arguments(Mapping[str, Any]):
-    """The size arguments of classes, one by one."""
+class _Names(_Asking, AbstractSet[str]):
+    """A set of names."""
 
-    def __init__(self, ask: Callable[[str], Any]) -> None:
-        self._ask = ask
+    def __contains__(self, name: object) -> bool:
+        return bool(self._ask(str(name)))
+
+
+class _Arguments(_Asking, Mapping[str, Any]):
+    """The size arguments of classes."""
 
     def __getitem__(self, name: str) -> Any:
         found = self._ask(name)
         if found is None:
             raise KeyError(name)
         return found
-
-    def __iter__(self) -> Iterator[str]:
-        raise TypeError("expected a question about one class, found one about all")
-
-    def __len__(self) -> int:
-        raise TypeError("expected a question about one class, found one about all")
 
 
 def _converted(project: Project, name: str, sizes: ClassSizes, context: ConversionContext) -> Class:

@@ -48,8 +48,8 @@ def decide(
     select: tuple[str, ...],
     exclude: tuple[str, ...],
     barred: Mapping[str, ClassRefusal],
-    lazily: frozenset[str] = frozenset(),
-    memory: Memory | None = None,
+    lazily: frozenset[str],
+    memory: Memory,
 ) -> Decisions:
     """Decide over all classes.
 
@@ -59,7 +59,6 @@ def decide(
         lazily: classes that code around them builds by ``lazy(Class)``.
         memory: conversions of earlier attempts on the same project.
     """
-    memory = memory or Memory()
     outside = frozenset(n for n, cls in project.linen.items() if id(cls.module) not in targets)
     kept = frozenset(
         name

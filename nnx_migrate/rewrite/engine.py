@@ -49,7 +49,7 @@ class Ground:
         self._names = [name for name, c in linen if id(c.module) in changing]
         self._sizes: dict[object, Mapping[str, ClassSizes]] = {}
         self._read: ledger.Read = {}
-        self._memory = Memory()
+        self._memory: Memory = {}
         self._targets = frozenset(changing)
         self._chosen = (request.select, request.exclude)
         self.before = self.count({})

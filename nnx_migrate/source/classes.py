@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 
 from nnx_migrate.source.modules import Module, Scope
 from nnx_migrate.source.names import Opaque, table_of
@@ -112,6 +113,15 @@ def own_fields(cls: ClassInfo) -> Iterator[Field]:
                 keyword_only = True
             elif "ClassVar" not in text and not is_declared_only(statement):
                 yield Field(statement.target.id, statement, cls, keyword_only)
+
+
+def arguments_by_field(
+    cls: ClassInfo, args: Iterable[ast.expr], keywords: Iterable[ast.keyword]
+) -> Iterator[tuple[str, ast.expr]]:
+    """The arguments of a constructor call with the fields they give; "" where unknown."""
+    names = [one.name for one in cls.fields if not one.keyword_only]
+    yield from zip(chain(names, repeat("")), args, strict=False)
+    yield from ((one.arg or "", one.value) for one in keywords)
 
 
 def is_declared_only(statement: ast.AnnAssign) -> bool:

@@ -29,6 +29,25 @@ def linked_modules(project: Project) -> frozenset[str]:
             search.add(module)
 
 
+@lru_cache(maxsize=2)
+def class_homes(project: Project) -> dict[str, set[str]]:
+    """The modules that have each Linen class as a global: its own, and those that import it."""
+    found = {name: {cls.module.name} for name, cls in project.linen.items()}
+    of_module: dict[str, list[str]] = {}
+    for name, cls in project.linen.items():
+        of_module.setdefault(cls.module.name, []).append(name)
+    for module in project.modules.values():
+        for binding in module.table.values():
+            if isinstance(binding, Import):
+                name = project.canonical(binding.target)
+                if name in found:
+                    found[name].add(module.name)
+        for star in module.stars:
+            for name in of_module.get(star, ()):
+                found[name].add(module.name)
+    return found
+
+
 class _Search:
     def __init__(self, project: Project) -> None:
         self.found: set[str] = set()

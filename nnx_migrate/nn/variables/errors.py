@@ -8,30 +8,30 @@ from __future__ import annotations
 from flax import errors
 
 
-class _Said(ValueError):
+class _LinenError(ValueError):
     def __init__(self, message: str) -> None:
         Exception.__init__(self, message)
 
 
-class CollectionNotFound(_Said, errors.ScopeCollectionNotFound):
+class CollectionNotFound(_LinenError, errors.ScopeCollectionNotFound):
     """A variable is used of a collection that was not given."""
 
 
-class ParamNotFound(_Said, errors.ScopeParamNotFoundError):
+class ParamNotFound(_LinenError, errors.ScopeParamNotFoundError):
     """A parameter is used that was not given."""
 
 
-class VariableNotFound(_Said, errors.ScopeVariableNotFoundError):
+class VariableNotFound(_LinenError, errors.ScopeVariableNotFoundError):
     """Another variable is used that was not given."""
 
 
-class ShapeMismatch(_Said, errors.ScopeParamShapeError):
+class ShapeMismatch(_LinenError, errors.ScopeParamShapeError):
     """A variable was given in another shape."""
 
 
-class NotMutable(_Said, errors.ModifyScopeVariableError):
+class NotMutable(_LinenError, errors.ModifyScopeVariableError):
     """A call changed a variable of a collection that is not mutable."""
 
 
-class KeyNotFound(_Said, errors.InvalidRngError):
+class KeyNotFound(_LinenError, errors.InvalidRngError):
     """No key was given for a stream."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from nnx_migrate import ledger
@@ -34,12 +34,15 @@ def report(
     Args:
       is_mixed: whether classes are explicit in it; then calls that they do not take are looked for.
     """
-    sources = sources_of(request, {})
+    sources = _sources(request)
     paths = frozenset(relative(one.path, request.base or request.root) for one in request.files)
     before = ledger.count(sources, paths)
-    after = count_after(sources, texts, paths)
+    changed = [replace(one, text=texts.get(one.path, one.text)) for one in sources]
+    # Where no file names ``flax.linen``, none is left, and lazy classes take Linen's calls.
+    is_done = not is_mixed and not any(names_linen(one.text) for one in changed)
+    after = ledger.Count() if is_done else ledger.count(changed, paths)
     references = settled(before.references, after.references)
-    stale = _stale(before, _count(sources, texts, paths)) if is_mixed else []
+    stale = _stale(before, after) if is_mixed else []
     calls = settled(_sites(before), [*(one for one in _sites(after) if one.certain), *stale])
     return RewriteResult(
         files=_files(paths, made, texts),
@@ -50,7 +53,7 @@ def report(
     )
 
 
-def sources_of(request: RewriteRequest, texts: Mapping[str, str]) -> list[ledger.Source]:
+def _sources(request: RewriteRequest) -> list[ledger.Source]:
     """The files of a request that can matter, as the ledger reads them."""
     base = request.base or request.root
     own = {id(one) for one in request.files}
@@ -59,24 +62,8 @@ def sources_of(request: RewriteRequest, texts: Mapping[str, str]) -> list[ledger
     found = []
     for one in every:
         path = relative(one.path, base) if id(one) in own else str(one.path)
-        found.append(ledger.Source(path, names[id(one)][0], texts.get(path, one.text)))
+        found.append(ledger.Source(path, names[id(one)][0], one.text))
     return found
-
-
-def count_after(
-    sources: Sequence[ledger.Source], texts: Mapping[str, str], paths: frozenset[str]
-) -> ledger.Count:
-    """The Linen that is left in the output; where no file names ``flax.linen``, there is none."""
-    if not any(names_linen(texts.get(one.path, one.text)) for one in sources):
-        return ledger.Count()
-    return _count(sources, texts, paths)
-
-
-def _count(
-    sources: Sequence[ledger.Source], texts: Mapping[str, str], paths: frozenset[str]
-) -> ledger.Count:
-    changed = (replace(one, text=texts.get(one.path, one.text)) for one in sources)
-    return ledger.count(list(changed), paths)
 
 
 def _sites(count: ledger.Count) -> tuple[ledger.Place, ...]:

@@ -6,12 +6,11 @@ its input, where a class that builds ``nn.Conv`` by default gives ``in_features`
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.outside.holding import read_fields
-from nnx_migrate.sizes import ClassSizes, Site, SiteKind
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.sizes import ClassSizes, SiteKind
+from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.project import Project
 
 Field = tuple[str, str]  # class, field
@@ -47,17 +46,9 @@ def _links(
             if site.kind is not SiteKind.LAYER and site.symbol not in project.linen:
                 for field in read_fields(project, cls, site.call.func):
                     yield (name, field), frozenset(site.sizes)
-            for other, value in _arguments(project.linen.get(site.symbol or ""), site):
-                for field in read_fields(project, cls, value):
-                    yield (name, field), other
-
-
-def _arguments(built: ClassInfo | None, site: Site) -> Iterator[tuple[Field, ast.expr]]:
-    if built is None:
-        return
-    names = [one.name for one in built.fields if not one.keyword_only]
-    for name, value in zip(names, site.call.args, strict=False):
-        yield (built.name, name), value
-    for one in site.call.keywords:
-        if one.arg is not None:
-            yield (built.name, one.arg), one.value
+            built = project.linen.get(site.symbol or "")
+            if built is None:
+                continue
+            for other, value in arguments_by_field(built, site.call.args, site.call.keywords):
+                for field in read_fields(project, cls, value) if other else ():
+                    yield (name, field), (built.name, other)

@@ -8,7 +8,6 @@ call and hand it on as Linen does. There every mention of the class takes its la
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nnx_migrate.constructs import is_layer, is_linen, name_rule, needed_sizes
@@ -22,9 +21,10 @@ from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.outside.size_declarations import declarations
 from nnx_migrate.rewrite.outside.sizes import Unknown
-from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Definition, Import
-from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.classes import ClassInfo, arguments_by_field
+from nnx_migrate.source.linked import class_homes
+from nnx_migrate.source.names import Definition
+from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.walking import walk
 
@@ -52,16 +52,6 @@ def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | No
     if symbol not in project.linen or is_alias(project, node, scope):
         return None
     return project.linen[symbol]
-
-
-def has_class(project: Project, module: Module, cls: ClassInfo) -> bool:
-    """Whether a class is a global of a module: its own, or one that it imports."""
-    if cls.module is module or cls.module.name in module.stars:
-        return True
-    return any(
-        isinstance(one, Import) and project.canonical(one.target) == cls.name
-        for one in module.table.values()
-    )
 
 
 @dataclass
@@ -104,7 +94,7 @@ class _Walk:
             return
         classes = [self.project.linen[one] for one in sorted(self.context.lazily)]
         for cls in classes:
-            if not has_class(self.project, module, cls):
+            if module.name not in class_homes(self.project)[cls.name]:
                 continue
             try:
                 is_open = bool(self._more(cls))
@@ -155,7 +145,7 @@ class _Walk:
         starred = any(isinstance(one, ast.Starred) for one in args)
         if holding and (starred or any(one.arg is None for one in parent.keywords)):
             raise Unknown(f"what is unpacked here may give {min(holding)} a module")
-        for name, value in _by_field(cls, args, parent.keywords):
+        for name, value in arguments_by_field(cls, args, parent.keywords):
             if name in holding:
                 self._held(value, place.scope, (cls.name, name))
             elif name not in PLACEMENT:
@@ -242,16 +232,6 @@ def _takes_anything(cls: ClassInfo) -> str | None:
 def is_module(symbol: str) -> bool:
     """Whether a name of Linen's is a class of modules, by Python's spelling of classes."""
     return is_linen(symbol) and symbol.rpartition(".")[2].lstrip("_")[:1].isupper()
-
-
-def _by_field(
-    cls: ClassInfo, args: list[ast.expr], keywords: list[ast.keyword]
-) -> Iterator[tuple[str, ast.expr]]:
-    """The arguments of a constructor call with the fields they give; "" where unknown."""
-    names = [one.name for one in cls.fields if not one.keyword_only]
-    for index, value in enumerate(args):
-        yield (names[index] if index < len(names) else ""), value
-    yield from ((one.arg or "", one.value) for one in keywords)
 
 
 def _lazy(renderer: Renderer, node: ast.expr, more: list[Argument]) -> Expression:

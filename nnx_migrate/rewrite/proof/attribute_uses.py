@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
+from nnx_migrate.source.names import parameter_names
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -16,8 +19,6 @@ _LOOKS = frozenset({"bool", "delattr", "dir", "hasattr", "id", "isinstance", "pr
 _LOOKS |= {"reload", "repr", "str"}
 _METHODS = frozenset({"get", "items", "keys", "partition", "pop", "rpartition"})
 _METHODS |= {"rsplit", "split", "strip", "values"}
-
-
 # What may be read of a value without using it.
 _DUNDER = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 # Methods of a list or dict after which it holds other things.
@@ -29,7 +30,7 @@ class AttributeUses:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._parents: dict[str, dict[int, ast.AST]] = {}
+        self._parents: dict[str, Parents] = {}
         self._seen: set[int] = set()
 
     def of(self, module: Module, node: ast.expr) -> frozenset[str] | None:
@@ -99,19 +100,18 @@ class AttributeUses:
         self, module: Module, function: ast.expr, call: ast.Call, argument: ast.AST
     ) -> Iterator[str | None]:
         """What a function of the project does with an argument."""
-        found = self._project.function(self._project.resolve(function, Scope(module)))
-        name = _parameter(found, call, argument) if found is not None else None
-        home = self._home(found) if found is not None else None
-        if found is None or name is None or home is None:
+        symbol = self._project.resolve(function, Scope(module))
+        match self._project.definition(symbol) if symbol is not None else None:
+            case (home, ast.FunctionDef() as found):
+                name = _parameter(found, call, argument)
+            case _:
+                name = None
+        if name is None:
             yield None
             return
         for one in walk(found):
             if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load):
                 yield from self._names(home, one)
-
-    def _home(self, function: ast.FunctionDef) -> Module | None:
-        every = self._project.modules.values()
-        return next((one for one in every if any(function is node for node in one.nodes)), None)
 
     def _kept(self, module: Module, target: ast.expr, value: ast.expr) -> Iterator[str | None]:
         """A value under a name: all that the function does with that name."""
@@ -186,7 +186,7 @@ class AttributeUses:
     def _bound(self, module: Module, name: ast.Name, seen: set[int]) -> Iterator[str | None]:
         """The words that a name may hold."""
         function = self._function(module, name)
-        if isinstance(function, ast.FunctionDef) and name.id in _parameters(function):
+        if isinstance(function, ast.FunctionDef) and name.id in parameter_names(function):
             # Those who import write the name that a module's hook is asked for.
             yield from () if function.name == "__getattr__" else [None]
             return
@@ -204,28 +204,25 @@ class AttributeUses:
 
     def _function(self, module: Module, node: ast.AST) -> ast.AST | None:
         """The function around a node."""
-        above = self._parent(module, node)
-        while above is not None and not isinstance(above, _FUNCTIONS):
-            above = self._parent(module, above)
-        return above
+        above = self._above(module, node)
+        return next((one for one in above if isinstance(one, _FUNCTIONS)), None)
 
     def _is_earlier(self, module: Module, use: ast.expr, value: ast.expr) -> bool:
         """Whether a name is read in what it is bound to then: ``name = getattr(lib, name)``."""
-        above: ast.AST | None = use
-        inside = False
-        while above is not None and not isinstance(above, _FUNCTIONS):
-            inside |= above is value
-            if isinstance(above, _LOOPS):
-                return False
-            above = self._parent(module, above)
-        return inside
+        function = self._function(module, use)
+        inside = [use, *takewhile(lambda one: one is not function, self._above(module, use))]
+        return value in inside and not any(isinstance(one, _LOOPS) for one in inside)
+
+    def _above(self, module: Module, node: ast.AST) -> list[ast.AST]:
+        return self._of(module).above(node)
 
     def _parent(self, module: Module, node: ast.AST) -> ast.AST | None:
+        return self._of(module).of(node)
+
+    def _of(self, module: Module) -> Parents:
         if module.path not in self._parents:
-            self._parents[module.path] = {
-                id(child): one for one in module.nodes for child in ast.iter_child_nodes(one)
-            }
-        return self._parents[module.path].get(id(node))
+            self._parents[module.path] = Parents(module.tree)
+        return self._parents[module.path]
 
 
 def _parameter(function: ast.FunctionDef, call: ast.Call, argument: ast.AST) -> str | None:
@@ -238,10 +235,6 @@ def _parameter(function: ast.FunctionDef, call: ast.Call, argument: ast.AST) -> 
     if any(isinstance(one, ast.Starred) for one in (*before, argument)):
         return None
     return names[len(before)] if len(before) < len(names) and argument in call.args else None
-
-
-def _parameters(function: ast.FunctionDef) -> set[str]:
-    return {one.arg for one in walk(function.args) if isinstance(one, ast.arg)}
 
 
 def _values(around: ast.AST, name: str) -> Iterator[ast.expr | None]:

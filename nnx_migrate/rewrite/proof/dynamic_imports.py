@@ -15,7 +15,7 @@ from typing import TypeGuard
 from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Import
+from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
 
@@ -48,7 +48,7 @@ class DynamicImport:
 
 def takers(project: Project, cls: ClassInfo) -> Iterator[DynamicImport]:
     """Imports in whose modules the class is, where its name may be asked for."""
-    homes = _homes(project)[cls.name]
+    homes = class_homes(project)[cls.name]
     for one in _loaded(project):
         asked = one.names is None or cls.node.name in one.names
         if asked and any(one.may_be(home) for home in homes):
@@ -65,8 +65,9 @@ def _loaded(project: Project) -> tuple[DynamicImport, ...]:
     taken = AttributeUses(project)
     found: list[DynamicImport] = []
     for module in project.modules.values():
-        evaluated = {id(one.value) for one in module.nodes if _is_namespace(one)}
-        for node, name in _expressions(module):
+        expressions = [*_expressions(module)]
+        evaluated = {id(one.value) for one in module.nodes if expressions and _is_namespace(one)}
+        for node, name in expressions:
             if id(node) in evaluated:
                 continue
             names = taken.of(module, node)
@@ -84,25 +85,6 @@ def _is_namespace(node: ast.AST) -> TypeGuard[ast.Attribute]:
         ):
             return True
     return False
-
-
-@lru_cache(maxsize=1)
-def _homes(project: Project) -> dict[str, set[str]]:
-    """The modules that have each class as a global: its own, and those that import it."""
-    found = {name: {cls.module.name} for name, cls in project.linen.items()}
-    of_module: dict[str, list[str]] = {}
-    for name, cls in project.linen.items():
-        of_module.setdefault(cls.module.name, []).append(name)
-    for module in project.modules.values():
-        for binding in module.table.values():
-            if isinstance(binding, Import):
-                name = project.canonical(binding.target)
-                if name in found:
-                    found[name].add(module.name)
-        for star in module.stars:
-            for name in of_module.get(star, ()):
-                found[name].add(module.name)
-    return found
 
 
 @lru_cache(maxsize=1)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.base import Context
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.outside.lazily import class_named, has_class
+from nnx_migrate.rewrite.outside.lazily import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.proof.dynamic_imports import TAKEN, takers
 from nnx_migrate.rewrite.proof.graph import Graph, Key, loaded_word, opened
 from nnx_migrate.rewrite.proof.reading import read_by
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
@@ -131,7 +132,7 @@ class _Judge:
                 continue
             doubt = Doubt(module.path, node.lineno, f"names of {name} are computed here")
             for cls in self.lazily:
-                if has_class(self.project, self.project.modules[name], cls):
+                if name in class_homes(self.project)[cls.name]:
                     yield cls.name, doubt
 
     def _computed(self) -> Iterator[tuple[str, Doubt]]:

@@ -34,9 +34,8 @@ class ClassAnalysis:
     required: set[str] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)  # sizes at a loop's start that no place shows
     origins: dict[tuple[int, str], Origin] = field(default_factory=dict)
-    entries: dict[str, SizeEvidence] = field(
-        default_factory=dict
-    )  # carried sizes that start as recorded
+    # Carried sizes that start as recorded.
+    entries: dict[str, SizeEvidence] = field(default_factory=dict)
 
     @property
     def nodes(self) -> list[ast.ClassDef]:

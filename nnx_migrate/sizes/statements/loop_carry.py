@@ -193,12 +193,13 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     variables = {loop.variable(one) for one in target_variables(rounds.statement.target)}
     own = {*interpreter.symbols.values(), *loop.last, *variables}
     local = any(one in own or one.startswith(OUT_VARIABLE) for one in final.names)
-    known = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
-    if final == last and not local:  # not an item of the loop: taken to hold without rounds, too
-        known = final
-    if known is not None and not local:
-        interpreter.endings[symbol] = _ended(loop, first, final, None)
-    frame.env[name] = after.with_last(known if local else _ended(loop, first, final, known))
+    ended = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
+    if not local:
+        is_free = final == last  # of the loop's items: taken to hold without rounds, too
+        if is_free or ended is not None:
+            interpreter.endings[symbol] = _ended(loop, first, final, None)
+        ended = final if is_free else _ended(loop, first, final, ended)
+    frame.env[name] = after.with_last(ended)
 
 
 def _ended(loop: Loop, first: Expr, final: Expr, known: Expr | None) -> Expr:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
@@ -53,7 +53,7 @@ def _given(
     child = project.linen.get(project.resolve(call.func, cls.scope) or "")
     if child is None or depth == 0:
         return
-    for field, value in _arguments(child, call):
+    for field, value in arguments_by_field(child, call.args, call.keywords):
         if _is_submodule(value, name, local):
             yield (field,)
             yield from _passed_on(project, child, field, depth - 1)
@@ -70,14 +70,6 @@ def _passed_on(project: Project, cls: ClassInfo, field: str, depth: int) -> Iter
                 ):
                     for path in _given(project, cls, call, field, {}, depth):
                         yield (attribute, *path)
-
-
-def _arguments(cls: ClassInfo, call: ast.Call) -> Iterator[tuple[str, ast.expr]]:
-    names = [one.name for one in cls.fields if not one.keyword_only]
-    yield from zip(names, call.args, strict=False)
-    for keyword in call.keywords:
-        if keyword.arg is not None:
-            yield keyword.arg, keyword.value
 
 
 def _is_submodule(value: ast.expr, name: str, local: Mapping[str, str]) -> bool:

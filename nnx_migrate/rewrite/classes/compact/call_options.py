@@ -15,6 +15,7 @@ from nnx_migrate.rewrite.classes.fields.late import late_arguments
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.sizes.result import SiteKind
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -156,12 +157,9 @@ class _Uses:
     """Where a method calls what it built."""
 
     def __init__(self, method: ast.FunctionDef) -> None:
-        self.parents: dict[int, ast.AST] = {}
+        self.parents = Parents(method)
         self.bindings: dict[str, list[ast.AST]] = {}
         self.loads: dict[str, list[ast.Name]] = {}
-        for parent in walk(method):
-            for child in ast.iter_child_nodes(parent):
-                self.parents[id(child)] = parent
         for node in walk(method):
             if isinstance(node, ast.Name):
                 target = self.loads if isinstance(node.ctx, ast.Load) else self.bindings
@@ -169,7 +167,7 @@ class _Uses:
 
     def bound_to(self, value: ast.AST) -> str | None:
         """The local name that holds ``value`` and nothing else."""
-        match self.parents.get(id(value)):
+        match self.parents.of(value):
             case ast.Assign(targets=[ast.Name(id=name)]) if len(self.bindings[name]) == 1:
                 return name
             case _:
@@ -181,13 +179,13 @@ class _Uses:
         Raises:
           Refused: it is used otherwise than by calling it.
         """
-        parent = self.parents.get(id(constructor))
+        parent = self.parents.of(constructor)
         if isinstance(parent, ast.Call) and parent.func is constructor:
             return [parent]
         name = self.bound_to(constructor)
         if name is not None:
             loads = self.loads.get(name, [])
-            calls = [self.parents.get(id(load)) for load in loads]
+            calls = [self.parents.of(load) for load in loads]
             if all(
                 isinstance(call, ast.Call) and call.func is load
                 for call, load in zip(calls, loads, strict=True)

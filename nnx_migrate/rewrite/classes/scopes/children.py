@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 
 from nnx_migrate.rewrite.classes.items import Item, own_nodes, receiver_of
-from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.finding import refusal
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 

@@ -11,10 +11,10 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.items import receiver_of
-from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.uses import is_straight, leaves_before
 from nnx_migrate.sizes.result import Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 

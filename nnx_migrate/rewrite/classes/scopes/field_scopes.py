@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.naming import Name
-from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.children import module_fields
 from nnx_migrate.rewrite.classes.scopes.finding import adoption_of, refusal
 from nnx_migrate.sizes.factories import factory_functions
@@ -23,6 +22,7 @@ from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.project import Project
 
 _PLACED = frozenset({"name", "parent"})

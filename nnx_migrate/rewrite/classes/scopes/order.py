@@ -6,11 +6,11 @@ import ast
 from collections.abc import Mapping
 
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.finding import Sharing, refusal
 from nnx_migrate.rewrite.classes.scopes.uses import is_straight, uses
 from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 

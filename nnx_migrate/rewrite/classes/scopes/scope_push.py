@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.items import Item, is_attribute_name, receiver_of
-from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.sharing import without_placement
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.walking import walk
 
 

@@ -17,7 +17,6 @@ from nnx_migrate.edit.calls import Argument, call, named
 from nnx_migrate.edit.expressions import Written, display, string
 from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
-from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.children import check_child, check_made, module_fields
 from nnx_migrate.rewrite.classes.scopes.field_scopes import check_adopted
 from nnx_migrate.rewrite.classes.scopes.finding import Sharing, given, refusal, stated
@@ -25,6 +24,7 @@ from nnx_migrate.rewrite.classes.scopes.order import made_before
 from nnx_migrate.rewrite.classes.scopes.uses import check_uses
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 

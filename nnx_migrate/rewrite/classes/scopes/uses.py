@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.rewrite.classes.reading.parents import Parents
 from nnx_migrate.rewrite.classes.scopes.finding import Sharing, refusal, stores
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.walking import walk
 
 
