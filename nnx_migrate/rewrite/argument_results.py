@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.model import ArgumentResult, SizeArgument
 from nnx_migrate.rewrite.classes.writing.document import described, speaks_for_itself
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.evidence import ClassEvidence, ProjectEvidence
-from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo
 
 

@@ -11,10 +11,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
+    SPREAD,
+    Argument,
+    Factories,
+    Instance,
+    Library,
+    Static,
+    Submodule,
+    Unknown,
+    Value,
+)
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.candidates import Candidates
 from nnx_migrate.sizes.evidence import ProjectEvidence
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import family_of
 from nnx_migrate.sizes.frames import Function
@@ -29,17 +40,6 @@ from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements.functions import run_function, set_up
-from nnx_migrate.sizes.values import (
-    SPREAD,
-    Argument,
-    Factories,
-    Instance,
-    Library,
-    Static,
-    Submodule,
-    Unknown,
-    Value,
-)
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project

@@ -6,10 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.lists import lose
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
@@ -21,6 +19,8 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
 )
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.lists import lose
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -6,16 +6,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.instance_attributes import instance_attribute
-from nnx_migrate.sizes.lists import READING, hold, list_method
-from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
-from nnx_migrate.sizes.outside_uses import check_outside
-from nnx_migrate.sizes.records import record_method
-from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
@@ -36,6 +29,13 @@ from nnx_migrate.sizes.values import (
     join,
     spelled_out,
 )
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.instance_attributes import instance_attribute
+from nnx_migrate.sizes.lists import READING, hold, list_method
+from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
+from nnx_migrate.sizes.outside_uses import check_outside
+from nnx_migrate.sizes.records import record_method
+from nnx_migrate.sizes.statics import static_of
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.values import Array, Library, Partial, Static, Value, as_array
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.values import Array, Library, Partial, Static, Value, as_array
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

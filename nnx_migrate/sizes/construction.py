@@ -6,10 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from nnx_migrate.sizes.detached import unattached
-from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.layer_fields import FIELDS
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract.values import (
     Choice,
     Class,
     DataClass,
@@ -23,6 +20,9 @@ from nnx_migrate.sizes.values import (
     class_name,
     is_none,
 )
+from nnx_migrate.sizes.detached import unattached
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.layer_fields import FIELDS
 from nnx_migrate.source.classes import ClassInfo
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.values import Unknown, Value
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.values import Unknown, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract.expression import Expr
 
 # What ends a block early.
 RETURN, RAISE, JUMP = "return", "raise", "jump"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.loop_names import LoopNames
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Instance,
     Record,
     Repeated,
@@ -17,6 +16,7 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
 )
+from nnx_migrate.sizes.loop_names import LoopNames
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Scope

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.values import Argument, Value
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Argument, Value
 
 
 def initial_fact(told: frozenset[str], value: Value | None, fact: str) -> Expr | None:

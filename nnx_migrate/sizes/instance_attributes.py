@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Instance, Library, Static, Unknown, Value
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.values import Instance, Library, Static, Unknown, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

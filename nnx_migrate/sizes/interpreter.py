@@ -13,17 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.factories import FactoryFunction
-from nnx_migrate.sizes.flow import Rest
-from nnx_migrate.sizes.frames import Frame, Function, Loop
-from nnx_migrate.sizes.lifts import layers_seen
-from nnx_migrate.sizes.loop_names import LoopNames
-from nnx_migrate.sizes.ranks import Ranks
-from nnx_migrate.sizes.scope_functions import ScopeFunction
-from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Instance,
@@ -34,6 +26,14 @@ from nnx_migrate.sizes.values import (
     Value,
     as_array,
 )
+from nnx_migrate.sizes.factories import FactoryFunction
+from nnx_migrate.sizes.flow import Rest
+from nnx_migrate.sizes.frames import Frame, Function, Loop
+from nnx_migrate.sizes.lifts import layers_seen
+from nnx_migrate.sizes.loop_names import LoopNames
+from nnx_migrate.sizes.ranks import Ranks
+from nnx_migrate.sizes.scope_functions import ScopeFunction
+from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.project import Project, Scope
 
 OUT_VARIABLE = "out_features_"

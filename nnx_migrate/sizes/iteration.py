@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.frames import Loop
-from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
@@ -25,6 +23,8 @@ from nnx_migrate.sizes.values import (
     as_array,
     join_all,
 )
+from nnx_migrate.sizes.frames import Loop
+from nnx_migrate.sizes.statics import static_of
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -11,11 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.layer_fields import CELLS
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Instance,
@@ -26,6 +25,7 @@ from nnx_migrate.sizes.values import (
     Value,
     constant,
 )
+from nnx_migrate.sizes.layer_fields import CELLS
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

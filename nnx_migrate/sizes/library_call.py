@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Array, Static, Value
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Array, Static, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

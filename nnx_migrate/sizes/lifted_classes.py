@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.values import Class, Library, Unknown, Value
 from nnx_migrate.sizes.decorators import application
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Class, Library, Unknown, Value
 from nnx_migrate.source.classes import ClassInfo
 
 if TYPE_CHECKING:

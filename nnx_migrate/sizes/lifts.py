@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Array,
     Lift,
     Record,

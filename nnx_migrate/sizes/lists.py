@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 
-from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract.values import (
     NONE,
     Choice,
     Extended,
@@ -18,6 +17,7 @@ from nnx_migrate.sizes.values import (
     Value,
     join,
 )
+from nnx_migrate.sizes.frames import Frame
 
 _MUTABLE = (Sequence, Repeated, Extended, Record, Choice)
 # Methods of lists, tuples and dicts that change nothing; any other may.

@@ -9,22 +9,8 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.sizes import construction
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.annotations import annotated_symbol
-from nnx_migrate.sizes.attributes import attribute_of
-from nnx_migrate.sizes.callables import changes_size
-from nnx_migrate.sizes.expressions.evaluation import evaluate
-from nnx_migrate.sizes.flow import Rest
-from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.interpreter import Interpreter, out_variable
-from nnx_migrate.sizes.layer_fields import is_layer
-from nnx_migrate.sizes.layers import LayerCall, call_layer
-from nnx_migrate.sizes.library.dispatch import call_library
-from nnx_migrate.sizes.lifts import call_lifted
-from nnx_migrate.sizes.statements.blocks import run_block
-from nnx_migrate.sizes.statements.functions import call_function, set_up
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,
@@ -44,6 +30,20 @@ from nnx_migrate.sizes.values import (
     join,
     join_all,
 )
+from nnx_migrate.sizes import construction
+from nnx_migrate.sizes.annotations import annotated_symbol
+from nnx_migrate.sizes.attributes import attribute_of
+from nnx_migrate.sizes.callables import changes_size
+from nnx_migrate.sizes.expressions.evaluation import evaluate
+from nnx_migrate.sizes.flow import Rest
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.interpreter import Interpreter, out_variable
+from nnx_migrate.sizes.layer_fields import is_layer
+from nnx_migrate.sizes.layers import LayerCall, call_layer
+from nnx_migrate.sizes.library.dispatch import call_library
+from nnx_migrate.sizes.lifts import call_lifted
+from nnx_migrate.sizes.statements.blocks import run_block
+from nnx_migrate.sizes.statements.functions import call_function, set_up
 
 _DEPTH = 60
 

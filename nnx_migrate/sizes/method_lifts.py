@@ -11,9 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.lifts import is_whole, number_of
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract.values import (
     Array,
     Lift,
     Record,
@@ -23,6 +21,8 @@ from nnx_migrate.sizes.values import (
     constant,
     is_none,
 )
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.lifts import is_whole, number_of
 from nnx_migrate.source.classes import ClassInfo
 
 if TYPE_CHECKING:

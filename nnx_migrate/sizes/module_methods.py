@@ -5,12 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.construction import call_in_scope, construct_through
-from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.instance_attributes import as_read, instance_attribute
-from nnx_migrate.sizes.layers import carry_of
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.values import (
     NONE,
     Instance,
     Library,
@@ -21,6 +17,10 @@ from nnx_migrate.sizes.values import (
     Value,
     as_array,
 )
+from nnx_migrate.sizes.construction import call_in_scope, construct_through
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.instance_attributes import as_read, instance_attribute
+from nnx_migrate.sizes.layers import carry_of
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.values import Argument, Instance, Submodule, Value
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Argument, Instance, Submodule, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

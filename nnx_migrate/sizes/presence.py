@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from nnx_migrate.abstract.values import Argument
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Argument
 
 
 def presence(test: ast.expr, frame: Frame, *, holds: bool) -> dict[str, bool]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from nnx_migrate.sizes.values import Array
+from nnx_migrate.abstract.values import Array
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 

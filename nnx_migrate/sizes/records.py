@@ -6,10 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import NONE, Record, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import READING, hold
-from nnx_migrate.sizes.values import NONE, Record, Sequence, Static, Unknown, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.values import Sequence, Static, Value
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Sequence, Static, Value
 
 
 def static_of(value: Value) -> Expr | None:

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.values import SPREAD, Instance, Record, Sequence, Unknown, Value
 from nnx_migrate.sizes.attributes import call_method
 from nnx_migrate.sizes.expressions.names import symbol_value, through_class
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import SPREAD, Instance, Record, Sequence, Unknown, Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

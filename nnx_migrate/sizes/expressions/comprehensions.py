@@ -6,8 +6,8 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.values import Extended, Repeated, Sequence, Unknown, Value, join
 from nnx_migrate.sizes.frames import Frame, Loop
-from nnx_migrate.sizes.values import Extended, Repeated, Sequence, Unknown, Value, join
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -7,13 +7,9 @@ import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.attributes import ShapeOf
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.initial_call import initial_fact
-from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Class,
@@ -26,6 +22,10 @@ from nnx_migrate.sizes.values import (
     is_instance,
     is_none,
 )
+from nnx_migrate.sizes.attributes import ShapeOf
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.initial_call import initial_fact
+from nnx_migrate.sizes.statics import static_of
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

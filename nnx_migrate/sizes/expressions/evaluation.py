@@ -6,18 +6,9 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.expressions.calls import arguments, read_call
-from nnx_migrate.sizes.expressions.comprehensions import read_comprehension
-from nnx_migrate.sizes.expressions.conditions import truth
-from nnx_migrate.sizes.expressions.names import read_attribute, read_name
-from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
-from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
-from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.partials import partial_lambdas
-from nnx_migrate.sizes.presence import presence
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Partial,
     Record,
     Sequence,
@@ -28,6 +19,15 @@ from nnx_migrate.sizes.values import (
     join,
     join_given,
 )
+from nnx_migrate.sizes.expressions.calls import arguments, read_call
+from nnx_migrate.sizes.expressions.comprehensions import read_comprehension
+from nnx_migrate.sizes.expressions.conditions import truth
+from nnx_migrate.sizes.expressions.names import read_attribute, read_name
+from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
+from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.partials import partial_lambdas
+from nnx_migrate.sizes.presence import presence
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

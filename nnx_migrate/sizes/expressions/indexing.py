@@ -6,10 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Array, Static, Unknown, Value, as_array
 from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.values import Array, Static, Unknown, Value, as_array
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import DataClass, Library, Static, Unknown, Value
 from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.lifted_classes import named_class
-from nnx_migrate.sizes.values import DataClass, Library, Static, Unknown, Value
 from nnx_migrate.source.names import Assignment, Opaque, Parameter
 from nnx_migrate.source.project import Scope
 

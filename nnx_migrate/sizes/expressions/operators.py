@@ -5,14 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.expressions.conditions import is_told, truth
-from nnx_migrate.sizes.frames import Frame
-from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Extended,
@@ -25,6 +21,10 @@ from nnx_migrate.sizes.values import (
     as_array,
     join_all,
 )
+from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
+from nnx_migrate.sizes.expressions.conditions import is_told, truth
+from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:

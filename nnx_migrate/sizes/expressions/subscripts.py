@@ -8,12 +8,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.expressions.indexing import index_array
-from nnx_migrate.sizes.frames import Frame, Function, Loop
-from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     NONE,
     Argument,
     Array,
@@ -31,6 +27,10 @@ from nnx_migrate.sizes.values import (
     is_none,
     join,
 )
+from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
+from nnx_migrate.sizes.expressions.indexing import index_array
+from nnx_migrate.sizes.frames import Frame, Function, Loop
+from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:
@@ -290,7 +290,7 @@ def _any_of(values: list[Value]) -> Value:
 
 
 def _is_partial(value: Value) -> bool:
-    from nnx_migrate.sizes.values import Partial
+    from nnx_migrate.abstract.values import Partial
 
     return isinstance(value, Partial)
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Use
 from nnx_migrate.sizes.interpreter import Interpreter
-from nnx_migrate.sizes.values import Use
 
 Carries = list[tuple[str, Expr, Expr]]
 

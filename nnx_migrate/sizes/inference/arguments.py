@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from nnx_migrate.abstract import expression as ex
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.initial_call import METHOD, fact_argument
 from nnx_migrate.sizes.inference.local_names import is_taken

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator, Mapping
 
+from nnx_migrate.abstract.values import Instance, Submodule
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.sizes.result import ClassSizes, Site
-from nnx_migrate.sizes.values import Instance, Submodule
 from nnx_migrate.source.project import Scope
 from nnx_migrate.source.walking import walk
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from nnx_migrate.abstract.values import Instance, Value
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import ClassEvidence, SizeEvidence
 from nnx_migrate.sizes.interpreter import Interpreter
 from nnx_migrate.sizes.result import ClassSizes, Origin
-from nnx_migrate.sizes.values import Instance, Value
 
 INPUT = re.compile(r"\bsize__\w+")
 

@@ -11,12 +11,12 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.evidence.evaluate import Unknown, evaluate
 from nnx_migrate.evidence.presence import Presence
 from nnx_migrate.evidence.seen import Place
-from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.evidence import ClassEvidence
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.records import DISAGREE, known_inputs
 from nnx_migrate.sizes.recorded_text import expression_of, recorded_text

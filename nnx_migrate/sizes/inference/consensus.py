@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Use
 from nnx_migrate.sizes.interpreter import spellable
-from nnx_migrate.sizes.values import Use
 
 
 def agreed_size(uses: list[Use], key: str) -> tuple[Expr | None, bool]:

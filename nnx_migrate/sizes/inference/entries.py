@@ -11,17 +11,17 @@ import ast
 from collections.abc import Iterator
 from functools import partial
 
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Submodule
 from nnx_migrate.evidence.solve import Observation, solve
 from nnx_migrate.evidence.values import dimensions, numbers, opaque_parts
-from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.evidence import ClassEvidence, SizeEvidence, wanted
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.consensus import agreed_size
 from nnx_migrate.sizes.inference.records import known_inputs
 from nnx_migrate.sizes.inference.rounds import rounds_of
 from nnx_migrate.sizes.recorded_text import expression_of
-from nnx_migrate.sizes.values import Submodule
 
 _WIDTH = wanted("in_features", None)
 

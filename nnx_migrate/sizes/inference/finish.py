@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Choice, Sequence, Value, as_array
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.inference.ambiguous import drop_ambiguous, used_carries
 from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
 from nnx_migrate.sizes.inference.checks import check_inherited, misplaced, only_elsewhere
@@ -23,7 +24,6 @@ from nnx_migrate.sizes.inference.stacks import sized_lifts
 from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site
 from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.sizes.values import Choice, Sequence, Value, as_array
 
 
 def finish(analysis: ClassAnalysis) -> ClassSizes:

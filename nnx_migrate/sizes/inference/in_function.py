@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import ast
 
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import Instance
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.evidence import ClassEvidence, RecordedAxis, SizeEvidence, whole
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.in_scope import axes_shown
 from nnx_migrate.sizes.result import SiteKind
-from nnx_migrate.sizes.values import Instance
 
 
 def size_in_function(

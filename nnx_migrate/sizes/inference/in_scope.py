@@ -6,13 +6,13 @@ import ast
 import re
 from dataclasses import replace
 
+from nnx_migrate.abstract.values import Instance, Static, Submodule, class_name
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.nesting import given_name
 from nnx_migrate.sizes.inference.order import method_with, number_of, total_of
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.sizes.static_parameters import bound_arguments
-from nnx_migrate.sizes.values import Instance, Static, Submodule, class_name
 
 UNKNOWN = "a size of what a function outside the class builds for it is not known"
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Argument, Static, Use, Value, given_when, is_none
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.sizes.values import Argument, Static, Use, Value, given_when, is_none
 from nnx_migrate.source.walking import walk
 
 METHOD = "__call__"

@@ -11,9 +11,9 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
 from nnx_migrate.sizes.evidence import ClassEvidence, RecordedAxis, Round, SizeEvidence
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.rounds import rounds_of
 from nnx_migrate.source.walking import walk

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract.values import (
     Choice,
     Extended,
     Instance,
@@ -15,6 +14,7 @@ from nnx_migrate.sizes.values import (
     Submodule,
     Value,
 )
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.source.walking import walk
 
 _MAKES_STATE = frozenset({"param", "variable", "make_rng", "sow", "perturb", "put_variable"})

@@ -11,9 +11,9 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.abstract.values import Instance
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.layer_fields import FIELDS
-from nnx_migrate.sizes.values import Instance
 
 Parents = Mapping[ast.AST, ast.AST]
 

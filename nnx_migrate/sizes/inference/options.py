@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from nnx_migrate.abstract.values import Instance, Submodule, Use
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.layer_fields import FIELDS
-from nnx_migrate.sizes.values import Instance, Submodule, Use
 
 IN_FEATURES = "in_features"
 _SIZELESS = frozenset({"flax.linen.Embed", "flax.linen.Dropout"})

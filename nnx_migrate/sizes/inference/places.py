@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from nnx_migrate.sizes import expression as ex
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import Instance, Submodule, class_name
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.inference.in_scope import is_in_scope, numbered_at
 from nnx_migrate.sizes.inference.nesting import given_name, has_name, nested
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.sizes.values import Instance, Submodule, class_name
 from nnx_migrate.source.walking import walk
 
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection
 from itertools import combinations
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.values import Use
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import Use
 
 
 def reached(uses: list[Use]) -> str | None:

@@ -6,10 +6,10 @@ import ast
 import re
 from functools import partial
 
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes import expression as ex
 from nnx_migrate.sizes.evidence import ClassEvidence, SizeEvidence, wanted
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.in_function import size_in_function
 from nnx_migrate.sizes.inference.items import item_of_field

@@ -13,8 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.source.walking import walk

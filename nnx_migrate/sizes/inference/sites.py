@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Instance, Submodule, Use, class_name
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes import shapes
 from nnx_migrate.sizes.evidence import wanted
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.consensus import agreed_size
 from nnx_migrate.sizes.inference.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
@@ -29,7 +30,6 @@ from nnx_migrate.sizes.inference.stacks import with_layers
 from nnx_migrate.sizes.inference.witnesses import is_passed, only_given, witness_of
 from nnx_migrate.sizes.interpreter import out_variable, spellable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
-from nnx_migrate.sizes.values import Instance, Submodule, Use, class_name
 from nnx_migrate.source.walking import walk
 
 

@@ -11,11 +11,11 @@ import ast
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from nnx_migrate.sizes import expression as ex
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import Instance, Lift, Submodule, Use
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.sizes.values import Instance, Lift, Submodule, Use
 from nnx_migrate.source.walking import walk
 
 # What constructors of lifted classes call the number of their layers.

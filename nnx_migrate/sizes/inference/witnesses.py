@@ -6,13 +6,9 @@ import ast
 import re
 from dataclasses import replace
 
-from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.sizes.inference.consensus import agreed_size
-from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
     SPREAD,
     Argument,
     Array,
@@ -25,6 +21,10 @@ from nnx_migrate.sizes.values import (
     as_array,
     is_none,
 )
+from nnx_migrate.model import SizeArgument
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.consensus import agreed_size
+from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 
 _NONE = ex.literal(None)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nnx_migrate.sizes import expression as ex
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import Array, Static, Unknown, Value
 from nnx_migrate.sizes.library.fallback import static_call
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.values import Array, Static, Unknown, Value
 
 
 def inserted(array: Array, axis: int, size: Dim) -> Value:

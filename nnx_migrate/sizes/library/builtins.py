@@ -5,11 +5,8 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.iteration import Enumerated, Range, Zipped
-from nnx_migrate.sizes.library.fallback import static_call, unmodelled
-from nnx_migrate.sizes.library_call import LibraryCall, Summaries
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import (
     Array,
     Extended,
     Instance,
@@ -21,6 +18,9 @@ from nnx_migrate.sizes.values import (
     Unknown,
     Value,
 )
+from nnx_migrate.sizes.iteration import Enumerated, Range, Zipped
+from nnx_migrate.sizes.library.fallback import static_call, unmodelled
+from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 
 
 def _range(call: LibraryCall) -> Value:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes import shapes
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.values import Array, Static, Unknown, Value
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.values import Array, Static, Unknown, Value
 
 
 def _einsum(call: LibraryCall) -> Value:

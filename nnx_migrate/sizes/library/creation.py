@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nnx_migrate.sizes import shapes
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library.fallback import unmodelled
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
-from nnx_migrate.sizes.values import Array, Sequence, Static, Unknown, Value
 
 
 def _made(index: int) -> Callable[[LibraryCall], Value]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value, as_array
 from nnx_migrate.sizes.library_call import Dim, LibraryCall
-from nnx_migrate.sizes.values import Array, Sequence, Static, Unknown, Value, as_array
 from nnx_migrate.source.declared import Axes, Parameter, Signature
 
 

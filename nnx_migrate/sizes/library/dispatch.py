@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.values import Value
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.library import (
     axes,
@@ -25,7 +26,6 @@ from nnx_migrate.sizes.library.declared import call_declared
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.summaries import SUMMARIES
-from nnx_migrate.sizes.values import Value
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes import shapes
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array
 from nnx_migrate.sizes.library.fallback import static_call
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value, as_array
 
 _ELEMENTWISE = frozenset(
     "relu relu6 gelu silu swish elu selu celu glu_ leaky_relu sigmoid hard_sigmoid hard_swish "  # noqa: SIM905

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Static, Unknown, Value
 from nnx_migrate.sizes.library_call import LibraryCall
 from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.sizes.values import Static, Unknown, Value
 
 
 def unmodelled(call: LibraryCall) -> Value:

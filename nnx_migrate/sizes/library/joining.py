@@ -6,11 +6,11 @@ import ast
 from dataclasses import replace
 from itertools import pairwise
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes import shapes
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.values import Array, Repeated, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.values import Array, Repeated, Sequence, Static, Unknown, Value
 
 
 def _concatenate(call: LibraryCall) -> Value:

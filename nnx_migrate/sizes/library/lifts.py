@@ -10,12 +10,7 @@ import ast
 from dataclasses import replace
 from functools import partial
 
-from nnx_migrate.sizes.frames import Function
-from nnx_migrate.sizes.layer_fields import is_layer
-from nnx_migrate.sizes.library_call import LibraryCall, Summaries
-from nnx_migrate.sizes.lifts import call_lifted, layers_seen
-from nnx_migrate.sizes.method_lifts import shares_all
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract.values import (
     Choice,
     Class,
     Factories,
@@ -32,6 +27,11 @@ from nnx_migrate.sizes.values import (
     constant,
     is_none,
 )
+from nnx_migrate.sizes.frames import Function
+from nnx_migrate.sizes.layer_fields import is_layer
+from nnx_migrate.sizes.library_call import LibraryCall, Summaries
+from nnx_migrate.sizes.lifts import call_lifted, layers_seen
+from nnx_migrate.sizes.method_lifts import shares_all
 from nnx_migrate.source.axis_names import named_collections
 from nnx_migrate.source.lifted_functions import lifted_functions
 from nnx_migrate.source.lifted_methods import Options, lifted_methods

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nnx_migrate.sizes.library.axes import inserted
-from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.shapes import agreed
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract.shapes import agreed
+from nnx_migrate.abstract.values import (
     NONE,
     Array,
     Native,
@@ -19,6 +17,8 @@ from nnx_migrate.sizes.values import (
     as_array,
     is_none,
 )
+from nnx_migrate.sizes.library.axes import inserted
+from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 
 
 def _vmap(call: LibraryCall) -> Value:

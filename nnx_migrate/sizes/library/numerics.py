@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.sizes import expression as ex
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array, is_none
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value, as_array, is_none
 
 
 def _promote_dtype(call: LibraryCall) -> Value:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from nnx_migrate.sizes import shapes
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
-from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value
 
 
 def _reshape(call: LibraryCall) -> Value:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from nnx_migrate.abstract.values import Native, Partial, Unknown, Value, as_array
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
-from nnx_migrate.sizes.values import Native, Partial, Unknown, Value, as_array
 
 
 def _partial(call: LibraryCall) -> Value:

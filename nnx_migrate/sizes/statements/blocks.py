@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from nnx_migrate.abstract.values import NONE, Extended, Record, Repeated, Sequence, Unknown, Value
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.flow import JUMP, RAISE, RETURN, Rest
@@ -14,7 +15,6 @@ from nnx_migrate.sizes.narrowing import assume, note_test
 from nnx_migrate.sizes.statements.branches import run_branch
 from nnx_migrate.sizes.statements.loops import run_loop, run_while
 from nnx_migrate.sizes.statements.matching import branches_of
-from nnx_migrate.sizes.values import NONE, Extended, Record, Repeated, Sequence, Unknown, Value
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.jumps import breaks
 from nnx_migrate.source.walking import walk

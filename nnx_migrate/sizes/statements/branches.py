@@ -7,14 +7,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Value, join, join_given
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.flow import RAISE, Rest
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.narrowing import assume, narrowed
 from nnx_migrate.sizes.presence import presence
-from nnx_migrate.sizes.values import Value, join, join_given
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array
 from nnx_migrate.sizes.assignment import assign
-from nnx_migrate.sizes.expression import Expr
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.widening import common_axes, widened
-from nnx_migrate.sizes.values import Array, Sequence, Unknown, Value, as_array
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:

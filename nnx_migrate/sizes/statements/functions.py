@@ -8,12 +8,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.lifts import call_lifted
-from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
-from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import (
     NONE,
     Class,
     Instance,
@@ -25,6 +21,10 @@ from nnx_migrate.sizes.values import (
     Value,
     join,
 )
+from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.lifts import call_lifted
+from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:

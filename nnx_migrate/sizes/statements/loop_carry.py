@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Argument, Array, Unknown, Value, as_array
 from nnx_migrate.sizes.frames import Loop
 from nnx_migrate.sizes.interpreter import OUT_VARIABLE, spellable
 from nnx_migrate.sizes.loop_names import inside
@@ -21,7 +22,6 @@ from nnx_migrate.sizes.statements.entry import (
     target_variables,
     weakened,
 )
-from nnx_migrate.sizes.values import Argument, Array, Unknown, Value, as_array
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import Array, Extended, Repeated, Sequence, Unknown, Value
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.flow import RETURN
@@ -19,7 +20,6 @@ from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.entry import Entry, Rounds, target_variables
 from nnx_migrate.sizes.statements.loop_carry import carry, settled_entry
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
-from nnx_migrate.sizes.values import Array, Extended, Repeated, Sequence, Unknown, Value
 from nnx_migrate.source.bindings import binds_always
 from nnx_migrate.source.walking import walk
 

@@ -6,8 +6,8 @@ holds at the start of every round.
 
 from __future__ import annotations
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.values import (
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import (
     Argument,
     Array,
     Choice,

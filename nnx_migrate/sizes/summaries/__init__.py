@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from nnx_migrate.sizes.summaries import arrays, einops, jraph
 
 if TYPE_CHECKING:
+    from nnx_migrate.abstract.values import Value
     from nnx_migrate.sizes.library_call import LibraryCall
-    from nnx_migrate.sizes.values import Value
 
 SUMMARIES: dict[str, Callable[[LibraryCall], Value]] = {
     **einops.SUMMARIES,

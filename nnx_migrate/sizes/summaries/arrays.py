@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nnx_migrate.sizes import shapes
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value
 from nnx_migrate.sizes.library_call import LibraryCall
-from nnx_migrate.sizes.values import Array, Sequence, Static, Unknown, Value
 
 
 def _resize(call: LibraryCall) -> Value:

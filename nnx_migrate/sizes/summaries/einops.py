@@ -7,11 +7,11 @@ import re
 import string
 from collections.abc import Callable, Mapping
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes import shapes
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract import shapes
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Array, Static, Unknown, Value
 from nnx_migrate.sizes.library_call import LibraryCall
-from nnx_migrate.sizes.values import Array, Static, Unknown, Value
 
 Dim = Expr | None
 _TOKEN = re.compile(r"\(([^)]*)\)|(\S+)")

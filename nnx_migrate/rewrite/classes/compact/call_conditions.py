@@ -11,6 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from nnx_migrate.abstract.expression import GIVEN
 from nnx_migrate.edit.calls import call, named
 from nnx_migrate.edit.expressions import dotted, is_not_none
 from nnx_migrate.edit.statements import Statement, run
@@ -20,7 +21,6 @@ from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Loop, Step, builds
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint
-from nnx_migrate.sizes.expression import GIVEN
 from nnx_migrate.source.walking import walk
 
 RULE = "compact"

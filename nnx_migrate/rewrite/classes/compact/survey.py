@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
@@ -26,7 +27,6 @@ from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.scopes.field_scopes import with_adopted
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
-from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.walking import walk
 
 RULE = "compact"

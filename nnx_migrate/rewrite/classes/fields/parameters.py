@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression, dotted, either, expression, is_none
@@ -23,7 +24,6 @@ from nnx_migrate.rewrite.classes.fields.types import (
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Sequence
 
+from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.statements import Statement, docstring
 from nnx_migrate.edit.syntax import cst
@@ -17,7 +18,6 @@ from nnx_migrate.edit.wrapping import WIDTH
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.writing.layout import Layout, docstring_of
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.sizes.expression import DTYPE
 from nnx_migrate.source.classes import ClassInfo
 
 HEADING = "What NNX is told and Linen inferred:"

@@ -8,8 +8,8 @@ from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
 
 if TYPE_CHECKING:
     from nnx_migrate.source.classes import ClassInfo

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from nnx_migrate.sizes import expression as ex
-from nnx_migrate.sizes.expression import Expr
-from nnx_migrate.sizes.values import Array, Sequence, Static, Value
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Array, Sequence, Static, Value
 
 Dim = Expr | None
 
