@@ -56,7 +56,9 @@ CONCERNS: Mapping[str, str] = {
         " is written so only where it is proven, together with every place that builds, lifts,"
         " inherits from, hands on or calls it, tests and scripts included. One place that is not"
         " rewritten makes it lazy, and all that hangs together with it; `reason` in the report names"
-        " that place. `rewrite --form explicit` exits with 1 and says it for each class."
+        " that place. `rewrite --form explicit` exits with 1 and says it for each class. Where that place"
+        " imports a module by a name that only the running program knows, [tool.nnx-migrate.imports] in"
+        " pyproject.toml says which modules those are."
     ),
     "factory_function": (
         "A function, method or class method that builds a layer and returns it gets the streams and"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import warnings
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nnx_migrate.model import FileResult, FileStatus
 from nnx_migrate.rewrite.relevant import is_read_whole, relevant
+from nnx_migrate.source.declared import DeclarationError
+from nnx_migrate.source.named_imports import TABLE, check_declared
 from nnx_migrate.source.project import Module, Project, parse
 from nnx_migrate.source.roots import import_names
 from nnx_migrate.source.settings import SettingsError
@@ -32,13 +35,14 @@ def load(request: RewriteRequest) -> Loaded:
     """Parse the files that can matter to Linen code.
 
     Raises:
-        SettingsError: a shape is declared for code of the project.
+        SettingsError: what the settings declare does not fit the code.
     """
     base = request.base or request.root
     targets = {id(source): relative(source.path, base) for source in request.files}
     sources = [*request.files, *request.context]
     names = import_names(sources, request.root)
-    loaded = Loaded(Project(declared=request.settings.shapes))
+    loaded = Loaded(Project(declared=request.settings.shapes, imports=request.settings.imports))
+    broken: list[str] = []
     for source in relevant(sources):
         name, is_package = names[id(source)]
         path = targets.get(id(source))
@@ -47,13 +51,15 @@ def load(request: RewriteRequest) -> Loaded:
         try:
             module = _parsed(name, path or str(source.path), source.text, is_package)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            broken.append(name)
             if path is not None:
                 loaded.failures.append(FileResult(path, FileStatus.FAILED, error=reason_of(error)))
             continue
         loaded.project.modules[name] = module
         if path is not None:
             loaded.targets[path] = module
-    _check_declared(loaded.project)
+    _check_shapes(loaded.project)
+    _check_imports(loaded.project, frozenset(name for name, _ in names.values()), broken)
     done = {*loaded.targets, *(failure.path for failure in loaded.failures)}
     for source in request.files:
         path = targets[id(source)]
@@ -64,7 +70,7 @@ def load(request: RewriteRequest) -> Loaded:
     return loaded
 
 
-def _check_declared(project: Project) -> None:
+def _check_shapes(project: Project) -> None:
     """Only what cannot be read is declared: the project's own functions are followed instead."""
     for symbol in project.declared:
         if project.definition(symbol) is not None or symbol in project.classes:
@@ -72,6 +78,13 @@ def _check_declared(project: Project) -> None:
                 f'pyproject.toml: [tool.nnx-migrate.shapes] "{symbol}": expected a function of '
                 "another library, found one of this project, whose code is read; remove the entry"
             )
+
+
+def _check_imports(project: Project, every: Collection[str], broken: Collection[str]) -> None:
+    try:
+        check_declared(project.imports, project.modules.values(), every, broken)
+    except DeclarationError as error:
+        raise SettingsError(f"pyproject.toml: {TABLE} {error}") from error
 
 
 def _parsed(name: str, path: str, text: str, is_package: bool) -> Module:

@@ -19,6 +19,7 @@ from nnx_migrate.source.classes import (
 )
 from nnx_migrate.source.declared import Signature
 from nnx_migrate.source.modules import Module, Scope, module_name, parse
+from nnx_migrate.source.named_imports import Declared
 from nnx_migrate.source.names import (
     Assignment,
     Binding,
@@ -42,6 +43,7 @@ class Project:
 
     modules: dict[str, Module] = field(default_factory=dict)
     declared: Mapping[str, Signature] = field(default_factory=dict)  # functions of other libraries
+    imports: Declared = field(default_factory=dict)  # what code imports by names nobody can read
 
     def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
         """Symbol that a name or dotted expression refers to; None when it is a local value."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any, TypeVar
 
 from nnx_migrate.source.declared import DeclarationError, Signature, declared_shapes
+from nnx_migrate.source.named_imports import Declared, declared_imports
 
-_KEYS = ("shapes",)
+_KEYS = ("shapes", "imports")
+_Read = TypeVar("_Read")
 
 
 class SettingsError(ValueError):
@@ -19,9 +22,15 @@ class SettingsError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """What the project says about itself; ``shapes`` are functions of other libraries."""
+    """What the project says about itself.
+
+    Attributes:
+      shapes: functions of other libraries.
+      imports: what code imports by names that only the running program knows.
+    """
 
     shapes: Mapping[str, Signature] = field(default_factory=dict)
+    imports: Declared = field(default_factory=dict)
 
 
 def read_settings(root: Path) -> Settings:
@@ -46,10 +55,19 @@ def read_settings(root: Path) -> Settings:
             close = get_close_matches(key, _KEYS, n=1)
             hint = f"; did you mean {close[0]}?" if close else f"; known keys: {', '.join(_KEYS)}"
             raise SettingsError(f"{where}]: unknown key {key!r}{hint}")
-    shapes = table.get("shapes", {})
-    if not isinstance(shapes, dict):
-        raise SettingsError(f"{where}.shapes]: expected a table, found {shapes!r}")
+    return Settings(
+        _declared(table, "shapes", where, declared_shapes),
+        _declared(table, "imports", where, declared_imports),
+    )
+
+
+def _declared(
+    table: Mapping[str, Any], key: str, where: str, read: Callable[[Mapping[str, Any]], _Read]
+) -> _Read:
+    entries = table.get(key, {})
+    if not isinstance(entries, dict):
+        raise SettingsError(f"{where}.{key}]: expected a table, found {entries!r}")
     try:
-        return Settings(declared_shapes(shapes))
+        return read(entries)
     except DeclarationError as error:
-        raise SettingsError(f"{where}.shapes] {error}") from error
+        raise SettingsError(f"{where}.{key}] {error}") from error

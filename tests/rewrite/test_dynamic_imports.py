@@ -2,8 +2,10 @@
 
 import pytest
 
+from nnx_migrate.model import RewriteResult
+from nnx_migrate.source.settings import Settings, SettingsError
 from tests.rewrite.projects import LINEN, dense
-from tests.rewrite.test_forms import auto, said
+from tests.rewrite.test_forms import auto, reason, said
 
 HEAD = "import importlib\nimport sys\n\n"
 TABLE = "TABLE = {'one': ('m', 'create')}\n\n\n"
@@ -114,3 +116,96 @@ def test_code_that_cannot_take_a_class_leaves_it_explicit(text: str) -> None:
 @pytest.mark.parametrize("text", REACHING.values(), ids=REACHING)
 def test_code_that_may_take_a_class_makes_it_lazy(text: str) -> None:
     assert forms(text) == {"m.A": "lazy"}
+
+
+# ---- what the project's settings say
+
+HUB = "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n"
+
+
+def declared(text: str, imports: dict[str, tuple[str, ...]], **more: str) -> RewriteResult:
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    files = {
+        "m.py": model,
+        "hub.py": HEAD + text,
+        **{f"{name}.py": one for name, one in more.items()},
+    }
+    return auto(files, settings=Settings(imports=imports))
+
+
+@pytest.mark.parametrize(
+    ("imports", "form"),
+    [
+        ({}, "lazy"),
+        ({"hub.load": ()}, "explicit"),
+        ({"hub.load": ("hub",)}, "explicit"),
+        ({"hub.load": ("m",)}, "lazy"),
+        ({"hub.load": ("hub", "[a-z]")}, "lazy"),
+    ],
+    ids=["nothing", "none of the project's", "another", "its own", "a pattern"],
+)
+def test_the_settings_say_which_modules_code_imports(
+    imports: dict[str, tuple[str, ...]], form: str
+) -> None:
+    assert said(declared(HUB, imports)) == {"m.A": form}
+
+
+def test_the_reason_names_the_setting() -> None:
+    told = reason(declared(HUB, {}), "m.A")
+    assert told.endswith(
+        'say which modules it imports: [tool.nnx-migrate.imports] "hub.load" = [...]'
+    )
+    assert told.startswith("not proven: hub.py:5: ")
+
+
+PLACES = {
+    "hub.Loader.get": "class Loader:\n    def get(self, n, k):\n        return getattr(sys.modules[n], k)()\n",
+    "hub": "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n",
+    "hub.f.g": "def f(n):\n    def g(k):\n        return getattr(sys.modules.get(n), k)()\n    return g\n",
+}
+
+
+@pytest.mark.parametrize(("place", "text"), PLACES.items(), ids=PLACES)
+def test_a_place_is_the_function_whose_own_text_imports(place: str, text: str) -> None:
+    assert said(declared(text, {})) == {"m.A": "lazy"}
+    assert f'"{place}" = ' in reason(declared(text, {}), "m.A")
+    assert said(declared(text, {place: ()})) == {"m.A": "explicit"}
+
+
+def test_other_imports_are_not_spoken_of() -> None:
+    other = HUB.replace("load", "other")
+    assert said(declared(HUB + other, {"hub.load": ()})) == {"m.A": "lazy"}
+
+
+def test_a_module_that_imports_the_class_counts_too() -> None:
+    assert said(declared(HUB, {"hub.load": ("zoo",)}, zoo="from m import A\n")) == {"m.A": "lazy"}
+
+
+WRONG = {
+    "a typo": ({"hub.laod": ()}, "did you mean hub.load?"),
+    "a place that is gone": ({"old.thing.of": ()}, "by a name that only the running program knows"),
+    "a function without an import": ({"hub.plain": ()}, "did you mean hub."),
+    "a name that is read": ({"hub.fixed": ()}, "is read from the code; remove the entry"),
+    "a module that is not there": (
+        {"hub.load": ("mm.*",)},
+        'no module of this project is like "mm.*"',
+    ),
+}
+
+
+@pytest.mark.parametrize(("imports", "problem"), WRONG.values(), ids=WRONG)
+def test_settings_that_do_not_fit_the_code_are_errors(
+    imports: dict[str, tuple[str, ...]], problem: str
+) -> None:
+    rest = "def plain():\n    pass\n\n\ndef fixed():\n    return importlib.import_module('m')\n"
+    with pytest.raises(SettingsError) as caught:
+        declared(f"{HUB}\n\n{rest}", imports)
+    assert str(caught.value).startswith("pyproject.toml: [tool.nnx-migrate.imports] ")
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_nothing_is_known_of_places_in_a_broken_file() -> None:
+    result = declared("def load(:\n", {"hub.load": ()})
+    assert said(result) == {"m.A": "explicit"}
+    assert [one.path for one in result.files if one.error] == ["hub.py"]

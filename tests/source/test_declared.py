@@ -64,17 +64,26 @@ def test_shapes_are_read_from_pyproject(tmp_path: Path) -> None:
     assert settings(tmp_path, text).shapes == {"lib.rotate": signature_of("(x) -> x")}
 
 
+def test_imports_are_read_from_pyproject(tmp_path: Path) -> None:
+    text = '[tool.nnx-migrate.imports]\n"lib.load" = ["lib.models.*"]\nlib = []\n'
+    assert settings(tmp_path, text).imports == {"lib.load": ("lib.models.*",), "lib": ()}
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
         ("[tool.nnx-migrate\n", "cannot be read"),
         ("[tool.nnx-migrate.shape]\n", "unknown key 'shape'; did you mean shapes?"),
-        ("[tool.nnx-migrate]\ncolour = 1\n", "known keys: shapes"),
+        ("[tool.nnx-migrate]\ncolour = 1\n", "known keys: shapes, imports"),
         ("[tool.nnx-migrate]\nshapes = 1\n", "expected a table, found 1"),
         ("[tool]\nnnx-migrate = 1\n", "expected a table, found 1"),
         ('[tool.nnx-migrate.shapes]\nrotate = "(x) -> x"\n', "the full name of a function"),
         ('[tool.nnx-migrate.shapes]\n"lib.f" = 3\n', "expected a text"),
         ('[tool.nnx-migrate.shapes]\n"lib.f" = "(x)"\n', '"lib.f": expected'),
+        ("[tool.nnx-migrate]\nimports = []\n", "imports]: expected a table, found []"),
+        ('[tool.nnx-migrate.imports]\n"lib/f" = []\n', '"lib/f": expected the full name'),
+        ('[tool.nnx-migrate.imports]\n"lib.f" = "m"\n', '"lib.f": expected a list of modules'),
+        ('[tool.nnx-migrate.imports]\n"lib.f" = [1]\n', '"lib.f": expected a list of modules'),
     ],
 )
 def test_bad_settings_name_the_file_and_the_problem(

@@ -16,64 +16,65 @@ from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
-from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.named_imports import TABLE, NamedImport, named_imports
+from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
-DYNAMIC = frozenset({"import_module", "__import__"})  # import a module by its name
-TAKEN = "a module is imported by its name, and the class may be taken from it"
+_TAKEN = "a module is imported by its name, and the class may be taken from it"
 
 
 @dataclass(frozen=True)
-class DynamicImport:
-    """An expression for a module, and what the code around it takes from that module.
+class Taker:
+    """A module that is imported by its name, and what the code around it takes from it.
 
     Attributes:
-      start: how the module's dotted name begins; "" where nothing is known of it.
-      whole: whether ``start`` is the whole name.
       names: what is taken; None where that may be any name.
     """
 
-    path: str
-    node: ast.expr
-    start: str
-    whole: bool
+    source: NamedImport
     names: frozenset[str] | None
 
-    def may_be(self, module: str) -> bool:
-        """Whether it may be the module of that name; ``src.models`` may be imported as ``models``."""
-        parts = module.split(".")
-        tails = (".".join(parts[i:]) for i in range(len(parts)))
-        return any(one == self.start if self.whole else one.startswith(self.start) for one in tails)
+    @property
+    def path(self) -> str:
+        """The file it stands in."""
+        return self.source.module.path
+
+    @property
+    def line(self) -> int:
+        """The line it stands on."""
+        return self.source.node.lineno
+
+    @property
+    def reason(self) -> str:
+        """Why a class is in doubt, and what settles it."""
+        if self.source.whole:
+            return _TAKEN
+        return f'{_TAKEN}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
 
 
-def takers(project: Project, cls: ClassInfo) -> Iterator[DynamicImport]:
+def takers(project: Project, cls: ClassInfo) -> Iterator[Taker]:
     """Imports in whose modules the class is, where its name may be asked for."""
     homes = class_homes(project)[cls.name]
-    for one in _loaded(project):
+    for one in _takers(project):
         asked = one.names is None or cls.node.name in one.names
-        if asked and any(one.may_be(home) for home in homes):
+        if asked and any(one.source.may_be(home, project.imports) for home in homes):
             yield one
 
 
-def name_starts(module: Module) -> Iterator[str]:
-    """How names of modules begin that only the running program knows; "" where nothing is known."""
-    yield from (name.start for _, name in _expressions(module) if not name.whole)
-
-
 @lru_cache(maxsize=1)  # every attempt of a run asks
-def _loaded(project: Project) -> tuple[DynamicImport, ...]:
+def _takers(project: Project) -> tuple[Taker, ...]:
     taken = AttributeUses(project)
-    found: list[DynamicImport] = []
+    found: list[Taker] = []
     for module in project.modules.values():
-        expressions = [*_expressions(module)]
-        evaluated = {id(one.value) for one in module.nodes if expressions and _is_namespace(one)}
-        for node, name in expressions:
-            if id(node) in evaluated:
+        imports = [*named_imports(module)]
+        evaluated = {id(one.value) for one in module.nodes if imports and _is_namespace(one)}
+        for one in imports:
+            if id(one.node) in evaluated:
                 continue
-            names = taken.of(module, node)
-            if names is None and name.relative:
+            names = taken.of(module, one.node)
+            if names is None and one.relative:
                 names = _strings(project)
-            found.append(DynamicImport(module.path, node, name.start, name.whole, names))
+            found.append(Taker(one, names))
     return tuple(found)
 
 
@@ -104,55 +105,3 @@ def _strings(project: Project) -> frozenset[str]:
         and isinstance(node.value, str)
         and node.value.isidentifier()
     )
-
-
-@dataclass(frozen=True)
-class _Name:
-    """What is known of the name of a module."""
-
-    start: str
-    whole: bool = False
-    relative: bool = False  # to a package
-
-
-def _expressions(module: Module) -> Iterator[tuple[ast.expr, _Name]]:
-    """Modules that are imported by a name, or taken from those that are imported."""
-    for node in module.nodes:
-        match node:
-            case ast.Subscript(value=ast.Attribute(attr="modules"), slice=name, ctx=ast.Load()):
-                yield node, _name(name, [], module)
-            case ast.Call(
-                func=ast.Attribute(attr="get", value=ast.Attribute(attr="modules")), args=[name, *_]
-            ):
-                yield node, _name(name, [], module)
-            case ast.Call(func=ast.Attribute(attr=word) | ast.Name(id=word), args=[name, *rest]):
-                if word in DYNAMIC:
-                    yield node, _name(name, rest, module)
-
-
-def _name(node: ast.expr, rest: list[ast.expr], module: Module) -> _Name:
-    """The name of a module that may be relative to the package behind it: ``..a`` to ``b.c``."""
-    first = _start(node, module)
-    package = _start(rest[0], module).start if rest else ""
-    name = first.start.lstrip(".")
-    if name == first.start:
-        return first
-    parts = package.split(".")
-    up = len(first.start) - len(name) - 1
-    start = ".".join([*parts[: len(parts) - up], name]) if package else name
-    return _Name(start, first.whole, relative=True)
-
-
-def _start(node: ast.expr, module: Module) -> _Name:
-    match node:
-        case ast.Constant(value=str() as text):
-            return _Name(text, whole=True)
-        case ast.JoinedStr(values=[first, *_]) | ast.BinOp(left=first, op=ast.Add()):
-            return _Name(_start(first, module).start)
-        case ast.FormattedValue(value=value):
-            return _Name(_start(value, module).start)
-        case ast.Name(id="__name__"):
-            return _Name(module.name, whole=True)
-        case ast.Name(id="__package__"):
-            return _Name(module.package, whole=True)
-    return _Name("")

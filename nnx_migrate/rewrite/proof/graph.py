@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from nnx_migrate.rewrite.proof.dynamic_imports import name_starts
 from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.named_imports import name_starts
 from nnx_migrate.source.names import Import, relative_target
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk

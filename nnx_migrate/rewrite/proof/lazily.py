@@ -18,7 +18,7 @@ from nnx_migrate.rewrite.outside.lazily import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
-from nnx_migrate.rewrite.proof.dynamic_imports import TAKEN, takers
+from nnx_migrate.rewrite.proof.dynamic_imports import takers
 from nnx_migrate.rewrite.proof.graph import Graph, Key, loaded_word, opened
 from nnx_migrate.rewrite.proof.reading import read_by
 from nnx_migrate.source.classes import ClassInfo
@@ -138,7 +138,7 @@ class _Judge:
     def _computed(self) -> Iterator[tuple[str, Doubt]]:
         for cls in self.lazily:
             for one in takers(self.project, cls):
-                yield cls.name, Doubt(one.path, one.node.lineno, TAKEN)
+                yield cls.name, Doubt(one.path, one.line, one.reason)
 
     # ---- what is between explicit classes
 

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.proof.dynamic_imports import TAKEN, takers
+from nnx_migrate.rewrite.proof.dynamic_imports import takers
 from nnx_migrate.rewrite.proof.graph import loaded_word, opened
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
@@ -35,8 +35,8 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
                 yield module.path, node.lineno, f"names of {name} are computed here"
     for cls in converted:
         for one in takers(project, cls):
-            yield one.path, one.node.lineno, TAKEN
-            yield cls.module.path, cls.node.lineno, f"{TAKEN} ({one.path}:{one.node.lineno})"
+            yield one.path, one.line, one.reason
+            yield cls.module.path, cls.node.lineno, f"{one.reason} ({one.path}:{one.line})"
         yield from _keepers(project, cls)
         yield from _borrowed(project, cls)
         yield from _drawing_loops(project, cls)

@@ -1,0 +1,197 @@
+"""Modules that code imports by their names: ``import_module(path)``, ``sys.modules[path]``.
+
+What the name may be is read from the code, and where only the running program knows it, from the table
+``[tool.nnx-migrate.imports]`` of the project's pyproject.toml::
+
+    [tool.nnx-migrate.imports]
+    "mylib.hub.load" = []                     # none of this project's modules
+    "mylib.zoo.build" = ["mylib.models.*"]    # modules like these, and no others
+
+A key is the full name of the function in whose own text the import stands, or of the file's module
+where it stands in none; both outlive edits around them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import Any
+
+from nnx_migrate.source.declared import DeclarationError
+from nnx_migrate.source.modules import Module
+
+DYNAMIC = frozenset({"import_module", "__import__"})  # import a module by its name
+TABLE = "[tool.nnx-migrate.imports]"
+_NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+Declared = Mapping[str, tuple[str, ...]]  # patterns of modules, by place
+
+
+@dataclass(frozen=True)
+class NamedImport:
+    """An expression for a module.
+
+    Attributes:
+      start: how the module's dotted name begins; "" where nothing is known of it.
+      whole: whether ``start`` is the whole name.
+      relative: whether the code gives the name relative to a package.
+    """
+
+    module: Module
+    node: ast.expr
+    start: str
+    whole: bool = False
+    relative: bool = False
+
+    @cached_property
+    def place(self) -> str:
+        """The full name of the function around it, or of the module."""
+        return next(_places(self.module.tree, self.module.name, self.node), self.module.name)
+
+    def may_be(self, module: str, declared: Declared) -> bool:
+        """Whether it may be the module of that name; ``src.models`` may be imported as ``models``."""
+        patterns = None if self.whole else declared.get(self.place)
+        if patterns is not None and not any(is_like(module, one) for one in patterns):
+            return False
+        return any(
+            one == self.start if self.whole else one.startswith(self.start) for one in _ends(module)
+        )
+
+
+def named_imports(module: Module) -> Iterator[NamedImport]:
+    """Modules that are imported by a name, or taken from those that are imported."""
+    for node in module.nodes:
+        match node:
+            case ast.Subscript(value=ast.Attribute(attr="modules"), slice=name, ctx=ast.Load()):
+                yield _import(module, node, name, [])
+            case ast.Call(
+                func=ast.Attribute(attr="get", value=ast.Attribute(attr="modules")), args=[name, *_]
+            ):
+                yield _import(module, node, name, [])
+            case ast.Call(func=ast.Attribute(attr=word) | ast.Name(id=word), args=[name, *rest]):
+                if word in DYNAMIC:
+                    yield _import(module, node, name, rest)
+
+
+def name_starts(module: Module) -> Iterator[str]:
+    """How names of modules begin that only the running program knows; "" where nothing is known."""
+    yield from (one.start for one in named_imports(module) if not one.whole)
+
+
+def is_like(module: str, pattern: str) -> bool:
+    """Whether a pattern may mean a module.
+
+    >>> is_like("src.models.vit", "models.*"), is_like("models", "models.*")
+    (True, False)
+    """
+    return any(fnmatchcase(one, pattern) for one in _ends(module))
+
+
+def _ends(module: str) -> Iterator[str]:
+    """The names under which a module may be imported: ``a.b.c``, ``b.c`` and ``c``."""
+    parts = module.split(".")
+    return (".".join(parts[start:]) for start in range(len(parts)))
+
+
+def _places(node: ast.AST, name: str, wanted: ast.AST) -> Iterator[str]:
+    """The innermost name around a node."""
+    for child in ast.iter_child_nodes(node):
+        if child is wanted:
+            yield name
+        inner = f"{name}.{child.name}" if isinstance(child, _NAMED) else name
+        yield from _places(child, inner, wanted)
+
+
+def _import(module: Module, node: ast.expr, name: ast.expr, rest: list[ast.expr]) -> NamedImport:
+    """The name of a module that may be relative to the package behind it: ``..a`` to ``b.c``."""
+    start, whole = _start(name, module)
+    plain = start.lstrip(".")
+    if plain == start:
+        return NamedImport(module, node, start, whole)
+    package, _ = _start(rest[0], module) if rest else ("", False)
+    parts = package.split(".")
+    up = len(start) - len(plain) - 1
+    full = ".".join([*parts[: len(parts) - up], plain]) if package else plain
+    return NamedImport(module, node, full, whole, relative=True)
+
+
+def _start(node: ast.expr, module: Module) -> tuple[str, bool]:
+    """How a name begins, and whether that is all of it."""
+    match node:
+        case ast.Constant(value=str() as text):
+            return text, True
+        case ast.JoinedStr(values=[first, *_]) | ast.BinOp(left=first, op=ast.Add()):
+            return _start(first, module)[0], False
+        case ast.FormattedValue(value=value):
+            return _start(value, module)[0], False
+        case ast.Name(id="__name__"):
+            return module.name, True
+        case ast.Name(id="__package__"):
+            return module.package, True
+    return "", False
+
+
+# ---- what the settings say
+
+
+def declared_imports(settings: Mapping[str, Any]) -> Declared:
+    """The entries of the table, by place.
+
+    Raises:
+        DeclarationError: an entry is not a place with a list of modules.
+    """
+    found: dict[str, tuple[str, ...]] = {}
+    for place, patterns in settings.items():
+        if not all(part.isidentifier() for part in place.split(".")):
+            raise DeclarationError(
+                f'"{place}": expected the full name of the function that imports, as in '
+                '"mylib.hub.load"'
+            )
+        if not isinstance(patterns, list) or not all(isinstance(one, str) for one in patterns):
+            raise DeclarationError(
+                f'"{place}": expected a list of modules such as ["mylib.models.*"], or [] for none '
+                f"of this project's, found {patterns!r}"
+            )
+        found[place] = tuple(patterns)
+    return found
+
+
+def check_declared(
+    declared: Declared, modules: Iterable[Module], every: Collection[str], broken: Collection[str]
+) -> None:
+    """Hold what is declared against the code: an entry that is stale must not speak of later code.
+
+    Args:
+      modules: the files that are read.
+      every: the names of all the project's modules.
+      broken: the names of those that cannot be parsed, so that nothing is known of them.
+
+    Raises:
+      DeclarationError: there is no such import or no such module.
+    """
+    found: dict[str, bool] = {}  # whether the whole name is known
+    for one in (one for module in modules for one in named_imports(module)) if declared else ():
+        found[one.place] = found.get(one.place, True) and one.whole
+    for place, patterns in declared.items():
+        if any(f"{place}.".startswith(f"{one}.") for one in broken):
+            continue
+        if found.get(place, True):
+            raise DeclarationError(f'"{place}": {_instead(place, found)}')
+        for pattern in patterns:
+            if not any(is_like(one, pattern) for one in every):
+                raise DeclarationError(
+                    f'"{place}": no module of this project is like "{pattern}"; [] says none of them'
+                )
+
+
+def _instead(place: str, found: Mapping[str, bool]) -> str:
+    if place in found:
+        return "what is imported there is read from the code; remove the entry"
+    dynamic = sorted(one for one, is_whole in found.items() if not is_whole)
+    close = get_close_matches(place, dynamic, n=1)
+    hint = f"; did you mean {close[0]}?" if close else "; remove the entry"
+    return f"nothing is imported there by a name that only the running program knows{hint}"
