@@ -46,3 +46,15 @@ def test_bad_settings_stop_the_run(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["rewrite", str(tmp_path)]) == 2
     assert "did you mean shapes?" in capsys.readouterr().err
     assert (tmp_path / "m.py").read_text() == LIBRARY_MODEL
+
+
+def test_imports_declared_for_a_place_that_is_gone_stop_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "m.py").write_text(LIBRARY_MODEL)
+    (tmp_path / "pyproject.toml").write_text('[tool.nnx-migrate.imports]\n"m.load" = []\n')
+    assert main(["rewrite", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert '[tool.nnx-migrate.imports] "m.load": nothing is imported there by a name' in error
+    assert error.count("\n") == 1
+    assert (tmp_path / "m.py").read_text() == LIBRARY_MODEL

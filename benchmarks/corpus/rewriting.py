@@ -16,6 +16,7 @@ from typing import Any
 
 from benchmarks.corpus.packages import CHECKOUT, Package
 
+SETTINGS = Path(__file__).with_name("settings")
 OUTCOMES = ("rewritten", "bridged", "refused", "kept")
 
 
@@ -54,10 +55,18 @@ class Rewritten:
 def rewrite(
     package: Package, before: Path, folder: Path, timeout: float, form: str = "auto"
 ) -> Rewritten:
-    """Rewrite the tree ``before`` into ``folder/after``; an error is a value, not an exception."""
+    """Rewrite the tree ``before`` into ``folder/after``; an error is a value, not an exception.
+
+    A package with settings of ours (`settings_of`) is rewritten from a copy that has them.
+    """
     after, report, migration = folder / "after", folder / "report.json", folder / "map.json"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
+    settings = settings_of(package)
+    if settings is not None:
+        before = shutil.copytree(before, folder / "before")
+        with (before / "pyproject.toml").open("a", encoding="utf-8") as file:
+            file.write(f"\n{settings.read_text(encoding='utf-8')}")
     command = [sys.executable, "-m", "nnx_migrate", "rewrite", str(before)]
     command += ["--output", str(after), "--report", str(report), "--map", str(migration)]
     command += ["--root", str(before), "--form", form]
@@ -73,6 +82,12 @@ def rewrite(
     if error is None and not content:
         error = f"no report: {last_line(done.stderr)}"
     return Rewritten(package, before, after, migration, seconds, error, content)
+
+
+def settings_of(package: Package) -> Path | None:
+    """What we say of a package in its pyproject.toml, as its authors could; None: nothing."""
+    file = SETTINGS / f"{package.name}.toml"
+    return file if file.exists() else None
 
 
 def within_file(name: str, path: str) -> str:

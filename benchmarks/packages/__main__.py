@@ -2,7 +2,8 @@
 
 With ``--form lazy`` every case is initialised and applied before and after, each side in its own
 process, under `jax.jit`: same paths, same bits, and `nn.build` gives the same variables. With ``--form auto`` the
-cases are compared by ``parity``, which also builds explicit classes.
+cases are compared by ``parity``, which also builds explicit classes. A package with a file in
+``benchmarks/corpus/settings`` is rewritten with that as part of its pyproject.toml; the table says so.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from benchmarks.corpus import comparing as by_parity
 from benchmarks.corpus import fetch, frozen
 from benchmarks.corpus.packages import CHECKOUT, Case, Package, cases, packages, requirements
-from benchmarks.corpus.rewriting import Rewritten, rewrite
+from benchmarks.corpus.rewriting import Rewritten, rewrite, settings_of
 from benchmarks.packages import table
 from benchmarks.packages.comparing import Compared, compare, run_side
 from benchmarks.packages.counting import Classes, count
@@ -121,6 +122,7 @@ def _result(rewritten: Rewritten, classes: Classes, compared: Sequence[Compared]
         "call_sites": rewritten.report.get("call_sites", {}),
         "references": rewritten.report.get("references", {}),
         "cases": [asdict(one) for one in compared],
+        "settings": settings.name if (settings := settings_of(rewritten.package)) else "",
     }
 
 

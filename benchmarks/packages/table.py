@@ -14,6 +14,7 @@ _HEADS = (
     "cases at parity",
     "internal errors",
     "seconds to rewrite",
+    "settings of ours",
 )
 
 
@@ -59,6 +60,7 @@ def _cells(result: Mapping[str, Any]) -> list[str]:
         f"{at_parity} of {len(cases)}",
         str(classes["internal_errors"]),
         f"{result['seconds']:.1f}",
+        str(result.get("settings", "")),
     ]
 
 

@@ -33,19 +33,40 @@ def linked_modules(project: Project) -> frozenset[str]:
 def class_homes(project: Project) -> dict[str, set[str]]:
     """The modules that have each Linen class as a global: its own, and those that import it."""
     found = {name: {cls.module.name} for name, cls in project.linen.items()}
-    of_module: dict[str, list[str]] = {}
-    for name, cls in project.linen.items():
-        of_module.setdefault(cls.module.name, []).append(name)
+    stars: dict[str, list[str]] = {}  # the modules that import all of each
+    renamed: set[tuple[str, str]] = set()
     for module in project.modules.values():
-        for binding in module.table.values():
+        for word, binding in module.table.items():
             if isinstance(binding, Import):
                 name = project.canonical(binding.target)
                 if name in found:
                     found[name].add(module.name)
+                    if word != project.linen[name].node.name:
+                        renamed.add((module.name, name))
         for star in module.stars:
-            for name in of_module.get(star, ()):
-                found[name].add(module.name)
+            stars.setdefault(star, []).append(module.name)
+    listed = {star: _listed(project.modules[star]) for star in stars if star in project.modules}
+    for name, homes in found.items():
+        word = project.linen[name].node.name
+        todo = [*homes]
+        while todo:
+            home = todo.pop()
+            names = None if (home, name) in renamed else listed.get(home)
+            more = {*stars.get(home, ())} - homes if names is None or word in names else set()
+            homes |= more
+            todo += more
     return found
+
+
+def _listed(module: Module) -> frozenset[str] | None:
+    """The names that ``from module import *`` takes where ``__all__`` is a plain list; else None."""
+    match module.table.get("__all__"):
+        case Assignment(value=ast.List(elts=every) | ast.Tuple(elts=every)):
+            words = [one.value for one in every if isinstance(one, ast.Constant)]
+            said = sum(isinstance(one, ast.Name) and one.id == "__all__" for one in module.nodes)
+            if said == 1 and len(words) == len(every):
+                return frozenset(str(one) for one in words)
+    return None
 
 
 class _Search:

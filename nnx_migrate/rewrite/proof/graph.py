@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 
 from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.named_imports import name_starts
 from nnx_migrate.source.names import Import, relative_target
 from nnx_migrate.source.project import Module, Project, Scope
@@ -98,29 +100,53 @@ def graph_of(project: Project) -> Graph:
         }
         named |= {
             target
-            for _, other in opened(project, module, statements)
-            for target in defined[other].values()
+            for one in opened(project, module, statements)
+            if one.word is None
+            for target in defined[one.module].values()
         }
         graph.names[key] = named
     return graph
 
 
-def opened(
-    project: Project, module: Module, statements: Iterable[ast.AST]
-) -> Iterator[tuple[ast.expr, str]]:
-    """Places where code asks modules for names it computes, and those modules.
+@dataclass(frozen=True)
+class Opened:
+    """A place where code asks a module for a name by a string; ``word`` is None where it is computed."""
 
-    ``getattr(models, config.model)`` may mean any class of ``models``.
+    node: ast.expr
+    module: str
+    word: str | None = None
+
+    def may_be(self, cls: ClassInfo, project: Project) -> bool:
+        """Whether it may ask for a class."""
+        if self.module not in class_homes(project)[cls.name]:
+            return False
+        asked = project.canonical(f"{self.module}.{self.word}")
+        return self.word in (None, cls.node.name) or asked == cls.name
+
+    @property
+    def reason(self) -> str:
+        """Why such a class is in doubt."""
+        if self.word is None:
+            return f"names of {self.module} are computed here"
+        return f"{self.word} is read from {self.module} here"
+
+
+def opened(project: Project, module: Module, statements: Iterable[ast.AST]) -> Iterator[Opened]:
+    """Places where code asks modules for names by strings.
+
+    ``getattr(models, config.model)`` may mean any class of ``models``, ``globals()["A"]`` means one.
     """
     for statement in statements:
-        for node in walk(statement):
+        nodes = walk(statement)
+        written = dict(_written(nodes))
+        for node in nodes:
             match node:
                 case ast.Call(func=ast.Name(id="getattr" | "vars" | "dir"), args=[owner, *rest]):
                     given = rest[0] if rest else None
                 case ast.Attribute(value=owner, attr="__dict__"):
                     given = None
                 case ast.Call(func=ast.Name(id="globals")):
-                    yield node, module.name
+                    yield Opened(node, module.name, written.get(id(node)))
                     continue
                 case _:
                     continue
@@ -128,8 +154,18 @@ def opened(
                 symbol = project.resolve(owner, Scope(module))
                 if symbol in project.modules:
                     assert symbol is not None
-                    yield node, symbol
-                    yield from ((node, one) for one in _handing_on(project, symbol))
+                    word = written.get(id(node))
+                    yield Opened(node, symbol, word)
+                    yield from (Opened(node, one, word) for one in _handing_on(project, symbol))
+
+
+def _written(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    """The names that are read from namespaces by a string as it stands."""
+    for node in nodes:
+        match node:
+            case ast.Subscript(value=value, slice=ast.Constant(value=str() as word)):
+                if isinstance(node.ctx, ast.Load):
+                    yield id(value), word
 
 
 def _handing_on(project: Project, package: str) -> Iterator[str]:

@@ -22,7 +22,6 @@ from nnx_migrate.rewrite.proof.dynamic_imports import takers
 from nnx_migrate.rewrite.proof.graph import Graph, Key, loaded_word, opened
 from nnx_migrate.rewrite.proof.reading import read_by
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
@@ -127,12 +126,12 @@ class _Judge:
     def _opened(self, module: Module) -> Iterator[tuple[str, Doubt]]:
         """Modules whose names code reads by strings: any class in them may be meant."""
         handled = self.attempt.lazy.get(module.path, frozenset())
-        for node, name in opened(self.project, module, module.tree.body):
-            if id(node) in handled:
+        for one in opened(self.project, module, module.tree.body):
+            if id(one.node) in handled:
                 continue
-            doubt = Doubt(module.path, node.lineno, f"names of {name} are computed here")
+            doubt = Doubt(module.path, one.node.lineno, one.reason)
             for cls in self.lazily:
-                if name in class_homes(self.project)[cls.name]:
+                if one.may_be(cls, self.project):
                     yield cls.name, doubt
 
     def _computed(self) -> Iterator[tuple[str, Doubt]]:

@@ -28,11 +28,15 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
             continue
         edited = attempt.edited.get(module.path, frozenset())
         yield from _handed_on(module, names, inside, edited)
-    homes = {cls.module.name for cls in converted}
     for module in project.modules.values():
-        for node, name in opened(project, module, module.tree.body):
-            if name in homes:
-                yield module.path, node.lineno, f"names of {name} are computed here"
+        handled = attempt.lazy.get(module.path, frozenset())
+        for asked in opened(project, module, module.tree.body):
+            if id(asked.node) in handled:
+                continue
+            for cls in (cls for cls in converted if asked.may_be(cls, project)):
+                yield module.path, asked.node.lineno, asked.reason
+                place = f"{module.path}:{asked.node.lineno}"
+                yield cls.module.path, cls.node.lineno, f"{asked.reason} ({place})"
     for cls in converted:
         for one in takers(project, cls):
             yield one.path, one.line, one.reason
