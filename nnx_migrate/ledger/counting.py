@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 from nnx_migrate.ledger.constructors import lacks_rngs
 from nnx_migrate.ledger.data import Count, Place, Source
 from nnx_migrate.ledger.infer import Inference
+from nnx_migrate.ledger.places import Method, Places
 from nnx_migrate.ledger.project import Project, Read
 from nnx_migrate.ledger.reach import taints
-from nnx_migrate.ledger.resolve import Definition, Resolver, Symbol, is_linen
+from nnx_migrate.ledger.resolve import Definition, Resolver, Symbol, Taints, is_linen
 from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS, Scope, Unit
 from nnx_migrate.ledger.suspects import suspects
 from nnx_migrate.ledger.verdicts import Judge, Verdict
 
+# Characters of source whose syntax trees are held at a time: about 60 MiB of them.
+AT_ONCE = 2_000_000
+
 
 def count(
-    sources: Sequence[Source], only: Collection[str] | None = None, read: Read | None = None
+    sources: Sequence[Source],
+    only: Collection[str] | None = None,
+    read: Read | None = None,
+    at_once: int = AT_ONCE,
 ) -> Count:
     """Count references to Linen and call sites of Linen modules in a project.
 
@@ -26,46 +34,63 @@ def count(
         sources: every file of the project; imports between them are followed.
         only: the paths to count in; the others are only read where imports lead. None: all.
         read: files as earlier counts read them; what this one reads is added.
+        at_once: characters of files that are counted before their trees are let go, and those of
+            what they import; with ``read`` all stay.
 
     Returns:
         The places, sorted. A file that does not parse counts nothing and is in ``unreadable``.
     """
     project = Project(sources, read)
-    tainted = taints(project)
+    tainted = taints(project, at_once)
     paths = sorted(
         path
         for path, source in project.sources.items()
         if source.module in tainted and (only is None or path in only)
     )
-    units = [unit for unit in map(project.unit, paths) if unit is not None]
-    resolver = Resolver(project, tainted)
-    inference = Inference(resolver)
-    judge = Judge(inference, [scope for unit in units for scope in unit.classes])
-    counters = [_Counter(unit, resolver, inference, judge) for unit in units]
-    judged = [item for counter in counters for item in counter.methods()]
-    built = [item for counter in counters for item in counter.constructors()]
+    found = Places()
+    for part in _parts(project, paths, at_once):
+        project.trim(at_once)
+        _count_part(project, tainted, part, found)
     wanted = sorted(project.sources if only is None else set(project.sources) & set(only))
-    return Count(
-        references=_sorted(place for counter in counters for place in counter.references()),
-        call_sites=_sorted(place for kind, place in judged if kind == "call"),
-        handles=_sorted(place for kind, place in judged if kind == "handle"),
-        stale=_sorted(place for kind, place in judged if kind == "stale call"),
-        stale_handles=_sorted(place for kind, place in judged if kind == "stale handle"),
-        constructors=_sorted(place for state, place in built if state == "linen"),
-        stale_constructors=_sorted(place for state, place in built if state == "nnx"),
-        classes=_sorted(place for counter in counters for place in counter.classes()),
-        paths=tuple(wanted),
-        unreadable=tuple(path for path in paths if project.unit(path) is None),
-    )
+    return found.count(tuple(wanted))
+
+
+def _parts(project: Project, paths: Iterable[str], size: int) -> Iterator[list[str]]:
+    """Paths, so many at a time that their texts are about ``size`` characters."""
+    part: list[str] = []
+    length = 0
+    for path in paths:
+        part.append(path)
+        length += len(project.sources[path].text)
+        if length > size:
+            yield part
+            part, length = [], 0
+    yield part
+
+
+def _count_part(project: Project, tainted: Taints, paths: Iterable[str], found: Places) -> None:
+    resolver = Resolver(project, tainted)
+    judge = Judge(Inference(resolver))
+    for path in paths:
+        unit = project.unit(path)
+        if unit is None:
+            found.unreadable.append(path)
+            continue
+        counter = _Counter(unit, resolver, judge)
+        found.references += counter.references()
+        found.classes += counter.classes()
+        found.constructors += counter.constructors()
+        found.methods += counter.methods()
+        found.bases.update(key for scope in unit.classes for key in judge.bases(scope))
 
 
 class _Counter:
     """Counts one file."""
 
-    def __init__(self, unit: Unit, resolver: Resolver, inference: Inference, judge: Judge) -> None:
+    def __init__(self, unit: Unit, resolver: Resolver, judge: Judge) -> None:
         self.unit = unit
         self.resolver = resolver
-        self.inference = inference
+        self.inference = judge.inference
         self.judge = judge
 
     @cached_property
@@ -93,23 +118,32 @@ class _Counter:
             if self.inference.state(scope) == "linen"
         ]
 
-    def methods(self) -> list[tuple[str, Place]]:
+    def methods(self) -> list[Method]:
         """Linen module methods called, or named without a call, on what may be a module."""
-        found = []
+        found: list[Method] = []
         for call, scope, owner in self.unit.calls:
             if isinstance(call.func, ast.Attribute):
-                verdict = self.verdict(call.func, scope)
-                if verdict is Verdict.STALE:
-                    found.append(("stale call", self.place(call, call.func.attr, owner, True)))
-                elif verdict is Verdict.LINEN or verdict is Verdict.MAYBE:
-                    certain = verdict is Verdict.LINEN
-                    found.append(("call", self.place(call, call.func.attr, owner, certain)))
+                place = self.place(call, call.func.attr, owner, True)
+                found += self.method(call.func, scope, place, is_call=True)
         for node, scope, owner in self.unit.handles:
-            verdict = self.verdict(node, scope)
-            if verdict in (Verdict.LINEN, Verdict.STALE):
-                kind = "handle" if verdict is Verdict.LINEN else "stale handle"
-                found.append((kind, self.place(node, node.attr, owner, True)))
+            place = self.place(node, node.attr, owner, True)
+            found += self.method(node, scope, place, is_call=False)
         return found
+
+    def method(
+        self, node: ast.Attribute, scope: Scope, place: Place, *, is_call: bool
+    ) -> Iterator[Method]:
+        """What a method of a receiver counts as; common names on known receivers only."""
+        values = self.inference.infer(node.value, scope)
+        mixins = self.judge.mixins(values, node.attr)
+        for if_base in (False, True) if mixins else (False,):
+            verdict = Verdict.MAYBE if if_base else self.judge.receiver(values, node.attr)
+            if verdict is Verdict.MAYBE and (node.attr in KNOWN_RECEIVER_METHODS or not is_call):
+                continue
+            kind = _KINDS[verdict, is_call]
+            if kind:
+                sure = replace(place, certain=verdict is not Verdict.MAYBE)
+                yield Method(kind, sure, mixins, if_base)
 
     def constructors(self) -> list[tuple[str, Place]]:
         """Calls of the project's Linen classes, and of NNX classes that lack their ``rngs``."""
@@ -129,13 +163,6 @@ class _Counter:
                 found.append((state, place))
         return found
 
-    def verdict(self, node: ast.Attribute, scope: Scope) -> Verdict:
-        """The verdict on the receiver of a method, common names on known receivers only."""
-        verdict = self.judge.receiver(self.inference.infer(node.value, scope), node.attr)
-        if verdict is Verdict.MAYBE and node.attr in KNOWN_RECEIVER_METHODS:
-            return Verdict.NO
-        return verdict
-
     def place(self, node: ast.AST, symbol: str, scope: str, certain: bool) -> Place:
         """Where a node stands, in characters and from 1."""
         line, end_line = getattr(node, "lineno", 1), getattr(node, "end_lineno", 1)
@@ -151,11 +178,18 @@ class _Counter:
         return len(text.encode()[:offset].decode(errors="replace")) + 1
 
 
+_KINDS = {
+    (Verdict.LINEN, True): "call",
+    (Verdict.MAYBE, True): "call",
+    (Verdict.STALE, True): "stale call",
+    (Verdict.NO, True): "",
+    (Verdict.LINEN, False): "handle",
+    (Verdict.STALE, False): "stale handle",
+    (Verdict.NO, False): "",
+}
+
+
 def _root(node: ast.expr) -> str:
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def _sorted(places: Iterable[Place]) -> tuple[Place, ...]:
-    return tuple(sorted(places))

@@ -302,6 +302,10 @@ class Inference:
                     pending.append(base.scope)
         return found
 
+    def has_member(self, scope: Scope, name: str) -> bool:
+        """Whether a class or a base of it in the project binds a name in its body."""
+        return any(name in one.bindings for one in self.chain(scope))
+
     def bases(self, scope: Scope) -> Values:
         """What a class's bases may be; a subscript of a generic base is that base."""
         node = scope.node
@@ -317,7 +321,11 @@ class Inference:
         """``linen``, ``nnx``, ``maybe`` (a base is not known) or ``other``, by the base chain."""
         if scope not in self._states:
             self._states[scope] = "other"  # a class that inherits from itself is no module
+            # Whatever is being inferred now, a class has one state.
+            around = self._open, self._depth
+            self._open, self._depth = set(), 0
             found = {self.base_state(base) for base in self.bases(scope)}
+            self._open, self._depth = around
             order = ("linen", "nnx", "maybe", "other")
             self._states[scope] = next((one for one in order if one in found), "other")
         return self._states[scope]

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Sequence
 
 from nnx_migrate.ledger.data import Source
+from nnx_migrate.ledger.exports import Exports, exports
 from nnx_migrate.ledger.scopes import Unit, analyse
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
@@ -28,13 +29,45 @@ class Project:
             parts = source.module.split(".")
             self.packages.update(".".join(parts[:size]) for size in range(1, len(parts)))
         self._read: Read = {} if read is None else read
+        self._trees: dict[Source, ast.Module | None] = {}
+        self._is_kept = read is not None  # what is read is for later counts, too
+        self._exports: dict[str, Exports | None] = {}
 
     def unit(self, path: str) -> Unit | None:
         """The parsed file, or None when it does not parse."""
         source = self.sources[path]
         if source not in self._read:
-            self._read[source] = _parse(source)
+            tree = self._trees.pop(source) if source in self._trees else _parse(source)
+            lines = _NEWLINE.split(source.text.removeprefix("\ufeff"))
+            unit = analyse(tree, source.path, source.module, lines) if tree is not None else None
+            self._read[source] = unit
         return self._read[source]
+
+    def tree(self, source: Source) -> ast.Module | None:
+        """The syntax tree of a file, or None when it does not parse."""
+        if self._is_kept or source in self._read:
+            unit = self.unit(source.path)
+            return unit.tree if unit is not None else None
+        if source not in self._trees:
+            self._trees[source] = _parse(source)
+        return self._trees[source]
+
+    def trim(self, size: int) -> None:
+        """Forget the parsed files if they have more characters; nothing may still refer to them."""
+        if self._is_kept or sum(len(one.text) for one in (*self._read, *self._trees)) <= size:
+            return
+        self._trees.clear()
+        for unit in self._read.values():
+            if unit is not None:
+                unit.release()
+        self._read.clear()
+
+    def exports(self, name: str) -> Exports | None:
+        """What star imports take from a module of the project; None where it does not parse."""
+        if name not in self._exports:
+            unit = self.module(name)
+            self._exports[name] = None if unit is None else exports(unit)
+        return self._exports[name]
 
     def module(self, name: str) -> Unit | None:
         """The parsed module of that dotted name, if it is a file of the project."""
@@ -75,12 +108,10 @@ def _absolute(base: str, module: str, is_package: bool) -> str:
     return ".".join([*keep, rest] if rest else keep)
 
 
-def _parse(source: Source) -> Unit | None:
-    text = source.text.removeprefix("\ufeff")
+def _parse(source: Source) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes are the user's business
-            tree = ast.parse(text)
+            return ast.parse(source.text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return analyse(tree, source.path, source.module, _NEWLINE.split(text))

@@ -12,13 +12,13 @@ from __future__ import annotations
 import ast
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.project import Project
-from nnx_migrate.ledger.resolve import Taints, exported
-from nnx_migrate.ledger.scopes import Binding, Unit
+from nnx_migrate.ledger.resolve import Taints
+from nnx_migrate.ledger.scopes import absolute_module, package_of
 from nnx_migrate.ledger.trees import children, walk
 
 _IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
@@ -36,8 +36,11 @@ _ANNOTATED = frozenset({ast.arg, ast.FunctionDef, ast.AnnAssign})
 _Named = tuple[str, str]  # module, and a name in it ("" the module itself, "*" all of them)
 
 
-def taints(project: Project) -> Taints:
-    """The tainted globals of every module that could name Linen (it may have none)."""
+def taints(project: Project, size: int) -> Taints:
+    """The tainted globals of every module that could name Linen (it may have none).
+
+    ``size`` is how many characters of parsed files are held at a time.
+    """
     found: Taints = {}
     parsed: dict[str, list[_Statement]] = {}
     named = {one.module: _named(one, project) for one in project.by_module.values()}
@@ -52,8 +55,10 @@ def taints(project: Project) -> Taints:
         module = pending.popleft()
         reached = module in flax or any(_hit(one, found) for one in named[module])
         if reached and module not in parsed:
-            unit = project.module(module)
-            parsed[module] = [] if unit is None else _statements(unit)
+            source = project.by_module[module]
+            tree = project.tree(source)
+            parsed[module] = [] if tree is None else _statements(tree, source, module in flax)
+            project.trim(size)
         names = _tainted(parsed[module], found, project) if reached else frozenset()
         if reached and found.get(module) != names:
             found[module] = names
@@ -104,21 +109,18 @@ class _Statement:
 
     defined: frozenset[str]
     mentioned: frozenset[str]
-    imports: tuple[Binding, ...]
+    imports: tuple[Imported, ...]
 
 
-def _statements(unit: Unit) -> list[_Statement]:
-    by_node: dict[int, list[Binding]] = {}
-    bodies = any(one.target.partition(".")[0] == "flax" for one in unit.imports)
-    for one in unit.imports:
-        by_node.setdefault(id(one.node), []).append(one)
-    return [_statement(node, bodies, by_node) for node in _flat(unit.scope.node)]
+def _statements(tree: ast.Module, source: Source, bodies: bool) -> list[_Statement]:
+    package = package_of(source.path, source.module)
+    return [_statement(node, bodies, source.module, package) for node in _flat(tree)]
 
 
-def _statement(node: ast.stmt, bodies: bool, by_node: dict[int, list[Binding]]) -> _Statement:
+def _statement(node: ast.stmt, bodies: bool, module: str, package: str) -> _Statement:
     """Read one statement in one walk, a class's methods only if ``bodies``."""
     mentioned: set[str] = set()
-    imports: list[Binding] = []
+    imports: list[Imported] = []
     declared: set[str] = set()
     pending: list[ast.AST] = [node]
     while pending:
@@ -130,8 +132,8 @@ def _statement(node: ast.stmt, bodies: bool, by_node: dict[int, list[Binding]]) 
         if kind is ast.Global:
             declared.update(one.names)  # type: ignore[attr-defined]
             continue
-        if kind is ast.Import or kind is ast.ImportFrom:
-            imports.extend(by_node.get(id(one), ()))
+        if isinstance(one, ast.Import | ast.ImportFrom):
+            imports += imports_of(one, module, package)
             continue
         if kind in _ANNOTATED:
             annotation = getattr(one, "annotation", None) or getattr(one, "returns", None)
@@ -147,9 +149,9 @@ def _tainted(statements: list[_Statement], found: Taints, project: Project) -> f
     """The globals of a parsed module that mention flax or something tainted, at any remove."""
     names: set[str] = set()
     for one in statements:
-        for binding in one.imports:
-            if brings_flax(binding, found, project):
-                names.update(one.defined or bound_by(binding, found, project))
+        for item in one.imports:
+            if brings_flax(item, found, project):
+                names.update(one.defined or bound_by(item, found, project))
     while True:
         more = {
             name
@@ -162,32 +164,59 @@ def _tainted(statements: list[_Statement], found: Taints, project: Project) -> f
         names |= more
 
 
-def brings_flax(binding: Binding, found: Taints, project: Project) -> bool:
+@dataclass(frozen=True)
+class Imported:
+    """One name of an import; ``names`` are those it binds, of a star import not known here."""
+
+    kind: str  # import, from, star
+    target: str
+    name: str
+    importer: str  # the module it stands in
+    names: frozenset[str]
+
+
+def imports_of(node: ast.Import | ast.ImportFrom, module: str, package: str) -> list[Imported]:
+    """The names of an import statement that stands in a module of a package."""
+    if isinstance(node, ast.Import):
+        found = [
+            ("import", one.name, one.asname or one.name.partition(".")[0]) for one in node.names
+        ]
+    else:
+        target = absolute_module(package, node)
+        found = [("star" if one.name == "*" else "from", target, one.name) for one in node.names]
+    return [
+        Imported(kind, target, name, module, frozenset(_bound(node, name)))
+        for kind, target, name in found
+    ]
+
+
+def _bound(node: ast.Import | ast.ImportFrom, name: str) -> Iterator[str]:
+    for one in node.names:
+        head = one.name.partition(".")[0]
+        if name in (one.name, one.asname, head):
+            yield one.asname or head
+
+
+def brings_flax(one: Imported, found: Taints, project: Project) -> bool:
     """Whether an import brings flax or something tainted along."""
-    if binding.target.partition(".")[0] == "flax":
+    if one.target.partition(".")[0] == "flax":
         return True
-    module = project.locate(binding.target, binding.scope.unit.module)
-    if binding.kind == "import":
+    module = project.locate(one.target, one.importer)
+    if one.kind == "import":
         pieces = module.split(".")
         return any(found.get(".".join(pieces[:size])) for size in range(1, len(pieces) + 1))
-    return _hit((module, "*" if binding.kind == "star" else binding.name), found)
+    return _hit((module, "*" if one.kind == "star" else one.name), found)
 
 
-def bound_by(binding: Binding, found: Taints, project: Project) -> set[str]:
+def bound_by(one: Imported, found: Taints, project: Project) -> Collection[str]:
     """The names an import binds."""
-    node = binding.node
-    if binding.kind == "star":
-        module = project.locate(binding.target, binding.scope.unit.module)
-        if module.partition(".")[0] == "flax":
-            return {"*"}  # any name at all
-        unit = project.module(module)
-        return {name for name in found.get(module, ()) if unit and exported(unit, name)}
-    aliases = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
-    return {
-        alias.asname or alias.name.partition(".")[0]
-        for alias in aliases
-        if binding.name in (alias.name, alias.asname, alias.name.partition(".")[0])
-    }
+    if one.kind != "star":
+        return one.names
+    module = project.locate(one.target, one.importer)
+    if module.partition(".")[0] == "flax":
+        return {"*"}  # any name at all
+    exported = project.exports(module) if found.get(module) else None
+    return {name for name in found.get(module, ()) if exported is not None and name in exported}
 
 
 def _flat(tree: ast.AST) -> Iterator[ast.stmt]:

@@ -10,6 +10,7 @@ import ast
 import builtins
 from dataclasses import dataclass
 
+from nnx_migrate.ledger.exports import exports
 from nnx_migrate.ledger.project import Project
 from nnx_migrate.ledger.scopes import Binding, Scope, Unit
 
@@ -70,6 +71,9 @@ class Resolver:
         self.taints = taints
         self._known: dict[int, Targets] = {}
         self._open: set[object] = set()
+        # In a circle of imports an answer lacks what is still open: it is for this question only.
+        self._partial: dict[object, Targets] = {}
+        self._cuts = 0
 
     def resolve(self, node: ast.expr, scope: Scope) -> Targets:
         """All that a name or dotted expression may refer to."""
@@ -102,9 +106,8 @@ class Resolver:
     def starred(self, name: str, unit: Unit) -> Targets:
         """What the module's star imports may have bound a name to."""
         key = ("*", unit.module, name)
-        if key in self._open:
+        if not self._enter(key):
             return NOTHING
-        self._open.add(key)
         found: set[Target] = set()
         for star in unit.stars:
             module = self.project.locate(star.target, unit.module)
@@ -112,7 +115,7 @@ class Resolver:
                 # Only what may be Flax's is worth parsing a star import's module for.
                 tainted = self.taints.get(module, frozenset())
                 source = self.project.module(module) if tainted & {name, "*"} else None
-                if source is not None and exported(source, name):
+                if source is not None and name in exports(source):
                     found |= self.member(source, name) - {UNKNOWN}
             elif module and name not in _BUILTINS and not name.startswith("_"):
                 found.add(Symbol(f"{module}.{name}"))
@@ -124,13 +127,26 @@ class Resolver:
         key = id(binding)
         if key in self._known:
             return self._known[key]
-        if key in self._open:
-            return NOTHING
-        self._open.add(key)
+        if not self._enter(key):
+            return self._partial.get(key, NOTHING)
+        cuts = self._cuts
         found = self.read(binding)
         self._open.discard(key)
-        self._known[key] = found
+        if self._cuts == cuts or not self._open:
+            self._known[key] = found
+        else:
+            self._partial[key] = found
         return found
+
+    def _enter(self, key: object) -> bool:
+        """Open a question; False where a circle leads back to it or to what it cut short."""
+        if not self._open:
+            self._partial.clear()
+        if key in self._open or key in self._partial:
+            self._cuts += 1
+            return False
+        self._open.add(key)
+        return True
 
     def read(self, binding: Binding) -> Targets:
         """One binding, not remembered."""
@@ -178,9 +194,8 @@ class Resolver:
     def module_attribute(self, module: str, name: str) -> Targets:
         """A name of a project module: its own, a star import's, or a submodule."""
         key = (module, name)
-        if key in self._open:
+        if not self._enter(key):
             return NOTHING
-        self._open.add(key)
         source = self.project.module(module)
         found = NOTHING if source is None else self.member(source, name) - {UNKNOWN}
         self._open.discard(key)
@@ -229,21 +244,3 @@ def _before(bindings: list[Binding], node: ast.Name) -> tuple[list[Binding], boo
         if one.end <= start and not (isinstance(one.node, ast.AnnAssign) and one.node.value is None)
     ]
     return ran, any(one.always for one in ran)
-
-
-def exported(unit: Unit, name: str) -> bool:
-    """Whether ``from module import *`` takes a name: ``__all__`` if it is plain, else no ``_``."""
-    listed = unit.scope.bindings.get("__all__", [])
-    if not listed:
-        return not name.startswith("_")
-    if name == "*":
-        return True  # stands for any name
-    names: set[object] = set()
-    for binding in listed:
-        if not isinstance(binding.node, ast.List | ast.Tuple):
-            return True
-        for item in binding.node.elts:
-            if not isinstance(item, ast.Constant):
-                return True
-            names.add(item.value)
-    return name in names

@@ -53,6 +53,9 @@ class Scope:
     generator: bool = False
     own: frozenset[int] | None = None  # ids of the statements of its body, when first asked for
 
+    def __post_init__(self) -> None:
+        self.unit.scopes.append(self)
+
 
 @dataclass(eq=False, slots=True)
 class Unit:
@@ -62,15 +65,23 @@ class Unit:
     module: str
     package: str  # what relative imports start from
     lines: list[str]
+    tree: ast.Module
     scope: Scope = field(init=False)
+    scopes: list[Scope] = field(default_factory=list)
     stars: list[Binding] = field(default_factory=list)
     loads: list[tuple[ast.expr, Scope, str]] = field(default_factory=list)
     calls: list[tuple[ast.Call, Scope, str]] = field(default_factory=list)
     handles: list[tuple[ast.Attribute, Scope, str]] = field(default_factory=list)
     named: list[tuple[ast.Call, Scope, str]] = field(default_factory=list)  # calls of other names
     classes: list[Scope] = field(default_factory=list)
-    imports: list[Binding] = field(default_factory=list)
+    imports: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     bindings: list[tuple[str, Binding]] = field(default_factory=list)  # but parameters
+
+    def release(self) -> None:
+        """Undo what refers to each other, so that all of it is gone with the last name for it."""
+        for scope in self.scopes:
+            scope.bindings, scope.attributes = {}, {}
+            del scope.unit
 
 
 Work = tuple[ast.AST, Scope, str]
@@ -79,9 +90,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 def analyse(tree: ast.Module, path: str, module: str, lines: list[str]) -> Unit:
     """The scopes of one file."""
-    is_package = path.replace("\\", "/").rsplit("/", 1)[-1] == "__init__.py"
-    package = module if is_package else module.rpartition(".")[0]
-    unit = Unit(path, module, package, lines)
+    unit = Unit(path, module, package_of(path, module), lines, tree)
     unit.scope = Scope("module", module, None, tree, unit)
     walker = _Walker(unit)
     stack: list[Work] = [(node, unit.scope, module) for node in reversed(tree.body)]
@@ -91,6 +100,12 @@ def analyse(tree: ast.Module, path: str, module: str, lines: list[str]) -> Unit:
     return unit
 
 
+def package_of(path: str, module: str) -> str:
+    """What relative imports of a file start from."""
+    is_package = path.replace("\\", "/").rsplit("/", 1)[-1] == "__init__.py"
+    return module if is_package else module.rpartition(".")[0]
+
+
 def is_dotted(node: ast.expr) -> bool:
     """Whether the expression is a name or a chain of attributes on a name."""
     while isinstance(node, ast.Attribute):
@@ -98,11 +113,11 @@ def is_dotted(node: ast.expr) -> bool:
     return isinstance(node, ast.Name)
 
 
-def absolute_module(unit: Unit, node: ast.ImportFrom) -> str:
+def absolute_module(package: str, node: ast.ImportFrom) -> str:
     """The absolute dotted module an ``import from`` names; empty when it leaves the project."""
     if not node.level:
         return node.module or ""
-    parts = unit.package.split(".") if unit.package else []
+    parts = package.split(".") if package else []
     if node.level - 1 > len(parts):
         return ""
     base = parts[: len(parts) - (node.level - 1)]
@@ -167,21 +182,21 @@ class _Walker:
                 "import", scope, name, node, target, end=_end(node), always=_always(node, scope)
             )
             self.bind(scope, name, binding)
-            self.unit.imports.append(Binding("import", scope, name, node, alias.name))
+        self.unit.imports.append(node)
         return []
 
     def at_ImportFrom(self, node: ast.ImportFrom, scope: Scope, place: str) -> list[Work]:
-        module = absolute_module(self.unit, node)
+        module = absolute_module(self.unit.package, node)
         for alias in node.names:
             kind = "star" if alias.name == "*" else "from"
             binding = Binding(
                 kind, scope, alias.name, node, module, end=_end(node), always=_always(node, scope)
             )
-            self.unit.imports.append(binding)
             if kind == "star":
                 self.unit.stars.append(binding)
             else:
                 self.bind(scope, alias.asname or alias.name, binding)
+        self.unit.imports.append(node)
         return []
 
     def at_Global(self, node: ast.Global, scope: Scope, place: str) -> list[Work]:

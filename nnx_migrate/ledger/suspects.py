@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.ledger.project import Project
-from nnx_migrate.ledger.reach import bound_by, brings_flax
+from nnx_migrate.ledger.reach import bound_by, brings_flax, imports_of
 from nnx_migrate.ledger.resolve import Taints
 from nnx_migrate.ledger.scopes import Binding, Unit
 
@@ -19,9 +19,10 @@ def suspects(unit: Unit, taints: Taints, project: Project) -> frozenset[str] | N
         return None
     found = {
         name
-        for one in unit.imports
+        for node in unit.imports
+        for one in imports_of(node, unit.module, unit.package)
         if brings_flax(one, taints, project)
-        or (one.kind == "import" and project.has(project.locate(one.target, unit.module)))
+        or (one.kind == "import" and project.has(project.locate(one.target, one.importer)))
         for name in bound_by(one, taints, project)
     }
     aliases = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import Enum
 
 from nnx_migrate.ledger.externals import NOT_FLAX, is_class_name
@@ -20,14 +21,19 @@ class Verdict(Enum):
     NO = "no"  # on something that is no module
 
 
+ClassKey = tuple[str, int, int]  # path, line and column: a file may be read more than once
+
+
+def class_key(scope: Scope) -> ClassKey:
+    """What a class is known by in all parts of a count."""
+    return scope.unit.path, getattr(scope.node, "lineno", 0), getattr(scope.node, "col_offset", 0)
+
+
 class Judge:
     """Judges receivers in one project."""
 
-    def __init__(self, inference: Inference, classes: list[Scope]) -> None:
+    def __init__(self, inference: Inference) -> None:
         self.inference = inference
-        linen = [scope for scope in classes if inference.state(scope) == "linen"]
-        # A mixin's ``self``, or a value annotated with it, may be an instance of a Linen subclass.
-        self.mixed = {base for scope in linen for base in inference.chain(scope)}
 
     def receiver(self, values: Values, method: str) -> Verdict:
         """The verdict on all that a receiver may be: Linen only when nothing else is possible."""
@@ -37,6 +43,26 @@ class Judge:
         if verdicts & {Verdict.LINEN, Verdict.MAYBE}:
             return Verdict.MAYBE
         return Verdict.STALE if Verdict.STALE in verdicts else Verdict.NO
+
+    def mixins(self, values: Values, method: str) -> frozenset[ClassKey]:
+        """The classes of a receiver that are none of modules, unless a Linen class has them as a base.
+
+        A mixin's ``self``, or a value annotated with it, may be an instance of a Linen subclass.
+        """
+        found = (one.of if isinstance(one, Instance) else one for one in values)
+        classes = (one.scope for one in found if isinstance(one, Definition))
+        return frozenset(
+            class_key(one)
+            for one in classes
+            if one.kind == "class"
+            and self.inference.state(one) == "other"
+            and not self.inference.has_member(one, method)
+        )
+
+    def bases(self, scope: Scope) -> Iterator[ClassKey]:
+        """A Linen class and its bases in the project."""
+        if self.inference.state(scope) == "linen":
+            yield from map(class_key, self.inference.chain(scope))
 
     def value(self, value: Value, method: str) -> Verdict:
         """The verdict on one possible receiver."""
@@ -66,13 +92,11 @@ class Judge:
     def of_class(self, scope: Scope, method: str) -> Verdict:
         """A class of the project, or its instances."""
         state = self.inference.state(scope)
-        own = any(method in one.bindings for one in self.inference.chain(scope))
+        own = self.inference.has_member(scope, method)
         if state == "linen":
             return Verdict.MAYBE if own else Verdict.LINEN
         if own:
             return Verdict.NO
-        if state == "other" and scope in self.mixed:
-            return Verdict.MAYBE
         return _STATES[state]
 
 
