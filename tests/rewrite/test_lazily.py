@@ -137,11 +137,6 @@ MISSES = {
     + "def f(v, x):\n    model = make(A())\n    return model.bind(v).one(x)\n",
     "init by another method": TWO
     + "def f(k, x):\n    model = make(A())\n    return model.init(k, x, method='tail')\n",
-    "a cell that draws in a loop": (
-        "class A(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
-        "        cell = nn.LSTMCell(3)\n"
-        "        return nn.RNN(cell, split_rngs={'params': False, 'draws': True})(x)\n"
-    ),
     "types": dense("A") + "use(A[int])\n",
     "a layer whose class is not known": FIELD.replace("Block", "A")
     + "def make(layer):\n    return use(A(layer))\n",

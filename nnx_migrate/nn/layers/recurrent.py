@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from flax import nnx
 from jax import random
 
-from nnx_migrate.nn.variables.parts import CAPTURES, hide_captures
+from nnx_migrate.nn.loops.loop import Loop
+from nnx_migrate.nn.loops.stacking import Stacking
+from nnx_migrate.numerics.axes import from_front, to_front
 from nnx_migrate.numerics.batch_apply import BatchApply
 from nnx_migrate.numerics.sequences import concatenate_features, flip_sequences, last_carry
 
@@ -30,29 +31,6 @@ __all__ = [
     "concatenate_features",
     "flip_sequences",
 ]
-
-
-def _to_front(x: jax.Array, axis: int) -> jax.Array:
-    if axis == 0:
-        return x
-    return jnp.transpose(x, (axis, *(i for i in range(x.ndim) if i != axis)))
-
-
-def _from_front(x: jax.Array, axis: int) -> jax.Array:
-    if axis == 0:
-        return x
-    return jnp.transpose(x, (*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
-
-
-def _matches(collections: Any, name: str) -> bool:
-    """Whether a Linen collection filter (bool, name, names, DenyList) includes ``name``."""
-    if isinstance(collections, bool):
-        return collections
-    if isinstance(collections, str):
-        return collections == name
-    if hasattr(collections, "deny"):
-        return not _matches(collections.deny, name)
-    return name in collections
 
 
 class RNN(nnx.Module):
@@ -139,9 +117,9 @@ class RNN(nnx.Module):
 
         # With padding the last carry differs per example: keep all carries and select.
         keep_carries = seq_lengths is not None and return_carry
-        carry, ys = self._scan(initial_carry, _to_front(inputs, time_axis), keep_carries)
+        carry, ys = self._scan(initial_carry, to_front(inputs, time_axis), keep_carries)
         carries, ys = ys if keep_carries else (None, ys)
-        outputs = jax.tree.map(lambda y: _from_front(y, time_axis), ys)
+        outputs = jax.tree.map(lambda y: from_front(y, time_axis), ys)
         if keep_carries:
             carry = last_carry(carries, seq_lengths)
         if reverse and keep_order:
@@ -150,56 +128,26 @@ class RNN(nnx.Module):
 
     def _scan(self, carry: Any, xs: jax.Array, keep_carries: bool) -> tuple[Any, Any]:
         """Last carry and stacked outputs of the cell over the leading axis of ``xs``."""
-        graphdef, changing, fixed = nnx.split(self.cell, self._is_carried, ...)  # type: ignore[misc]
-        hidden = {type(one) for path, one in nnx.to_flat_state(fixed) if CAPTURES in path}
 
-        def step(state: Any, x: jax.Array) -> tuple[Any, Any]:
-            changing, carry = state
-            # A copy belongs to this trace, so that its variables may change in it.
-            cell = nnx.merge(graphdef, changing, fixed, copy=True)
-            hide_captures(cell, hidden)
+        def step(cell: Any, carry: Any, x: jax.Array) -> tuple[Any, Any]:
             carry, y = cell(carry, x)
-            changing = nnx.state(cell, self._is_carried)
-            return (changing, carry), ((carry, y) if keep_carries else y)
+            return carry, ((carry, y) if keep_carries else y)
 
-        (changing, carry), ys = jax.lax.scan(step, (changing, carry), xs, unroll=self.unroll)
-        nnx.update(self.cell, changing)
-        for _, stream in nnx.iter_graph(self.cell):
-            if isinstance(stream, nnx.RngStream) and not self._splits(stream.tag):
-                stream.count.set_value(stream.count[...] + 1)  # the next loop draws other keys
-        return carry, ys
+        stacking = Stacking(splits=self._splits(), traces=2)
+        options = {"unroll": self.unroll}
+        loop = Loop(stacking, self.variable_broadcast, self.variable_carry, 0, 0, options)
+        return loop.run(self.cell, step, carry, xs)
 
-    def _is_carried(self, path: Any, value: Any) -> bool:
-        """Whether the loop hands this variable of the cell from step to step."""
-        kind = getattr(value, "type", type(value))
-        if issubclass(kind, nnx.RngState):
-            return self._splits(value.tag)
-        collection = nnx.variable_name_from_type(kind, allow_register=True)
-        if _matches(self.variable_carry, collection):
-            return True
-        if _matches(self.variable_broadcast, collection) or CAPTURES in path:
-            return False  # a loop collects what is sown into the collections it lifts, no other
-        where = "/".join(map(str, path))
-        raise ValueError(
-            f"the cell's variable '{where}' is of collection '{collection}', which is neither in "
-            f"variable_broadcast={self.variable_broadcast!r} nor in "
-            f"variable_carry={self.variable_carry!r}: name it in one of them"
-        )
-
-    def _splits(self, stream: str) -> bool:
-        if stream == "default":
-            # NNX's fallback stream stands for any name but params; native layers keep its tag.
-            answers = {split for names, split in self.split_rngs if names != "params"}
-            if len(answers) > 1:
-                raise ValueError(
-                    f"split_rngs={dict(self.split_rngs)} does not tell what the cell's 'default' "
-                    "stream does: construct it with nnx.Rngs(name=...) for each stream"
-                )
-            return answers == {True}
-        for names, split in self.split_rngs:
-            if _matches(names, stream):
-                return split
-        return False
+    def _splits(self) -> tuple[tuple[Any, bool], ...]:
+        """The rules for the cell's streams; NNX's fallback stream stands for any name but params."""
+        answers = {split for names, split in self.split_rngs if names != "params"}
+        streams = (one for _, one in nnx.iter_graph(self.cell) if isinstance(one, nnx.RngStream))
+        if len(answers) > 1 and any(one.tag == "default" for one in streams):
+            raise ValueError(
+                f"split_rngs={dict(self.split_rngs)} does not tell what the cell's 'default' "
+                "stream does: construct it with nnx.Rngs(name=...) for each stream"
+            )
+        return (*self.split_rngs, *(("default", one) for one in answers))
 
 
 def _hashable(collections: Any) -> Any:

@@ -10,8 +10,8 @@ from flax import nnx
 
 from nnx_migrate.nn.building.factory import Factory
 from nnx_migrate.nn.lifts.methods import lift_factory
-from nnx_migrate.nn.lifts.stack_axis import INDEX_KEY
-from nnx_migrate.nn.lifts.stacking import Stacking, build_stacked, construct_stacked, options_of
+from nnx_migrate.nn.loops.stack_axis import INDEX_KEY
+from nnx_migrate.nn.loops.stacking import Stacking, build_stacked, construct_stacked, options_of
 from nnx_migrate.nn.variables.parts import CAPTURES
 
 M = TypeVar("M", bound=nnx.Module)

@@ -12,11 +12,11 @@ import jax
 from flax import nnx
 
 from nnx_migrate.nn.building.factory import Factory
-from nnx_migrate.nn.lifts.groups import groups_of
 from nnx_migrate.nn.lifts.methods import Methods, options_by_method
-from nnx_migrate.nn.lifts.stack_axis import without_axis
 from nnx_migrate.nn.lifts.stacked import check_stacked, stacked_class, stacked_factory
-from nnx_migrate.nn.lifts.stacking import Stacking, options_of, stacking_of
+from nnx_migrate.nn.loops.groups import groups_of
+from nnx_migrate.nn.loops.stack_axis import without_axis
+from nnx_migrate.nn.loops.stacking import Stacking, options_of, stacking_of
 from nnx_migrate.nn.variables.parts import hide_captures, take_apart
 
 T = TypeVar("T")

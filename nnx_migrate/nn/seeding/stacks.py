@@ -9,7 +9,7 @@ from typing import Any
 from flax import nnx
 
 from nnx_migrate.nn.lifts.methods import PASSES_ON
-from nnx_migrate.nn.lifts.stacking import Stacking
+from nnx_migrate.nn.loops.stacking import Stacking
 
 Path = tuple[Any, ...]
 

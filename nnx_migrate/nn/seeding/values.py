@@ -132,7 +132,7 @@ class InitStream(nnx.RngStream):
             return self.split(split)
         return nnx.RngStream(self(), tag=self.tag)
 
-    # What nnx_migrate.nn.lifts.stacking asks of a stream that knows its layers.
+    # What nnx_migrate.nn.loops.stacking asks of a stream that knows its layers.
 
     @property
     def only_structure(self) -> bool:

@@ -43,7 +43,6 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
             yield cls.module.path, cls.node.lineno, f"{one.reason} ({one.path}:{one.line})"
         yield from _keepers(project, cls)
         yield from _borrowed(project, cls)
-        yield from _drawing_loops(project, cls)
         if cls.name in attempt.lazily and cls.name in attempt.placed:
             continue  # every place that builds it shows what the fields are given
         for use in _classes_in_fields(project, cls):
@@ -168,17 +167,6 @@ def _is_about_types(node: ast.AST, child: ast.AST) -> bool:
         and len(node.args) == 2
         and child is node.args[1]
     )
-
-
-def _drawing_loops(project: Project, cls: ClassInfo) -> Iterator[Use]:
-    """``nn.RNN`` whose cell draws keys in every step: not those that Linen's loop draws."""
-    for node in walk(cls.node):
-        if not isinstance(node, ast.Call) or not any(k.arg == "split_rngs" for k in node.keywords):
-            continue
-        symbol = project.resolve(node.func, cls.scope) or ""
-        if symbol.startswith("flax.linen.") and symbol.endswith(".RNN"):
-            why = "what the cell of this RNN draws in a step has other keys in the explicit form"
-            yield cls.module.path, node.lineno, why
 
 
 def _classes_in_fields(project: Project, cls: ClassInfo) -> Iterator[Use]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.core.scope import in_filter
 
-from nnx_migrate.nn.lifts.stacking import Stacking
+from nnx_migrate.nn.loops.stacking import Stacking
 from nnx_migrate.nn.variables.parts import CAPTURES, Parts, Stream, Values
 from nnx_migrate.nn.variables.variables import collection_of
 

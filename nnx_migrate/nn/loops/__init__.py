@@ -1,0 +1,1 @@
+"""How lifted loops treat variables and streams: stacked, shared, carried, drawn step by step."""
