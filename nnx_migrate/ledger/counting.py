@@ -9,6 +9,7 @@ from functools import cached_property
 
 from nnx_migrate.ledger.constructors import lacks_rngs
 from nnx_migrate.ledger.data import Count, Place, Source
+from nnx_migrate.ledger.externals import LAZY_CLASSES
 from nnx_migrate.ledger.infer import Inference
 from nnx_migrate.ledger.places import Method, Places
 from nnx_migrate.ledger.project import Project, Read
@@ -16,7 +17,7 @@ from nnx_migrate.ledger.reach import taints
 from nnx_migrate.ledger.resolve import Definition, Resolver, Symbol, Taints, is_linen
 from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS, Scope, Unit
 from nnx_migrate.ledger.suspects import suspects
-from nnx_migrate.ledger.verdicts import Judge, Verdict
+from nnx_migrate.ledger.verdicts import ClassKey, Judge, Verdict, class_key
 
 # Characters of source whose syntax trees are held at a time: about 60 MiB of them.
 AT_ONCE = 2_000_000
@@ -81,6 +82,7 @@ def _count_part(project: Project, tainted: Taints, paths: Iterable[str], found: 
         found.classes += counter.classes()
         found.constructors += counter.constructors()
         found.methods += counter.methods()
+        found.lazied.update(counter.lazied())
         found.bases.update(key for scope in unit.classes for key in judge.bases(scope))
 
 
@@ -143,7 +145,8 @@ class _Counter:
             kind = _KINDS[verdict, is_call]
             if kind:
                 sure = replace(place, certain=verdict is not Verdict.MAYBE)
-                yield Method(kind, sure, mixins, if_base)
+                declared = self.judge.declared(values) if verdict is Verdict.STALE else frozenset()
+                yield Method(kind, sure, mixins, if_base, declared)
 
     def constructors(self) -> list[tuple[str, Place]]:
         """Calls of the project's Linen classes, and of NNX classes that lack their ``rngs``."""
@@ -162,6 +165,21 @@ class _Counter:
             if state == "linen" or (state == "nnx" and lacks_rngs(call, classes, self.inference)):
                 found.append((state, place))
         return found
+
+    def lazied(self) -> Iterator[ClassKey]:
+        """Classes that this file makes lazy forms of: ``lazy(Net)``."""
+        if not any(_is_ours(one) for one in self.unit.imports):
+            return
+        for call, scope, _ in self.unit.named:
+            names = {
+                one.name
+                for one in self.resolver.resolve(call.func, scope)
+                if isinstance(one, Symbol)
+            }
+            if names & LAZY_CLASSES:
+                for one in self.resolver.resolve(call.args[0], scope) if call.args else ():
+                    if isinstance(one, Definition):
+                        yield class_key(one.scope)
 
     def place(self, node: ast.AST, symbol: str, scope: str, certain: bool) -> Place:
         """Where a node stands, in characters and from 1."""
@@ -187,6 +205,12 @@ _KINDS = {
     (Verdict.STALE, False): "stale handle",
     (Verdict.NO, False): "",
 }
+
+
+def _is_ours(node: ast.Import | ast.ImportFrom) -> bool:
+    names = [one.name for one in node.names]
+    owner = node.module if isinstance(node, ast.ImportFrom) else None
+    return any(one.partition(".")[0] == "nnx_migrate" for one in ([owner] if owner else names))
 
 
 def _root(node: ast.expr) -> str:

@@ -44,8 +44,9 @@ LIFTED = frozenset(
 )
 TO_LINEN = frozenset({"flax.nnx.bridge.ToLinen", "flax.nnx.bridge.wrappers.ToLinen"})
 MAKES_LINEN = frozenset({"flax.nnx.bridge.to_linen", "flax.nnx.bridge.wrappers.to_linen"})
-# Calls that make a class with Linen's methods of one that has none.
+# Calls that make a class with Linen's methods of one that has none. It is NNX, and no Linen is left there.
 LAZY_CLASSES = frozenset({"nnx_migrate.linen.lazy"})
+LAZY_MODULE = "nnx_migrate.linen.Module"
 TO_NNX = frozenset(
     ("flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX", "nnx_migrate.nn.ToNNX")
 )

@@ -11,6 +11,7 @@ import ast
 from nnx_migrate.ledger.externals import (
     HANDS_ON,
     LAZY_CLASSES,
+    LAZY_MODULE,
     LIFTED,
     MAKES_LINEN,
     OPEN_BUILTINS,
@@ -270,7 +271,7 @@ class Inference:
         if under(name, "builtins"):
             return ANY if name.partition(".")[2] in OPEN_BUILTINS else NO
         if name in LAZY_CLASSES:
-            return frozenset({Symbol("flax.nnx.bridge.ToLinen")})
+            return frozenset({Symbol(LAZY_MODULE)})
         if name in MAKES_LINEN:
             return frozenset({Instance(Symbol("flax.nnx.bridge.ToLinen"))})
         if under(name, LINEN) and not is_class_name(name):

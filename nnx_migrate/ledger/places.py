@@ -18,17 +18,25 @@ class Method:
       mixins: classes that the value may be of, and that only a Linen class below them makes modules.
       if_base: with mixins: whether it counts where one of them is a base of a Linen class, or
         where none is.
+      declared: NNX classes that annotations say the value is of; where the project also makes their
+        lazy forms, it may be one of those.
     """
 
     kind: str
     place: Place
     mixins: frozenset[ClassKey] = frozenset()
     if_base: bool = False
+    declared: frozenset[ClassKey] = frozenset()
 
 
 @dataclass
 class Places:
-    """What the parts of a count found; ``bases`` are Linen classes and what they inherit from."""
+    """What the parts of a count found.
+
+    Attributes:
+      bases: Linen classes and what they inherit from.
+      lazied: classes whose lazy form is made somewhere.
+    """
 
     references: list[Place] = field(default_factory=list)
     methods: list[Method] = field(default_factory=list)
@@ -36,6 +44,7 @@ class Places:
     classes: list[Place] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
     bases: set[ClassKey] = field(default_factory=set)
+    lazied: set[ClassKey] = field(default_factory=set)
 
     def count(self, paths: tuple[str, ...]) -> Count:
         """All of it, now that every class below a mixin is known."""
@@ -60,6 +69,7 @@ class Places:
             for one in self.methods
             if one.kind == kind
             and (not one.mixins or one.if_base is not one.mixins.isdisjoint(self.bases))
+            and (not one.declared or not one.declared <= self.lazied)
         )
 
 

@@ -21,9 +21,13 @@ from nnx_migrate.ledger.scopes import Scope
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance of a class, or the result of calling something outside the project."""
+    """An instance of a class, or the result of calling something outside the project.
+
+    ``declared``: an annotation says so, and the value may be the class's lazy form as well.
+    """
 
     of: Symbol | Definition
+    declared: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ def typed(value: Value) -> Values:
             return ANY
         return frozenset({Instance(value)})
     if isinstance(value, Definition) and value.scope.kind == "class":
-        return frozenset({Instance(value)})
+        return frozenset({Instance(value, declared=True)})
     return ANY
 
 

@@ -59,6 +59,12 @@ class Judge:
             and not self.inference.has_member(one, method)
         )
 
+    def declared(self, values: Values) -> frozenset[ClassKey]:
+        """The NNX classes of a receiver of which only annotations speak."""
+        classes = (one.of for one in values if isinstance(one, Instance) and one.declared)
+        scopes = (one.scope for one in classes if isinstance(one, Definition))
+        return frozenset(class_key(one) for one in scopes if self.inference.state(one) == "nnx")
+
     def bases(self, scope: Scope) -> Iterator[ClassKey]:
         """A Linen class and its bases in the project."""
         if self.inference.state(scope) == "linen":

@@ -40,7 +40,8 @@ class Attempt:
     texts: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, tuple[Remark, ...]] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
-    kept: dict[str, frozenset[int]] = field(default_factory=dict)  # lines the user keeps
+    kept: dict[str, frozenset[int]] = field(default_factory=dict)  # lines that stay as they are
+    own_kept: dict[str, frozenset[int]] = field(default_factory=dict)  # those the user keeps
     edited: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes around classes
     lazily: frozenset[str] = frozenset()  # classes that code around them builds by lazy(Class)
     lazy: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes that say so
@@ -113,7 +114,7 @@ def _render(
     attempt.checked |= outside.checked
     needed = outside.imports if edits else frozenset()
     attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, kept))
-    attempt.kept[path] = kept
+    attempt.kept[path], attempt.own_kept[path] = kept, own
     for one in converted.values():
         if one is not None:
             edits.update(one.edits)

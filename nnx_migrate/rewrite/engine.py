@@ -133,7 +133,7 @@ def make_explicit(
             decisions = ground.decide(sizes, barred, lazily)
         attempt = make_attempt(loaded, sizes, decisions, untouched, frozen, lazily)
         after = ground.count(attempt.texts)
-        books = ledger.settle(before, after, *_claims(loaded, attempt, before))
+        books = ledger.settle(before, after, *_claims(loaded, attempt, before, after))
         unfinished = _unfinished(loaded, attempt, books)
         if not unfinished and not books.violations:
             result = with_evidence(
@@ -154,7 +154,7 @@ def _doubted(project: Project, name: str, why: str) -> ClassRefusal:
 
 
 def _claims(
-    loaded: Loaded, attempt: Attempt, before: ledger.Count
+    loaded: Loaded, attempt: Attempt, before: ledger.Count, after: ledger.Count
 ) -> tuple[
     dict[str, Outcome], dict[tuple[str, int, int], Outcome], dict[tuple[str, int, int], Outcome]
 ]:
@@ -168,8 +168,15 @@ def _claims(
     for path, lines in attempt.kept.items():
         on = [one for one in before.references if one.path == path and one.line in lines]
         places.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
-        sites = [*before.call_sites, *before.handles]
-        on = [one for one in sites if one.path == path and one.line in lines]
+        # Where a class is built lazily around such a line, its calls are none of an NNX class's.
+        left = {(one.path, one.scope, one.symbol) for one in _sites(after)}
+        own = attempt.own_kept.get(path, frozenset())
+        on = [
+            one
+            for one in (*before.call_sites, *before.handles)
+            if one.path == path
+            and (one.line in own or (one.line in lines and (path, one.scope, one.symbol) in left))
+        ]
         calls.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
     for name, made in attempt.decisions.converted.items():
         module = loaded.project.linen[name].module
@@ -184,6 +191,10 @@ def _claims(
             if remark.kind != "constructor":
                 claims[(path, *position(module, remark.node))] = remark.outcome
     return classes, places, calls
+
+
+def _sites(count: ledger.Count) -> tuple[ledger.Place, ...]:
+    return (*count.call_sites, *count.handles, *count.stale, *count.stale_handles)
 
 
 def _unfinished(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[str, ClassRefusal]:

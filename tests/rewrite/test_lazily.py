@@ -272,6 +272,17 @@ def start(model, key, x):
     variables = jax.jit(model.init)(key, x)
     return variables, jax.jit(model.apply)(variables, x)
 """,
+    "an annotated model, and a cell that draws in every step": """
+def main(key, x):
+    model = Reader(3)
+    variables = start(model, key, x[:, None])
+    run = jax.jit(lambda v, n: model.apply(v, x[:, None] + n, rngs={"draws": key}))
+    return variables, run(variables, 0.0), run(variables, 1.0)
+
+
+def start(model: Reader, key, x):
+    return model.init({"params": key, "draws": key}, x)
+""",
     "equal models are one static argument": """
 def main(key, x):
     counts = []
@@ -310,6 +321,32 @@ class Net(nn.Module):
     def __call__(self, x, train=False):
         x = self.norm(self.features(x), use_running_average=not train)
         return self.last(self.dropout(x, deterministic=not train))
+
+
+class Noisy(nn.RNNCellBase):
+    width: int
+
+    @nn.compact
+    def __call__(self, carry, x):
+        carry, y = nn.GRUCell(self.width)(carry, x)
+        y = y + jax.random.normal(self.make_rng("draws"), y.shape)
+        return carry, y
+
+    @nn.nowrap
+    def initialize_carry(self, rng, input_shape):
+        return jnp.zeros((*input_shape[:-1], self.width))
+
+    @property
+    def num_feature_axes(self):
+        return 1
+
+
+class Reader(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.RNN(Noisy(self.width), split_rngs={"params": False, "draws": True})(x)
 
 
 class Tower(nn.Module):
@@ -372,7 +409,8 @@ def main(names, key, x):
         "    width: int = 3\n", "    width: int = 3\n    dropout_rate: float = 0.5\n"
     )
     result = auto({"lazily_models.py": models, "train.py": train})
-    assert said(result) == {"lazily_models.Net": "explicit", "lazily_models.Tower": "lazy"}
+    forms = said(result)
+    assert (forms["lazily_models.Net"], forms["lazily_models.Tower"]) == ("explicit", "lazy")
     assert "as_lazy(getattr(lazily_models, name))(width=5)" in code(result, "train.py")
     monkeypatch.syspath_prepend(str(tmp_path))
     results = []
