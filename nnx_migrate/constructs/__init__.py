@@ -1,8 +1,8 @@
-"""Registry of rewriting rules: which rule claims which ``flax.linen`` name.
+"""Registry of Linen constructs: which file says what about which ``flax.linen`` name.
 
-Every module of this package has a docstring (what becomes what, what differs, where that is
-documented, for which Flax versions) and ``RULES``. Adding a construct is one file here and one test
-file. A name that no rule claims is refused.
+Every module of this package is one construct: its ``CONSTRUCT`` has the names, fields, shape rules,
+conversions, documentation and example, and all that asks about Linen names asks here. ``common`` has
+what they are written in. A name that no construct claims is refused.
 """
 
 from __future__ import annotations
@@ -13,24 +13,17 @@ from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
 
-from nnx_migrate.constructs import decorators
-from nnx_migrate.constructs.base import (
-    CallRule,
-    Code,
-    Context,
-    LayerCall,
-    LayerRule,
-    Refusal,
-    Rule,
-    Source,
-    same_call,
-)
 from nnx_migrate.constructs.cells import convert_carry
+from nnx_migrate.constructs.common import decorators
+from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal, Source, same_call
+from nnx_migrate.constructs.common.rules import CallRule, Construct, Layer, NameRule, Rule
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.calls import named
 from nnx_migrate.edit.expressions import expression
 
 __all__ = [
+    "all_constructs",
+    "all_layers",
     "all_rules",
     "convert_call",
     "convert_carry",
@@ -39,11 +32,11 @@ __all__ = [
     "explain",
     "is_layer",
     "is_linen",
+    "layer_of",
     "name_rule",
     "rule_for",
 ]
 
-_HELPERS = ("base", "layers", "lifts", "references")
 _PREFIX = "flax.linen"
 
 
@@ -53,18 +46,16 @@ def is_linen(symbol: str | None) -> bool:
 
 
 @cache
-def _modules() -> tuple[str, ...]:
-    names = (one.name for one in iter_modules(__path__))
-    return tuple(f"{__name__}.{name}" for name in sorted(names) if name not in _HELPERS)
+def all_constructs() -> Mapping[str, Construct]:
+    """Every construct by the name of its file."""
+    names = sorted(one.name for one in iter_modules(__path__) if not one.ispkg)
+    return {name: import_module(f"{__name__}.{name}").CONSTRUCT for name in names}
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, in order of module and position."""
-    found: list[Rule] = []
-    for name in _modules():
-        found.extend(import_module(name).RULES)
-    return tuple(found)
+    """Every rule, in order of file and position."""
+    return tuple(rule for construct in all_constructs().values() for rule in construct.rules)
 
 
 @cache
@@ -83,30 +74,35 @@ def rule_for(symbol: str) -> Rule | None:
     return _by_symbol().get(symbol)
 
 
+@cache
+def all_layers() -> Mapping[str, Layer]:
+    """By symbol all that is constructed and called like a layer."""
+    found = (rule.layer if isinstance(rule, NameRule) else rule for rule in all_rules())
+    return {layer.symbol: layer for layer in found if isinstance(layer, Layer)}
+
+
+def layer_of(symbol: str | None) -> Layer | None:
+    """What is known of a built-in layer, by its symbol."""
+    return all_layers().get(symbol or "")
+
+
 def explain(name: str) -> str:
     """Documentation of a rule, by rule name, Linen name (``Dense``) or full symbol.
 
     Raises:
         KeyError: there is no such rule.
     """
-    for module in _modules():
-        for rule in import_module(module).RULES:
+    for construct in all_constructs().values():
+        for rule in construct.rules:
             if name == rule.name or rule.symbols & {name, f"{_PREFIX}.{name}"}:
-                doc = (import_module(module).__doc__ or "").strip()
-                example = rule.example
+                doc, example = (construct.doc or "").strip(), rule.example
                 return f"{doc}\n\nExample ({rule.name})\n- {example.before}\n+ {example.after}\n"
     raise KeyError(name)
 
 
 def is_layer(symbol: str | None) -> bool:
     """Whether ``symbol`` is a built-in layer that ``convert_call`` builds."""
-    return symbol is not None and isinstance(rule_for(symbol), LayerRule)
-
-
-def needed_sizes(symbol: str) -> frozenset[str]:
-    """The sizes that a built-in layer has to be given in NNX."""
-    rule = rule_for(symbol)
-    return frozenset(rule.sizes) if isinstance(rule, LayerRule) else frozenset()
+    return symbol is not None and isinstance(rule_for(symbol), Layer)
 
 
 def convert_call(call: LayerCall) -> Code | Refusal:
@@ -117,7 +113,7 @@ def convert_call(call: LayerCall) -> Code | Refusal:
     if call.symbol is None:
         return _unclaimed("this call")
     rule = rule_for(call.symbol)
-    if isinstance(rule, LayerRule | CallRule):
+    if isinstance(rule, Layer | CallRule):
         return rule.convert(call)
     name = name_rule(call.symbol, Context.CALL)
     if isinstance(name, Refusal):

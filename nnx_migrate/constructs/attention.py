@@ -14,9 +14,14 @@ flax 0.12.8 and 0.12.12: linen/attention.py, nnx/nn/attention.py.
 
 from __future__ import annotations
 
-from nnx_migrate.constructs.base import Example, NameRule, linen
-from nnx_migrate.constructs.layers import Layer, own_rule
-from nnx_migrate.constructs.references import renamed
+from dataclasses import replace
+
+from nnx_migrate.abstract.values import Unknown
+from nnx_migrate.constructs.common.base import linen
+from nnx_migrate.constructs.common.layers import own
+from nnx_migrate.constructs.common.references import renamed
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, NameRule
+from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, Sizes
 
 _FIELDS = (
     *("num_heads", "dtype", "param_dtype", "qkv_features", "out_features", "broadcast_dropout"),
@@ -28,36 +33,85 @@ _FIELDS = (
 _CLS = "port the quantised attention by hand"
 
 
-def _layer(name: str) -> Layer:
-    return Layer(
+def shape(call: ShapeCall) -> Outcome:
+    """The query's shape with ``out_features`` as its last axis."""
+    query = call.first
+    memory = call.array(1, "inputs_k") or call.array(1, "inputs_kv") or query
+    if call.layer.symbol.endswith("SelfAttention"):
+        memory = query
+    sizes: Sizes = {"in_features": query.axis(-1) if query else None}
+    if memory is not None and memory.axis(-1) != sizes["in_features"]:
+        sizes["in_kv_features"] = memory.axis(-1)
+    out = call.size("out_features") or sizes["in_features"]
+    return sizes, query.with_last(out) if query else Unknown("input unknown")
+
+
+def _named(name: str) -> Layer:
+    return replace(
+        MULTI_HEAD_ATTENTION,
         name=name,
         target=f"nnm.{name}",
-        fields=_FIELDS,
-        required=("num_heads",),
-        optional_sizes=("in_kv_features",),
-        unsupported={field: _CLS for field in _FIELDS if field.endswith("_cls")},
+        example=Example(
+            f"nn.{name}(num_heads=4, qkv_features=32)",
+            f"nnm.{name}(num_heads=4, qkv_features=32, in_features=in_features, rngs=rngs)",
+        ),
     )
 
 
-RULES = (
-    *(
-        own_rule(
-            _layer(name),
-            f"nn.{name}(num_heads=4, qkv_features=32)",
-            f"nnm.{name}(num_heads=4, qkv_features=32, in_features=in_features, rngs=rngs)",
-        )
-        for name in ("MultiHeadDotProductAttention", "MultiHeadAttention", "SelfAttention")
+MULTI_HEAD_ATTENTION = Layer(
+    name="MultiHeadAttention",
+    target="nnm.MultiHeadAttention",
+    fields=_FIELDS,
+    example=Example(
+        "nn.MultiHeadAttention(num_heads=4)",
+        "nnm.MultiHeadAttention(num_heads=4, in_features=in_features, rngs=rngs)",
     ),
-    NameRule(
-        name="attention_functions",
-        symbols=linen("dot_product_attention", "dot_product_attention_weights"),
-        example=Example("nn.dot_product_attention(q, k, v)", "nnm.dot_product_attention(q, k, v)"),
-        reference=renamed("nnm"),
+    build=own,
+    shape=shape,
+    required=("num_heads",),
+    optional_sizes=("in_kv_features",),
+    unsupported={field: _CLS for field in _FIELDS if field.endswith("_cls")},
+    at_call=("deterministic",),
+)
+
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        _named("MultiHeadDotProductAttention"),
+        MULTI_HEAD_ATTENTION,
+        _named("SelfAttention"),
+        NameRule(
+            name="attention_functions",
+            symbols=linen("dot_product_attention", "dot_product_attention_weights"),
+            example=Example(
+                "nn.dot_product_attention(q, k, v)", "nnm.dot_product_attention(q, k, v)"
+            ),
+            reference=renamed("nnm"),
+        ),
+        NameRule(
+            name="attention_masks",
+            symbols=linen("make_attention_mask", "make_causal_mask", "combine_masks"),
+            example=Example("nn.make_causal_mask(x)", "nnx.make_causal_mask(x)"),
+            reference=renamed("nnx"),
+        ),
     ),
-    NameRule(
-        name="attention_masks",
-        symbols=linen("make_attention_mask", "make_causal_mask", "combine_masks"),
-        example=Example("nn.make_causal_mask(x)", "nnx.make_causal_mask(x)"),
-        reference=renamed("nnx"),
+    example="""
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        mask = nn.make_causal_mask(x[..., 0])
+        x = x + nn.SelfAttention(num_heads=2)(nn.LayerNorm()(x), mask=mask)
+        return nn.MultiHeadDotProductAttention(num_heads=2, qkv_features=16)(x, x)
+""",
+    inputs="jnp.linspace(-1, 1, 80).reshape(2, 5, 8)",
+    lazy=(
+        """
+class Model(nn.Module):
+    products: type
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.MultiHeadAttention(num_heads=2, qkv_dot_general_cls=self.products)(x)
+""",
     ),
 )

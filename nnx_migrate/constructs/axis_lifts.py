@@ -19,15 +19,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nnx_migrate.constructs import scan, vmap
-from nnx_migrate.constructs.base import (
-    CallRule,
-    Code,
-    Example,
-    LayerCall,
-    Refusal,
-    is_literal,
-)
-from nnx_migrate.constructs.lifts import Given, convert_lift, reference
+from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal, is_literal
+from nnx_migrate.constructs.common.lifts import Given, convert_lift, reference
+from nnx_migrate.constructs.common.rules import CallRule, Construct, Example
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.expressions import dotted, mapping, string
 from nnx_migrate.source.axis_names import named_collections
@@ -112,28 +106,71 @@ def _stacks_params(name: str, given: Given) -> Refusal | None:
     return None
 
 
-RULES = (
-    CallRule(
-        name="scan_with_axes",
-        symbols=frozenset({f"{_HOME}.scan_with_axes"}),
-        example=Example(
-            "partitioning.scan_with_axes(Layer, variable_axes={'params': 0}, length=4)(8)",
-            "nnm.scan(Layer, variable_axes={'params': 0}, length=4, "
-            "metadata_params={nnx.PARTITION_NAME: 'layers'})(8, in_features=..., rngs=rngs)",
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        CallRule(
+            name="scan_with_axes",
+            symbols=frozenset({f"{_HOME}.scan_with_axes"}),
+            example=Example(
+                "partitioning.scan_with_axes(Layer, variable_axes={'params': 0}, length=4)(8)",
+                "nnm.scan(Layer, variable_axes={'params': 0}, length=4, "
+                "metadata_params={nnx.PARTITION_NAME: 'layers'})(8, in_features=..., rngs=rngs)",
+            ),
+            convert=_convert_scan,
+            reference=reference,
         ),
-        convert=_convert_scan,
-        reference=reference,
+        CallRule(
+            name="vmap_with_axes",
+            symbols=frozenset({f"{_HOME}.vmap_with_axes"}),
+            example=Example(
+                "partitioning.vmap_with_axes(Layer, variable_axes={'params': 0}, axis_size=4, "
+                "partitioning_axis_names={'params': 'heads'})(8)",
+                "nnm.vmap(Layer, variable_axes={'params': 0}, axis_size=4, "
+                "metadata_params={nnx.PARTITION_NAME: 'heads'})(8, in_features=..., rngs=rngs)",
+            ),
+            convert=_convert_vmap,
+            reference=reference,
+        ),
     ),
-    CallRule(
-        name="vmap_with_axes",
-        symbols=frozenset({f"{_HOME}.vmap_with_axes"}),
-        example=Example(
-            "partitioning.vmap_with_axes(Layer, variable_axes={'params': 0}, axis_size=4, "
-            "partitioning_axis_names={'params': 'heads'})(8)",
-            "nnm.vmap(Layer, variable_axes={'params': 0}, axis_size=4, "
-            "metadata_params={nnx.PARTITION_NAME: 'heads'})(8, in_features=..., rngs=rngs)",
-        ),
-        convert=_convert_vmap,
-        reference=reference,
+    example="""
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        kernel = partitioning.param_with_axes(
+            "kernel", nn.initializers.normal(0.1), (8, 8), axes=("embed", "mlp")
+        )
+        return jnp.dot(x, kernel), None
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        stack = partitioning.scan_with_axes(
+            Block,
+            variable_axes={"params": 0},
+            split_rngs={"params": True},
+            length=3,
+            axis_name="layers",
+        )
+        return stack(name="stack")(x, None)[0]
+""",
+    inputs="jnp.ones((2, 8))",
+    lazy=(
+        """
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        return nn.Dense(8)(x), None
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        stack = partitioning.scan_with_axes(
+            Block, variable_broadcast="params", split_rngs={"params": False}, length=3
+        )
+        return stack()(x, None)[0]
+""",
     ),
 )

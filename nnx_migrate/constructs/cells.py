@@ -17,19 +17,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from nnx_migrate.constructs.base import (
-    Code,
-    Example,
-    LayerCall,
-    NameRule,
-    Refusal,
-    Source,
-    last,
-    linen,
-    same_call,
-)
-from nnx_migrate.constructs.layers import Layer, own_rule, read
-from nnx_migrate.constructs.references import renamed
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Argument, Array, Sequence, Static, Submodule, Value
+from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal, Source, linen, same_call
+from nnx_migrate.constructs.common.layers import own, read
+from nnx_migrate.constructs.common.references import renamed
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, NameRule
+from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, Sizes
 
 _INITS = ("kernel_init", "recurrent_kernel_init", "bias_init")
 _TAIL = ("dtype", "param_dtype", "carry_init")
@@ -47,19 +41,76 @@ _FIELDS = {
 }
 
 
+def carry_of(layer: Submodule) -> Value:
+    """The carry that a cell makes: arrays whose last axis is ``features``."""
+    features = layer.arguments.get("features")
+    return _carry(layer, features.expr if isinstance(features, Static) else None)
+
+
+def _carry(layer: Submodule, width: Expr | None) -> Value:
+    state = Array((width,), None)
+    return Sequence((state, state)) if "LSTM" in layer.symbol else state
+
+
+def shape(call: ShapeCall) -> Outcome:
+    """A step. Linen's gates are as wide as the hidden state that comes in, not as ``features`` says.
+
+    Only ConvLSTMCell takes ``features`` (flax 0.12.8, linen/recurrent.py).
+    """
+    array, width = call.array(1, "inputs"), call.size("features")
+    sizes: Sizes = {"in_features": array.axis(-1) if array else None}
+    if not call.layer.symbol.endswith("ConvLSTMCell"):
+        hidden = _hidden(call)
+        if hidden is None:
+            _assume_width(call)
+        elif hidden != width:
+            sizes["carry_features"] = width = hidden
+    out = array.with_last(width) if array is not None else Array((width,), None)
+    return sizes, Sequence((_carry(call.layer, width), out))
+
+
+def _hidden(call: ShapeCall) -> Expr | None:
+    """The width of the hidden state that a cell is called with."""
+    carry = call.args[0] if call.args else call.kwargs.get("carry")
+    if "LSTM" in call.layer.symbol:
+        match carry:
+            case Sequence(items=(_, hidden)):
+                carry = hidden
+            case Argument(path=path):
+                carry = Argument(f"{path}[1]")
+            case _:
+                return None
+    array = call.analysis.array(carry)
+    return array.axis(-1) if array is not None else None
+
+
+def _assume_width(call: ShapeCall) -> None:
+    """Say that the hidden state is taken to be as wide as ``features``."""
+    if call.layer.owner is call.analysis.root:
+        call.analysis.ask(
+            call.layer.call,
+            "the carry is taken to be `features` wide, as initialize_carry makes it: it is not known",
+        )
+
+
 def _layer(name: str) -> Layer:
-    required = tuple(one for one in ("features", "kernel_size") if one in _FIELDS[name])
+    arguments = "8, (3,)" if name == "ConvLSTMCell" else "8"
     return Layer(
         name=name,
         target=f"nnm.{name}",
         fields=_FIELDS[name],
-        required=required,
+        example=Example(
+            f"nn.{name}({arguments})",
+            f"nnm.{name}({arguments}, in_features=in_features, rngs=rngs)",
+        ),
+        build=own,
+        shape=shape,
+        required=tuple(one for one in ("features", "kernel_size") if one in _FIELDS[name]),
         optional_sizes=() if name == "ConvLSTMCell" else ("carry_features",),
     )
 
 
-def _arguments(name: str) -> str:
-    return "8, (3,)" if name == "ConvLSTMCell" else "8"
+_LAYERS = {layer.symbol: layer for layer in map(_layer, _FIELDS)}
 
 
 def convert_carry(
@@ -76,12 +127,10 @@ def convert_carry(
         return None
     built = function.value
     symbol = resolve(built.func) if isinstance(built, ast.Call) else None
-    if not isinstance(built, ast.Call) or symbol is None or last(symbol) not in _FIELDS:
+    if not isinstance(built, ast.Call) or symbol not in _LAYERS:
         return None
-    name = last(symbol)
-    if symbol not in linen(name):
-        return None
-    layer = _layer(name)
+    layer = _LAYERS[symbol]
+    name = layer.name
     arguments = read(layer, LayerCall(symbol, built, source))
     if isinstance(arguments, Refusal):
         return arguments
@@ -96,19 +145,36 @@ def convert_carry(
     return Code(node, frozenset({"nnm"}))
 
 
-RULES = (
-    *(
-        own_rule(
-            _layer(name),
-            f"nn.{name}({_arguments(name)})",
-            f"nnm.{name}({_arguments(name)}, in_features=in_features, rngs=rngs)",
-        )
-        for name in _FIELDS
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        *_LAYERS.values(),
+        NameRule(
+            name="RNNCellBase",
+            symbols=linen("RNNCellBase"),
+            example=Example("class Cell(nn.RNNCellBase): ...", "class Cell(nnm.RNNCellBase): ..."),
+            reference=renamed("nnm"),
+        ),
     ),
-    NameRule(
-        name="RNNCellBase",
-        symbols=linen("RNNCellBase"),
-        example=Example("class Cell(nn.RNNCellBase): ...", "class Cell(nnm.RNNCellBase): ..."),
-        reference=renamed("nnm"),
+    example="""
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, carry, x):
+        carry, x = nn.GRUCell(16)(carry, x)
+        return carry, nn.Dense(4)(x)
+""",
+    inputs="jnp.ones((2, 16)), jnp.ones((2, 8))",
+    lazy=(
+        """
+class Model(nn.Module):
+    fields: tuple[int, ...]
+
+    @nn.compact
+    def __call__(self, x):
+        carry = nn.GRUCell(*self.fields, parent=None).initialize_carry(
+            jax.random.key(0), x.shape
+        )
+        return nn.GRUCell(*self.fields)(carry, x)
+""",
     ),
 )

@@ -8,8 +8,31 @@ flax 0.12.8 and 0.12.12: linen/linear.py, nnx/nn/linear.py.
 
 from __future__ import annotations
 
-from nnx_migrate.constructs.base import Code, Example, LayerCall, LayerRule, Refusal, linen
-from nnx_migrate.constructs.layers import Layer, native, own, read, reference
+from nnx_migrate.abstract.values import Array
+from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
+from nnx_migrate.constructs.common.layers import native, own, read
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer
+from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall
+
+
+def shape(call: ShapeCall) -> Outcome:
+    """The axes of the ids, and ``features``."""
+    ids, features = call.first, call.size("features")
+    if ids is None:
+        return {}, Array((None, features), None)
+    lead = ids.known(3 if ids.rank is None else ids.rank)
+    return {}, ids.of((*lead, features), 1)
+
+
+def build(layer: Layer, call: LayerCall) -> Code | Refusal:
+    """Native, or Linen's ``attend`` where ``param_dtype`` makes a difference."""
+    arguments = read(layer, call)
+    if isinstance(arguments, Refusal):
+        return arguments
+    if "param_dtype" in arguments.given and "promote_dtype" not in arguments.given:
+        return own(layer, call)
+    return native(layer, call)
+
 
 EMBED = Layer(
     name="Embed",
@@ -18,32 +41,42 @@ EMBED = Layer(
         *("num_embeddings", "features", "dtype", "param_dtype", "embedding_init"),
         "promote_dtype",
     ),
+    example=Example(
+        "nn.Embed(num_embeddings=100, features=16)",
+        "nnx.Embed(num_embeddings=100, features=16, rngs=rngs)",
+    ),
+    build=build,
+    shape=shape,
     required=("num_embeddings", "features"),
     sizes=(),
     positional=("num_embeddings", "features"),
     functions=("promote_dtype",),
+    attributes={"num_embeddings": "num_embeddings", "features": "features"},
+    variables=("embedding",),
 )
 
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(EMBED,),
+    example="""
+class Model(nn.Module):
+    def setup(self):
+        self.embed = nn.Embed(num_embeddings=32, features=16)
+        self.mix = nn.Dense(16)
 
-def convert(call: LayerCall) -> Code | Refusal:
-    """Native, or Linen's ``attend`` where ``param_dtype`` makes a difference."""
-    arguments = read(EMBED, call)
-    if isinstance(arguments, Refusal):
-        return arguments
-    if "param_dtype" in arguments.given and "promote_dtype" not in arguments.given:
-        return own(EMBED, call)
-    return native(EMBED, call)
+    def __call__(self, tokens):
+        x = self.mix(self.embed(tokens))
+        return self.embed.attend(x)
+""",
+    inputs="jnp.ones((2, 5), jnp.int32)",
+    lazy=(
+        """
+class Model(nn.Module):
+    def setup(self):
+        self.embed = nn.Embed(32, 16)
 
-
-RULES = (
-    LayerRule(
-        name="Embed",
-        symbols=linen("Embed"),
-        example=Example(
-            "nn.Embed(num_embeddings=100, features=16)",
-            "nnx.Embed(num_embeddings=100, features=16, rngs=rngs)",
-        ),
-        convert=convert,
-        reference=lambda symbol, context: reference(symbol, context, "nnx.Embed"),
+    def __call__(self, tokens):
+        return self.embed(tokens).astype(self.embed.param_dtype)
+""",
     ),
 )

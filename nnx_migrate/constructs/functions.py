@@ -11,8 +11,9 @@ flax 0.12.8 and 0.12.12: linen/activation.py, linen/pooling.py, linen/dtypes.py,
 
 from __future__ import annotations
 
-from nnx_migrate.constructs.base import Example, NameRule, linen
-from nnx_migrate.constructs.references import renamed, table
+from nnx_migrate.constructs.common.base import linen
+from nnx_migrate.constructs.common.references import renamed, table
+from nnx_migrate.constructs.common.rules import Construct, Example, NameRule
 
 # Names under which flax.nnx exports the same object (a test compares them).
 SAME_IN_NNX = (
@@ -34,34 +35,45 @@ TYPES = (
     *("RNGSequences", "Shape", "VariableDict", "FrozenVariableDict", "MutableVariableDict"),
 )
 
-RULES = (
-    NameRule(
-        name="functions",
-        symbols=linen(*SAME_IN_NNX),
-        example=Example("nn.relu(x)", "nnx.relu(x)"),
-        reference=renamed("nnx"),
-    ),
-    NameRule(
-        name="moved_names",
-        symbols=frozenset(SAME_ELSEWHERE),
-        example=Example("nn.normalize(x)", "nnx.standardize(x)"),
-        reference=table(SAME_ELSEWHERE),
-    ),
-    NameRule(
-        name="types",
-        symbols=linen(*TYPES),
-        example=Example("nn.linear.PrecisionLike", "flax.typing.PrecisionLike"),
-        reference=renamed("flax.typing"),
-    ),
-    NameRule(
-        name="linen_helpers",
-        symbols=linen(
-            *("merge_param", "promote_dtype", "canonicalize_dtype", "flip_sequences"),
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        NameRule(
+            name="functions",
+            symbols=linen(*SAME_IN_NNX),
+            example=Example("nn.relu(x)", "nnx.relu(x)"),
+            reference=renamed("nnx"),
         ),
-        example=Example(
-            "nn.merge_param('train', self.train, train)",
-            "nnm.merge_param('train', self.train, train)",
+        NameRule(
+            name="moved_names",
+            symbols=frozenset(SAME_ELSEWHERE),
+            example=Example("nn.normalize(x)", "nnx.standardize(x)"),
+            reference=table(SAME_ELSEWHERE),
         ),
-        reference=renamed("nnm"),
+        NameRule(
+            name="types",
+            symbols=linen(*TYPES),
+            example=Example("nn.linear.PrecisionLike", "flax.typing.PrecisionLike"),
+            reference=renamed("flax.typing"),
+        ),
+        NameRule(
+            name="linen_helpers",
+            symbols=linen(
+                *("merge_param", "promote_dtype", "canonicalize_dtype", "flip_sequences"),
+            ),
+            example=Example(
+                "nn.merge_param('train', self.train, train)",
+                "nnm.merge_param('train', self.train, train)",
+            ),
+            reference=renamed("nnm"),
+        ),
     ),
+    example="""
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.max_pool(nn.gelu(x), (2, 2), strides=(2, 2))
+        return nn.softmax(nn.Dense(4)(x))
+""",
+    inputs="jnp.linspace(-1, 1, 96).reshape(2, 4, 4, 3)",
 )

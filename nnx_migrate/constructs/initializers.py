@@ -10,7 +10,8 @@ flax 0.12.8 and 0.12.12: linen/initializers.py, nnx/nn/initializers.py.
 
 from __future__ import annotations
 
-from nnx_migrate.constructs.base import Code, Context, Example, NameRule, last, linen
+from nnx_migrate.constructs.common.base import Code, Context, last, linen
+from nnx_migrate.constructs.common.rules import Construct, Example, NameRule
 from nnx_migrate.edit.expressions import dotted, expression
 
 # Same object in flax.linen.initializers and flax.nnx.initializers (a test compares them).
@@ -41,12 +42,24 @@ def reference(symbol: str, context: Context) -> Code:
     return Code(dotted(found), frozenset({"nnx"}))
 
 
-RULES = (
-    NameRule(
-        name="initializers",
-        symbols=frozenset(f"flax.linen.initializers.{name}" for name in (*SAME, *SAME_RESULT))
-        | linen("initializers", "zeros", "ones", "zeros_init", "ones_init", *DEFAULTS),
-        example=Example("nn.initializers.lecun_normal()", "nnx.initializers.lecun_normal()"),
-        reference=reference,
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        NameRule(
+            name="initializers",
+            symbols=frozenset(f"flax.linen.initializers.{name}" for name in (*SAME, *SAME_RESULT))
+            | linen("initializers", "zeros", "ones", "zeros_init", "ones_init", *DEFAULTS),
+            example=Example("nn.initializers.lecun_normal()", "nnx.initializers.lecun_normal()"),
+            reference=reference,
+        ),
     ),
+    example="""
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(16, kernel_init=nn.initializers.xavier_uniform())(x)
+        scale = self.param("scale", nn.initializers.ones, (1, 16))
+        return x * scale
+""",
+    inputs="jnp.ones((2, 8))",
 )

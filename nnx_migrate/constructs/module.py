@@ -10,16 +10,9 @@ flax 0.12.8 and 0.12.12: linen/module.py, nnx/module.py.
 
 from __future__ import annotations
 
-from nnx_migrate.constructs.base import (
-    Code,
-    Context,
-    Example,
-    NameRule,
-    Refusal,
-    last,
-    linen,
-)
-from nnx_migrate.constructs.references import name, renamed
+from nnx_migrate.constructs.common.base import Code, Context, Refusal, last, linen
+from nnx_migrate.constructs.common.references import name, renamed
+from nnx_migrate.constructs.common.rules import Construct, Example, NameRule
 
 # Decorators that the class conversion removes.
 REMOVED_DECORATORS = linen("compact", "nowrap")
@@ -43,23 +36,51 @@ def _variable(symbol: str, context: Context) -> Code | Refusal:
     )
 
 
-RULES = (
-    NameRule(
-        name="Module",
-        symbols=linen("Module"),
-        example=Example("class Block(nn.Module): ...", "class Block(nnx.Module): ..."),
-        reference=renamed("nnx"),
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        NameRule(
+            name="Module",
+            symbols=linen("Module"),
+            example=Example("class Block(nn.Module): ...", "class Block(nnx.Module): ..."),
+            reference=renamed("nnx"),
+        ),
+        NameRule(
+            name="decorators",
+            symbols=REMOVED_DECORATORS,
+            example=Example(
+                "@nn.compact\ndef __call__(self, x): ...", "def __call__(self, x): ..."
+            ),
+            reference=_decorator,
+        ),
+        NameRule(
+            name="Variable",
+            symbols=linen("Variable"),
+            example=Example("def f(v: nn.Variable): ...", "def f(v: nnx.Variable): ..."),
+            reference=_variable,
+        ),
     ),
-    NameRule(
-        name="decorators",
-        symbols=REMOVED_DECORATORS,
-        example=Example("@nn.compact\ndef __call__(self, x): ...", "def __call__(self, x): ..."),
-        reference=_decorator,
-    ),
-    NameRule(
-        name="Variable",
-        symbols=linen("Variable"),
-        example=Example("def f(v: nn.Variable): ...", "def f(v: nnx.Variable): ..."),
-        reference=_variable,
-    ),
+    example="""
+class Block(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.relu(nn.Dense(self.width)(x))
+
+
+class Model(nn.Module):
+    def setup(self):
+        self.blocks = [Block(8), Block(4)]
+
+    def __call__(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+    @nn.nowrap
+    def describe(self):
+        return "two blocks"
+""",
+    inputs="jnp.ones((2, 8))",
 )

@@ -30,7 +30,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nnx_migrate.constructs.base import Example, Refusal, RefusalRule
+from nnx_migrate.constructs.common.base import Refusal
+from nnx_migrate.constructs.common.rules import Construct, Example, RefusalRule
 
 # Methods that a function of ``nnx_migrate.nn`` of the same name stands for, the module first.
 CARRIED = frozenset(
@@ -72,15 +73,46 @@ def refusal(name: str) -> Refusal:
     return Refusal(f"self.{name} has no NNX counterpart", RECIPES[name])
 
 
-RULES = (
-    RefusalRule(
-        name="module-methods",
-        refusals={
-            f"flax.linen.Module.{name}": Refusal(f"nn.Module.{name} has no NNX counterpart", recipe)
-            for name, recipe in RECIPES.items()
-        },
-        example=Example(
-            'self.put_variable("state", "x", x)', 'nnm.put_variable(self, "state", "x", x)'
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        RefusalRule(
+            name="module-methods",
+            refusals={
+                f"flax.linen.Module.{name}": Refusal(
+                    f"nn.Module.{name} has no NNX counterpart", recipe
+                )
+                for name, recipe in RECIPES.items()
+            },
+            example=Example(
+                'self.put_variable("state", "x", x)', 'nnm.put_variable(self, "state", "x", x)'
+            ),
         ),
+    ),
+    example="""
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        bias = self.param("bias", nn.initializers.normal(1.0), (1, 8))
+        steps = self.variable("counts", "steps", lambda: jnp.zeros((), jnp.int32))
+        if not self.is_initializing():
+            steps.value = steps.value + 1
+        self.sow("intermediates", "inputs", x)
+        return nn.Dense(8)(x) + bias
+""",
+    inputs="jnp.ones((2, 8))",
+    lazy=(
+        """
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(8 if self.name == "wide" else 4)(x)
+""",
+        """
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(8 if self.has_rng("dropout") else 4)(x)
+""",
     ),
 )

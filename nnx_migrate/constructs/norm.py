@@ -17,66 +17,31 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from nnx_migrate.constructs.base import (
-    Arguments,
-    Code,
-    Example,
-    LayerCall,
-    LayerRule,
-    Refusal,
-    is_literal,
-    linen,
-)
-from nnx_migrate.constructs.layers import (
-    Layer,
-    factory,
-    missing_size,
-    native_call,
-    own,
-    read,
-    reference,
-)
+from nnx_migrate.abstract.values import Static, Unknown
+from nnx_migrate.constructs.common.base import Arguments, Code, LayerCall, Refusal, is_literal
+from nnx_migrate.constructs.common.layers import factory, missing_size, native_call, own, read
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer
+from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, Sizes
 from nnx_migrate.edit.expressions import display, integer, item, parenthesized
 
 _TAIL = ("axis_name", "axis_index_groups", "use_fast_variance", "force_float32_reductions")
 _AFFINE = ("use_bias", "use_scale", "bias_init", "scale_init")
 _KEEP = {"promote_dtype": "nnm.keep_dtype"}
-
-
-def _norm(name: str, *fields: str, positional: tuple[str, ...] = ()) -> Layer:
-    return Layer(
-        name=name,
-        target=f"nnx.{name}",
-        fields=(*fields, *_TAIL),
-        positional=positional,
-        functions=("force_float32_reductions",),
-    )
-
-
-_LAYERS = (
-    _norm(
-        "LayerNorm", "epsilon", "dtype", "param_dtype", *_AFFINE, "reduction_axes", "feature_axes"
-    ),
-    _norm(
-        *("RMSNorm", "epsilon", "dtype", "param_dtype", "use_scale", "scale_init"),
-        *("reduction_axes", "feature_axes"),
-    ),
-    _norm("InstanceNorm", "epsilon", "dtype", "param_dtype", *_AFFINE, "feature_axes"),
-    _norm(
-        *("GroupNorm", "num_groups", "group_size", "epsilon", "dtype", "param_dtype"),
-        *(*_AFFINE, "reduction_axes"),
-        positional=("num_groups", "group_size"),
-    ),
-    _norm(
-        *("BatchNorm", "use_running_average", "axis", "momentum", "epsilon", "dtype"),
-        *("param_dtype", *_AFFINE),
-    ),
-)
-
+_KEPT = {"epsilon": "epsilon", "use_bias": "use_bias", "use_scale": "use_scale"}
 _FEATURES = ("feature_axes", "axis")
 
 
-def convert(layer: Layer, call: LayerCall) -> Code | Refusal:
+def shape(call: ShapeCall) -> Outcome:
+    """The shape stays; the size is that of the last axis, unless other axes are named."""
+    array = call.first
+    sizes: Sizes = {"in_features": array.axis(-1) if array else None}
+    axis = call.layer.arguments.get("axis", call.layer.arguments.get("feature_axes"))
+    if isinstance(axis, Static) and not (axis.expr.is_constant and axis.expr.constant == -1):
+        sizes = {"in_features": None}
+    return sizes, array or Unknown("input unknown")
+
+
+def build(layer: Layer, call: LayerCall) -> Code | Refusal:
     """Native over the last axis, else the own layer."""
     arguments = read(layer, call)
     if isinstance(arguments, Refusal):
@@ -146,36 +111,98 @@ def _axes(node: ast.expr) -> tuple[int, ...] | None:
     return values if all(type(one) is int for one in values) else None
 
 
-_EXAMPLES = {
-    "LayerNorm": (
-        "nn.LayerNorm(epsilon=1e-5)",
-        "nnx.LayerNorm(in_features, epsilon=1e-5, rngs=rngs)",
+LAYER_NORM = Layer(
+    name="LayerNorm",
+    target="nnx.LayerNorm",
+    fields=(
+        *("epsilon", "dtype", "param_dtype", *_AFFINE, "reduction_axes", "feature_axes"),
+        *_TAIL,
     ),
-    "RMSNorm": (
+    example=Example(
+        "nn.LayerNorm(epsilon=1e-5)", "nnx.LayerNorm(in_features, epsilon=1e-5, rngs=rngs)"
+    ),
+    build=build,
+    shape=shape,
+    functions=("force_float32_reductions",),
+    attributes=_KEPT,
+    variables=("scale", "bias"),
+)
+
+RMS_NORM = replace(
+    LAYER_NORM,
+    name="RMSNorm",
+    target="nnx.RMSNorm",
+    fields=(
+        *("epsilon", "dtype", "param_dtype", "use_scale", "scale_init"),
+        *("reduction_axes", "feature_axes", *_TAIL),
+    ),
+    example=Example(
         "nn.RMSNorm(dtype=jnp.bfloat16)",
         "nnx.RMSNorm(in_features, dtype=jnp.bfloat16, promote_dtype=nnm.keep_dtype, rngs=rngs)",
     ),
-    "InstanceNorm": ("nn.InstanceNorm()", "nnx.InstanceNorm(in_features, rngs=rngs)"),
-    "GroupNorm": ("nn.GroupNorm(8)", "nnx.GroupNorm(in_features, 8, rngs=rngs)"),
-    "BatchNorm": (
-        "nn.BatchNorm(momentum=0.9)",
-        (
-            "nnx.BatchNorm(in_features, momentum=0.9, use_running_average=None, "
-            "promote_dtype=nnm.keep_dtype, rngs=rngs)"
-        ),
+    attributes={"epsilon": "epsilon", "use_scale": "use_scale"},
+    variables=("scale",),
+)
+
+INSTANCE_NORM = replace(
+    LAYER_NORM,
+    name="InstanceNorm",
+    target="nnx.InstanceNorm",
+    fields=("epsilon", "dtype", "param_dtype", *_AFFINE, "feature_axes", *_TAIL),
+    example=Example("nn.InstanceNorm()", "nnx.InstanceNorm(in_features, rngs=rngs)"),
+    variables=(),
+)
+
+GROUP_NORM = replace(
+    LAYER_NORM,
+    name="GroupNorm",
+    target="nnx.GroupNorm",
+    fields=(
+        *("num_groups", "group_size", "epsilon", "dtype", "param_dtype"),
+        *(*_AFFINE, "reduction_axes", *_TAIL),
     ),
-}
+    example=Example("nn.GroupNorm(8)", "nnx.GroupNorm(in_features, 8, rngs=rngs)"),
+    positional=("num_groups", "group_size"),
+)
 
+BATCH_NORM = replace(
+    LAYER_NORM,
+    name="BatchNorm",
+    target="nnx.BatchNorm",
+    fields=(
+        *("use_running_average", "axis", "momentum", "epsilon", "dtype", "param_dtype"),
+        *(*_AFFINE, *_TAIL),
+    ),
+    example=Example(
+        "nn.BatchNorm(momentum=0.9)",
+        "nnx.BatchNorm(in_features, momentum=0.9, use_running_average=None, "
+        "promote_dtype=nnm.keep_dtype, rngs=rngs)",
+    ),
+    attributes={**_KEPT, "momentum": "momentum"},
+    variables=("scale", "bias", "mean", "var"),
+    at_call=("use_running_average",),
+)
 
-def _rule(layer: Layer) -> LayerRule:
-    return LayerRule(
-        name=layer.name,
-        symbols=linen(layer.name),
-        example=Example(*_EXAMPLES[layer.name]),
-        convert=lambda call: convert(layer, call),
-        reference=lambda symbol, context: reference(symbol, context, layer.target),
-        sizes=layer.sizes,
-    )
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(LAYER_NORM, RMS_NORM, INSTANCE_NORM, GROUP_NORM, BATCH_NORM),
+    example="""
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x, train: bool = False):
+        x = nn.LayerNorm(epsilon=1e-5)(nn.Dense(8)(x))
+        x = nn.GroupNorm(num_groups=4)(x) + nn.RMSNorm(dtype=jnp.float32)(x)
+        return nn.BatchNorm(use_running_average=not train, momentum=0.9)(x)
+""",
+    inputs="jnp.linspace(-1, 1, 32).reshape(4, 8)",
+    lazy=(
+        """
+class Model(nn.Module):
+    axes: tuple[int, ...]
 
-
-RULES = tuple(_rule(layer) for layer in _LAYERS)
+    @nn.compact
+    def __call__(self, x):
+        return nn.LayerNorm(feature_axes=self.axes, reduction_axes=self.axes)(x)
+""",
+    ),
+)

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nnx_migrate.constructs.base import Example, Refusal, RefusalRule
+from nnx_migrate.constructs.common.base import Refusal
+from nnx_migrate.constructs.common.rules import Construct, Example, RefusalRule
 
 _FP8 = "port the quantised product by hand; flax.nnx has no fp8 operations"
 _NAMED_CALL = "drop it: NNX methods run under jax.named_scope only if you say so"
@@ -60,18 +61,37 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     ),
 }
 
-RULES = (
-    RefusalRule(
-        name="refused",
-        refusals={
-            "flax.linen": Refusal("the module flax.linen itself used as a value", _SUBMODULE),
-            **{
-                f"flax.linen.{name}": Refusal(f"{reason}: not rewritten", recipe)
-                for name, (reason, recipe) in _RECIPES.items()
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        RefusalRule(
+            name="refused",
+            refusals={
+                "flax.linen": Refusal("the module flax.linen itself used as a value", _SUBMODULE),
+                **{
+                    f"flax.linen.{name}": Refusal(f"{reason}: not rewritten", recipe)
+                    for name, (reason, recipe) in _RECIPES.items()
+                },
             },
-        },
-        example=Example(
-            "nn.intercept_methods(f)", "refused: subclass the module or wrap its methods"
+            example=Example(
+                "nn.intercept_methods(f)", "refused: subclass the module or wrap its methods"
+            ),
         ),
+    ),
+    lazy=(
+        """
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        with nn.intercept_methods(lambda f, args, kwargs, context: f(*args, **kwargs)):
+            return nn.Dense(8)(x)
+""",
+        """
+class Model(nn.Module):
+    @nn.compact
+    @nn.compact_name_scope
+    def __call__(self, x):
+        return nn.Dense(8)(x)
+""",
     ),
 )

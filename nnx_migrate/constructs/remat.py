@@ -17,19 +17,18 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.constructs.base import (
-    CallRule,
+from nnx_migrate.constructs.common.base import (
     Code,
     Context,
-    Example,
     LayerCall,
     Refusal,
     bind,
     is_literal,
     linen,
 )
-from nnx_migrate.constructs.lifts import lifted
-from nnx_migrate.constructs.references import name
+from nnx_migrate.constructs.common.lifts import lifted
+from nnx_migrate.constructs.common.references import name
+from nnx_migrate.constructs.common.rules import CallRule, Construct, Example
 from nnx_migrate.edit.calls import named
 from nnx_migrate.edit.expressions import code_of
 
@@ -87,14 +86,44 @@ def reference(symbol: str, context: Context) -> Code | Refusal:
     )
 
 
-RULES = (
-    CallRule(
-        name="remat",
-        symbols=linen("remat", "checkpoint") | {_PARTITIONING},
-        example=Example(
-            "nn.remat(Block, static_argnums=(2,))", "nnm.remat(Block, static_argnums=(2,))"
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        CallRule(
+            name="remat",
+            symbols=linen("remat", "checkpoint") | {_PARTITIONING},
+            example=Example(
+                "nn.remat(Block, static_argnums=(2,))", "nnm.remat(Block, static_argnums=(2,))"
+            ),
+            convert=convert,
+            reference=reference,
         ),
-        convert=convert,
-        reference=reference,
+    ),
+    example="""
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        return nn.relu(nn.Dense(8)(x)) if train else x
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.remat(Block, static_argnums=(2,))()(x, True)
+""",
+    inputs="jnp.ones((2, 8))",
+    lazy=(
+        """
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(8)(x)
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.remat(Block, rngs=False)()(x)
+""",
     ),
 )

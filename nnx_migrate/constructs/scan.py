@@ -27,18 +27,8 @@ from __future__ import annotations
 import ast
 import functools
 
-from nnx_migrate.constructs.base import (
-    CallRule,
-    Code,
-    Context,
-    Example,
-    LayerCall,
-    NameRule,
-    Refusal,
-    is_literal,
-    linen,
-)
-from nnx_migrate.constructs.lifts import (
+from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal, is_literal, linen
+from nnx_migrate.constructs.common.lifts import (
     Given,
     convert_lift,
     no_named_class,
@@ -47,7 +37,8 @@ from nnx_migrate.constructs.lifts import (
     reference,
     unlike_methods,
 )
-from nnx_migrate.constructs.references import name
+from nnx_migrate.constructs.common.references import name
+from nnx_migrate.constructs.common.rules import CallRule, Construct, Example, NameRule
 
 _KEPT = (
     *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes"),
@@ -110,21 +101,67 @@ def broadcast(symbol: str, context: Context) -> Code | Refusal:
     return name("nnm.broadcast")
 
 
-RULES = (
-    CallRule(
-        name="scan",
-        symbols=linen("scan"),
-        example=Example(
-            "nn.scan(Layer, variable_axes={'params': 0}, length=4)(8)",
-            "nnm.scan(Layer, variable_axes={'params': 0}, length=4)(8, in_features=..., rngs=rngs)",
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        CallRule(
+            name="scan",
+            symbols=linen("scan"),
+            example=Example(
+                "nn.scan(Layer, variable_axes={'params': 0}, length=4)(8)",
+                "nnm.scan(Layer, variable_axes={'params': 0}, length=4)(8, in_features=..., rngs=rngs)",
+            ),
+            convert=convert,
+            reference=reference,
         ),
-        convert=convert,
-        reference=reference,
+        NameRule(
+            name="broadcast",
+            symbols=frozenset({_BROADCAST}),
+            example=Example("in_axes=(0, nn.broadcast)", "in_axes=(0, nnm.broadcast)"),
+            reference=broadcast,
+        ),
     ),
-    NameRule(
-        name="broadcast",
-        symbols=frozenset({_BROADCAST}),
-        example=Example("in_axes=(0, nn.broadcast)", "in_axes=(0, nnm.broadcast)"),
-        reference=broadcast,
+    example="""
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        return nn.relu(nn.Dense(8)(x)), None
+
+
+class Model(nn.Module):
+    layers: int = 3
+
+    @nn.compact
+    def __call__(self, x):
+        stack = nn.scan(
+            Block,
+            variable_axes={"params": 0},
+            split_rngs={"params": True},
+            length=self.layers,
+        )
+        x, _ = stack(name="blocks")(x, None)
+        return x
+""",
+    inputs="jnp.ones((2, 8))",
+    lazy=(
+        """
+class Block(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        return nn.Dense(8)(x), None
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        stack = nn.scan(
+            Block,
+            variable_axes={"params": 0},
+            split_rngs={"params": True},
+            length=3,
+            data_transform=lambda variables: variables,
+        )
+        return stack()(x, None)[0]
+""",
     ),
 )

@@ -30,17 +30,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nnx_migrate.constructs.base import (
-    Code,
-    Context,
-    Example,
-    NameRule,
-    Refusal,
-    RefusalRule,
-    last,
-    linen,
-)
-from nnx_migrate.constructs.references import table
+from nnx_migrate.constructs.common.base import Code, Context, Refusal, last, linen
+from nnx_migrate.constructs.common.references import table
+from nnx_migrate.constructs.common.rules import Construct, Example, NameRule, RefusalRule
 from nnx_migrate.edit.expressions import dotted
 from nnx_migrate.model import Confidence
 
@@ -120,40 +112,63 @@ def _partitioning(symbol: str, _: Context) -> Code:
     )
 
 
-RULES = (
-    NameRule(
-        name="with_logical_partitioning",
-        symbols=linen("with_logical_partitioning", "with_partitioning", "meta.with_partitioning"),
-        example=Example(
-            "nn.with_logical_partitioning(init, ('embed', 'mlp'))",
-            "nnm.with_logical_partitioning(init, ('embed', 'mlp'))",
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        NameRule(
+            name="with_logical_partitioning",
+            symbols=linen(
+                "with_logical_partitioning", "with_partitioning", "meta.with_partitioning"
+            ),
+            example=Example(
+                "nn.with_logical_partitioning(init, ('embed', 'mlp'))",
+                "nnm.with_logical_partitioning(init, ('embed', 'mlp'))",
+            ),
+            reference=_partitioning,
         ),
-        reference=_partitioning,
-    ),
-    NameRule(
-        name="with_logical_constraint",
-        symbols=frozenset(SAME_IN_SHIM),
-        example=Example(
-            "nn.with_logical_constraint(x, ('batch', 'embed'))",
-            "nnms.with_logical_constraint(x, ('batch', 'embed'))",
+        NameRule(
+            name="with_logical_constraint",
+            symbols=frozenset(SAME_IN_SHIM),
+            example=Example(
+                "nn.with_logical_constraint(x, ('batch', 'embed'))",
+                "nnms.with_logical_constraint(x, ('batch', 'embed'))",
+            ),
+            reference=table(SAME_IN_SHIM),
         ),
-        reference=table(SAME_IN_SHIM),
-    ),
-    NameRule(
-        name="logical_axis_rules",
-        symbols=frozenset(SAME_ELSEWHERE),
-        example=Example("nn.logical_axis_rules(rules)", "nnx.logical_axis_rules(rules)"),
-        reference=table(SAME_ELSEWHERE),
-    ),
-    RefusalRule(
-        name="sharding",
-        refusals={
-            f"flax.linen.{name}": Refusal(f"nn.{name}, {reason}, is not rewritten", recipe)
-            for name, (reason, recipe) in _RECIPES.items()
-        },
-        example=Example(
-            "partitioning.get_axis_names(axes)",
-            "refused: nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)",
+        NameRule(
+            name="logical_axis_rules",
+            symbols=frozenset(SAME_ELSEWHERE),
+            example=Example("nn.logical_axis_rules(rules)", "nnx.logical_axis_rules(rules)"),
+            reference=table(SAME_ELSEWHERE),
         ),
+        RefusalRule(
+            name="sharding",
+            refusals={
+                f"flax.linen.{name}": Refusal(f"nn.{name}, {reason}, is not rewritten", recipe)
+                for name, (reason, recipe) in _RECIPES.items()
+            },
+            example=Example(
+                "partitioning.get_axis_names(axes)",
+                "refused: nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)",
+            ),
+        ),
+    ),
+    example="""
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        kernel_init = nn.with_logical_partitioning(nn.initializers.normal(0.1), ("embed", "mlp"))
+        x = nn.Dense(16, kernel_init=kernel_init)(x)
+        return nn.with_logical_constraint(x, ("batch", "mlp"))
+""",
+    inputs="jnp.ones((2, 8))",
+    lazy=(
+        """
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        names = partitioning.get_axis_names(self.variables)
+        return nn.Dense(len(names))(x)
+""",
     ),
 )

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nnx_migrate.constructs.base import Example, Refusal, RefusalRule
+from nnx_migrate.constructs.common.base import Refusal
+from nnx_migrate.constructs.common.rules import Construct, Example, RefusalRule
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
     "add_metadata_axis": (
@@ -45,16 +46,34 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "transforms": ("the module flax.linen.transforms", "name the function you need from flax.nnx"),
 }
 
-RULES = (
-    RefusalRule(
-        name="transforms",
-        refusals={
-            f"flax.linen.{name}": Refusal(f"{reason} is not rewritten", recipe)
-            for name, (reason, recipe) in _RECIPES.items()
-        },
-        example=Example(
-            "nn.fold_rngs(Layer)",
-            "refused: fold the key of each stream by hand with jax.random.fold_in",
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        RefusalRule(
+            name="transforms",
+            refusals={
+                f"flax.linen.{name}": Refusal(f"{reason} is not rewritten", recipe)
+                for name, (reason, recipe) in _RECIPES.items()
+            },
+            example=Example(
+                "nn.fold_rngs(Layer)",
+                "refused: fold the key of each stream by hand with jax.random.fold_in",
+            ),
         ),
+    ),
+    lazy=(
+        """
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.WeightNorm(nn.Dense(8))(x)
+""",
+        """
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        dense = nn.Dense(8)
+        return nn.jit(lambda module, x: module(x))(dense, x)
+""",
     ),
 )

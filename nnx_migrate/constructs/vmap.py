@@ -27,15 +27,8 @@ from __future__ import annotations
 import ast
 import functools
 
-from nnx_migrate.constructs.base import (
-    CallRule,
-    Code,
-    Example,
-    LayerCall,
-    Refusal,
-    linen,
-)
-from nnx_migrate.constructs.lifts import (
+from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal, linen
+from nnx_migrate.constructs.common.lifts import (
     Given,
     convert_lift,
     is_shared,
@@ -45,6 +38,7 @@ from nnx_migrate.constructs.lifts import (
     reference,
     unlike_methods,
 )
+from nnx_migrate.constructs.common.rules import CallRule, Construct, Example
 
 _KEPT = (
     *("variable_axes", "split_rngs", "in_axes", "out_axes", "axis_size", "axis_name"),
@@ -74,16 +68,62 @@ def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
     return refusal or other_metadata("vmap", given)
 
 
-RULES = (
-    CallRule(
-        name="vmap",
-        symbols=linen("vmap"),
-        example=Example(
-            "nn.vmap(Critic, variable_axes={'params': 0}, in_axes=None, axis_size=2)(8)",
-            "nnm.vmap(Critic, variable_axes={'params': 0}, in_axes=None, axis_size=2)"
-            "(8, in_features=..., rngs=rngs)",
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        CallRule(
+            name="vmap",
+            symbols=linen("vmap"),
+            example=Example(
+                "nn.vmap(Critic, variable_axes={'params': 0}, in_axes=None, axis_size=2)(8)",
+                "nnm.vmap(Critic, variable_axes={'params': 0}, in_axes=None, axis_size=2)"
+                "(8, in_features=..., rngs=rngs)",
+            ),
+            convert=convert,
+            reference=reference,
         ),
-        convert=convert,
-        reference=reference,
+    ),
+    example="""
+class Critic(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(1)(nn.relu(nn.Dense(8)(x)))
+
+
+class Model(nn.Module):
+    members: int = 2
+
+    @nn.compact
+    def __call__(self, x):
+        ensemble = nn.vmap(
+            Critic,
+            variable_axes={"params": 0},
+            split_rngs={"params": True},
+            in_axes=None,
+            axis_size=self.members,
+        )
+        return ensemble()(x)
+""",
+    inputs="jnp.ones((2, 8))",
+    lazy=(
+        """
+class Critic(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(1)(x)
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        ensemble = nn.vmap(
+            Critic,
+            variable_axes={"params": 0},
+            split_rngs={"params": True},
+            axis_size=2,
+            metadata_params={"is_ensemble": True},
+        )
+        return ensemble()(x)
+""",
     ),
 )

@@ -11,46 +11,107 @@ flax 0.12.8 and 0.12.12: linen/recurrent.py, linen/combinators.py, linen/batch_a
 
 from __future__ import annotations
 
-from nnx_migrate.constructs.base import (
-    Example,
-    NameRule,
-    linen,
-)
-from nnx_migrate.constructs.layers import Layer, own_rule
-from nnx_migrate.constructs.references import renamed
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.values import Array, Sequence, Static, Submodule, Unknown, Value
+from nnx_migrate.constructs.cells import carry_of
+from nnx_migrate.constructs.common.base import linen
+from nnx_migrate.constructs.common.layers import own
+from nnx_migrate.constructs.common.references import renamed
+from nnx_migrate.constructs.common.rules import Construct, Example, Layer, NameRule
+from nnx_migrate.constructs.common.shapes import Outcome, Shape, ShapeCall, opaque
 
 
-def _wrapper(name: str, *fields: str, required: int = 1) -> Layer:
+def rnn(call: ShapeCall) -> Outcome:
+    """What the cell returns, step by step."""
+    cell, array = call.field("cell"), call.array(0, "inputs")
+    step = Array(array.known(1) if array else (None,), None)
+    carry: Value = call.kwargs.get("initial_carry", Unknown())
+    if isinstance(carry, Unknown) and isinstance(cell, Submodule):
+        carry = carry_of(cell)
+    result = call.analysis.call_value(cell, (carry, step), {}, call.layer.call)
+    if not isinstance(result, Sequence) or len(result.items) != 2:
+        return {}, Unknown("the cell's output is unknown")
+    last, outputs = result.items
+    wants_carry = call.field("return_carry")
+    flag = call.kwargs.get("return_carry", wants_carry)
+    if isinstance(flag, Static) and flag.expr.is_constant and flag.expr.constant:
+        return {}, Sequence((last, outputs))
+    return {}, outputs
+
+
+def bidirectional(call: ShapeCall) -> Outcome:
+    """Both outputs, one after the other."""
+    outs = [
+        call.analysis.array(
+            call.analysis.call_value(call.field(side), call.args[:1], {}, call.layer.call)
+        )
+        for side in ("forward_rnn", "backward_rnn")
+    ]
+    lasts = [out.axis(-1) if out else None for out in outs]
+    known = [last for last in lasts if last]
+    if len(known) != 2 or "merge_fn" in call.layer.arguments or outs[0] is None:
+        return {}, Unknown("Bidirectional output unknown")
+    return {}, outs[0].with_last(ex.total(known))
+
+
+def sequential(call: ShapeCall) -> Outcome:
+    """What the last layer makes."""
+    layers, value = call.field("layers"), call.args[0] if call.args else Unknown()
+    if not isinstance(layers, Sequence):
+        return {}, Unknown("Sequential over an unknown list")
+    for layer in layers.items:
+        value = call.analysis.call_value(layer, (value,), {}, call.layer.call)
+    return {}, value
+
+
+def _wrapper(name: str, arguments: str, shape: Shape, *fields: str, required: int = 1) -> Layer:
     return Layer(
         name=name,
         target=f"nnm.{name}",
         fields=fields,
+        example=Example(f"nn.{name}({arguments})", f"nnm.{name}({arguments})"),
+        build=own,
+        shape=shape,
         required=fields[:required],
         sizes=(),
         takes_rngs=False,
+        holds_modules=True,
     )
 
 
-_RNN = _wrapper(
-    *("RNN", "cell", "time_major", "return_carry", "reverse", "keep_order", "unroll"),
+RNN = _wrapper(
+    *("RNN", "cell, reverse=True", rnn),
+    *("cell", "time_major", "return_carry", "reverse", "keep_order", "unroll"),
     *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs"),
 )
-_BIDIRECTIONAL = _wrapper(
-    *("Bidirectional", "forward_rnn", "backward_rnn", "merge_fn", "time_major", "return_carry"),
+BIDIRECTIONAL = _wrapper(
+    *("Bidirectional", "a, b", bidirectional),
+    *("forward_rnn", "backward_rnn", "merge_fn", "time_major", "return_carry"),
     required=2,
 )
-RULES = (
-    own_rule(_RNN, "nn.RNN(cell, reverse=True)", "nnm.RNN(cell, reverse=True)"),
-    own_rule(_BIDIRECTIONAL, "nn.Bidirectional(a, b)", "nnm.Bidirectional(a, b)"),
-    own_rule(
-        _wrapper("Sequential", "layers"),
-        "nn.Sequential([f, g])",
-        "nnm.Sequential([f, g])",
+SEQUENTIAL = _wrapper("Sequential", "[f, g]", sequential, "layers")
+BATCH_APPLY = _wrapper("BatchApply", "f, num_dims=3", opaque, "f", "num_dims")
+
+CONSTRUCT = Construct(
+    __doc__,
+    rules=(
+        RNN,
+        BIDIRECTIONAL,
+        SEQUENTIAL,
+        NameRule(
+            name="BatchApply",
+            symbols=linen("BatchApply"),
+            example=BATCH_APPLY.example,
+            reference=renamed("nnm"),
+            layer=BATCH_APPLY,
+        ),
     ),
-    NameRule(
-        name="BatchApply",
-        symbols=linen("BatchApply"),
-        example=Example("nn.BatchApply(f, num_dims=3)", "nnm.BatchApply(f, num_dims=3)"),
-        reference=renamed("nnm"),
-    ),
+    example="""
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Bidirectional(nn.RNN(nn.GRUCell(8)), nn.RNN(nn.GRUCell(8)))(x)
+        return nn.Sequential([nn.Dense(16), nn.relu, nn.Dense(4)])(x)
+""",
+    inputs="jnp.ones((2, 5, 8))",
 )

@@ -3,72 +3,10 @@
 Everything here needs only ``jax`` and ``flax.nnx``. Import it as ``from nnx_migrate import nn as
 mnn`` (or any name); :mod:`nnx_migrate.nn.building.factory` holds builders with Linen's own signatures.
 
-NNX_NATIVE: what a Linen layer becomes. "native" layers give Linen's bits (values, gradients,
-initial values) with the arguments shown, in float32 and bfloat16; "own" layers live here because
-the native one differs in numbers, parameter names or variable tree. ``in`` stands for the size of
-the input's last axis. All arguments after the sizes of a native layer are keyword-only; fields that
-a Linen call site leaves out stay out unless the table shows them. Every layer takes ``rngs=rngs``.
-
-==============================  ==================================================================
-Linen                           NNX
-==============================  ==================================================================
-Dense(f, ...)                   native ``nnx.Linear(in, f, ...)``; same fields. ``dot_general=g`` ->
-                                ``dot_general=linen_dot_general(g)``; ``promote_dtype=p`` ->
-                                ``linen_promote_dtype(p)``; ``dot_general_cls`` refused.
-DenseGeneral(f, axis, ...)      native ``nnx.LinearGeneral(in, f, axis=..., ...)``; ``in`` is a tuple
-                                with one size per axis, in *ascending axis position* (Linen sorts);
-                                ``batch_dims=(0,)`` -> ``batch_axis={0: size}``; functions as Dense.
-Einsum(shape, str, ...)         own ``Einsum(shape, str, ...)``: Linen's order and bias shape. With
-                                ``use_bias=False`` also native ``nnx.Einsum(str, shape, ...)``.
-Conv(f, k, strides, padding)    native ``nnx.Conv(in, f, k, strides, padding=..., ...)``;
-                                ``conv_general_dilated=g`` -> ``linen_dot_general(g)``;
-                                ``conv_general_dilated_cls`` refused.
-ConvTranspose(f, k, ...)        native ``nnx.ConvTranspose(in, f, k, strides, padding=..., ...)``.
-ConvLocal(f, k, ...)            own ``ConvLocal(f, k, ..., input_shape=shape, rngs=rngs)``: the whole
-                                input shape (batch included) is needed.
-Embed(n, f, ...)                native ``nnx.Embed(n, f, ...)``; own ``Embed`` (same arguments) where
-                                ``.attend`` is used and ``param_dtype`` is given.
-LayerNorm, RMSNorm(...)         native ``nnx.LayerNorm(in, ...)`` when ``dtype`` and ``param_dtype``
-                                are both left out, else add ``promote_dtype=keep_dtype`` (always
-                                safe). Own ``LayerNorm(..., in_features=in)`` for tuple axes,
-                                ``force_float32_reductions`` or when program text must be Linen's.
-InstanceNorm, GroupNorm(...)    as LayerNorm. ``nnx.GroupNorm(in, num_groups, group_size, ...)``; own
-                                ``GroupNorm`` when ``reduction_axes`` is given (the native one
-                                repeats the wrong axis).
-BatchNorm(...)                  native ``nnx.BatchNorm(in, use_running_average=<given or None>, ...,
-                                promote_dtype=keep_dtype)`` (always both); own ``BatchNorm`` as above.
-                                Call: ``bn(x, use_running_average=..., mask=...)`` unchanged.
-Dropout(r, ...)                 native ``nnx.Dropout(r, broadcast_dims=..., deterministic=<given or
-                                None>, rng_collection=..., rngs=rngs)``; call with keyword
-                                ``deterministic=``, and ``rng=k`` -> ``rngs=k``. Own ``Dropout`` keeps
-                                Linen's call signature and errors, and needs no ``dropout`` stream
-                                while nothing is dropped.
-PReLU(param_dtype, slope)       native ``nnx.PReLU(slope, param_dtype=...)`` (no ``rngs``).
-MultiHeadDotProductAttention    own, same names: ``MultiHeadDotProductAttention(heads, ...,
-MultiHeadAttention              in_features=in, in_kv_features=<or in>, rngs=rngs)``; Linen's call.
-SelfAttention                   ``decode=True``: caches start at ``init_cache(shape)``.
-LSTMCell, OptimizedLSTMCell,    own, same names and fields, plus ``in_features=in, rngs=rngs``;
-GRUCell, SimpleCell, MGUCell,   ``cell(carry, x)`` and ``cell.initialize_carry(key, shape)`` as in
-ConvLSTMCell                    Linen; without an instance: ``GRUCell.make_carry(key, shape,
-                                features=f)`` (``make_carry`` takes the cell's other fields too).
-RNN(cell, ...)                  own ``RNN(cell, ...)``, Linen's fields and call. It has no variables
-Bidirectional(fwd, bwd, ...)    of its own: where Linen builds it inline in a compact method, the
-Sequential(layers)              *cells and layers* become attributes (``self.GRUCell_0``) and the
-BatchApply(f, n)                wrapper stays inline: ``RNN(self.GRUCell_0, reverse=True)(x)``. Built
-                                in ``setup``/as a field, it holds them as ``cell``, ``forward_rnn``,
-                                ``backward_rnn``, ``layers_0``...
-dot_product_attention[_weights] own, same names (Linen's maths; ``module=`` sows).
-make_attention_mask,            re-exported from ``flax.nnx`` (same code).
-make_causal_mask,
-combine_masks
-relu, gelu, ... , one_hot       native ``nnx.<name>``; ``normalize`` -> ``nnx.standardize``.
-avg_pool, max_pool, pool        native ``nnx.<name>``; ``min_pool`` too.
-zeros, ones, initializers.*     native ``nnx.initializers.<name>``.
-merge_param, promote_dtype,     own functions of the same name and signature.
-canonicalize_dtype
-Fp8*, *_dot_general_cls,        not supported: refuse.
-*_einsum_cls
-==============================  ==================================================================
+What a Linen layer becomes stands in its construct's file (``nnx_migrate/constructs``, ``docs/constructs``).
+*Native* layers are NNX's own: they give Linen's bits (values, gradients, initial values), in float32 and
+bfloat16. Layers are here where the native one differs in numbers, parameter names or variable tree; they
+take Linen's arguments, and sizes and ``rngs`` by keyword.
 
 Lifted classes. ``scan(Block, variable_axes={"params": 0}, split_rngs={"params": True}, length=n)`` is a
 class like ``Block`` whose instances hold the variables of all layers and whose call is one

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from nnx_migrate.constructs import is_linen, name_rule
-from nnx_migrate.constructs.base import Refusal
+from nnx_migrate.constructs.common.base import Refusal
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.sizes import ClassSizes

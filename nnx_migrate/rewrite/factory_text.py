@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nnx_migrate.constructs import is_linen, name_rule
-from nnx_migrate.constructs.base import Code, same_call
+from nnx_migrate.constructs.common.base import Code, same_call
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.expressions import Expression, dotted
 from nnx_migrate.edit.rendering import Renderer, Replacement

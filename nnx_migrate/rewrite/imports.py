@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from nnx_migrate.constructs.base import IMPORTS
+from nnx_migrate.constructs.common.base import IMPORTS
 from nnx_migrate.edit.data import NewImport
 from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.edit.imports import import_from, import_module, without_names

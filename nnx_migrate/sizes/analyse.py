@@ -23,6 +23,7 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
 )
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.candidates import Candidates
 from nnx_migrate.sizes.evidence import ProjectEvidence
@@ -31,7 +32,6 @@ from nnx_migrate.sizes.families import family_of
 from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.inference import ClassAnalysis, finish
 from nnx_migrate.sizes.interpreter import Interpreter, TooDeep
-from nnx_migrate.sizes.layer_fields import is_layer
 from nnx_migrate.sizes.lifted_classes import lifts_axes, named_class
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.machine import Machine
@@ -221,7 +221,7 @@ class ProjectAnalysis:
         module = self._annotated_module(one)
         if module is None:
             layer = annotated_symbol(self.project, one)
-            return _layer_field(layer, own) if is_layer(layer) else own
+            return _layer_field(layer, own) if layer_of(layer) else own
         fields: dict[str, Value] = {}
         for inner in module.fields:
             part = Static(Expr(ast.Attribute(own.expr.node, inner.name, ast.Load())))
@@ -233,15 +233,18 @@ class ProjectAnalysis:
         return Instance(module, fields, None, None)
 
     def _only_classes(self, symbols: tuple[str, ...]) -> bool:
-        return all(s in self.project.linen or is_layer(s) for s in symbols)
+        return all(s in self.project.linen or layer_of(s) for s in symbols)
 
     def _annotated_module(self, one: Field) -> ClassInfo | None:
         return self.project.linen.get(annotated_symbol(self.project, one))
 
 
 def _layer_field(symbol: str, own: Static) -> Submodule:
-    """A built-in layer that comes in as a field; only an Embed's sizes keep their names in NNX."""
-    names = ("num_embeddings", "features") if symbol == "flax.linen.Embed" else ()
+    """A built-in layer that comes in as a field, with the sizes that keep their names in NNX."""
+    layer = layer_of(symbol)
+    assert layer is not None
+    kept = (layer.attributes or {}).items() & {(name, name) for name in layer.required}
+    names = sorted(name for name, _ in kept)
     sizes: dict[str, Value] = {
         name: Static(Expr(ast.Attribute(own.expr.node, name, ast.Load()))) for name in names
     }

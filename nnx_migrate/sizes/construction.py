@@ -20,9 +20,9 @@ from nnx_migrate.abstract.values import (
     class_name,
     is_none,
 )
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.detached import unattached
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.layer_fields import FIELDS
 from nnx_migrate.source.classes import ClassInfo
 
 if TYPE_CHECKING:
@@ -41,8 +41,9 @@ def construct_layer(
     frame: Frame,
 ) -> Submodule:
     """Construct a built-in layer."""
-    names = FIELDS[symbol.removeprefix("flax.linen.")]
-    bound = {**dict(zip(names, args, strict=False)), **kwargs}
+    layer = layer_of(symbol)
+    assert layer is not None
+    bound = {**dict(zip(layer.fields, args, strict=False)), **kwargs}
     owner = None if is_none(kwargs.get("parent", Unknown())) else _owner(interpreter, frame)
     return _built(interpreter, Submodule(symbol, bound, node, owner))
 

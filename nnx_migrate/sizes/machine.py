@@ -30,6 +30,8 @@ from nnx_migrate.abstract.values import (
     join,
     join_all,
 )
+from nnx_migrate.constructs import layer_of
+from nnx_migrate.constructs.common.shapes import ShapeCall, opaque
 from nnx_migrate.sizes import construction
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.attributes import attribute_of
@@ -38,8 +40,6 @@ from nnx_migrate.sizes.expressions.evaluation import evaluate
 from nnx_migrate.sizes.flow import Rest
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.interpreter import Interpreter, out_variable
-from nnx_migrate.sizes.layer_fields import is_layer
-from nnx_migrate.sizes.layers import LayerCall, call_layer
 from nnx_migrate.sizes.library.dispatch import call_library
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.statements.blocks import run_block
@@ -139,7 +139,7 @@ class Machine(Interpreter):
                 return call_function(self, target, args, kwargs)
             case LiftedLayer():
                 return construction.construct_lifted(self, target, args, kwargs, node, frame)
-            case Library(symbol=symbol) if is_layer(symbol):
+            case Library(symbol=symbol) if layer_of(symbol):
                 return construction.construct_layer(self, symbol, args, kwargs, node, frame)
             case Library(symbol=symbol):
                 return call_library(self, symbol, args, kwargs, node, frame)
@@ -204,7 +204,7 @@ class Machine(Interpreter):
         return annotated_symbol(self.project, found) == "flax.linen.Module"
 
     def _is_layer_value(self, value: Value) -> bool:
-        is_plain = isinstance(value, Library) and is_layer(value.symbol)
+        is_plain = isinstance(value, Library) and layer_of(value.symbol) is not None
         return is_plain or isinstance(value, LiftedLayer)
 
     # ---- submodule calls
@@ -229,7 +229,9 @@ class Machine(Interpreter):
         chosen = next((one for one in (*args, *kwargs.values()) if _is_by_presence(one)), None)
         if chosen is not None:
             return self._call_by_presence(chosen, layer, args, kwargs)
-        sizes, output = call_layer(LayerCall(self, layer, args, kwargs))
+        known = layer_of(layer.symbol)
+        shape = opaque if known is None else known.shape
+        sizes, output = shape(ShapeCall(self, layer, args, kwargs))
         self.record(layer, sizes)
         return output
 

@@ -17,10 +17,10 @@ from nnx_migrate.abstract.values import (
     Value,
     as_array,
 )
+from nnx_migrate.constructs.cells import carry_of
 from nnx_migrate.sizes.construction import call_in_scope, construct_through
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.instance_attributes import as_read, instance_attribute
-from nnx_migrate.sizes.layers import carry_of
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:

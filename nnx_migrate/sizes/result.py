@@ -43,7 +43,7 @@ class Site:
     # Condition over fields under which Linen's initial call reaches the submodule: None = always,
     # "False" = never (it has no parameters in Linen, so it must not be built).
     reached: str | None = None
-    # Linen class names the auto-name counts under ("Dense"); None when only known at run time.
+    # Linen class names the auto-name counts under (Dense of Dense_0); None when only known at run time.
     class_name: str | None = None
     # Fields of the built class that get a submodule with state from the one that builds it.
     holds: tuple[str, ...] = ()

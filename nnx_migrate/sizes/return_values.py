@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from nnx_migrate.sizes.layer_fields import is_layer
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -20,7 +20,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 def is_module_class(project: Project, symbol: str | None) -> bool:
     """Whether a symbol is a built-in layer or a Linen class of the project."""
-    return symbol in project.linen or is_layer(symbol)
+    return symbol in project.linen or layer_of(symbol) is not None
 
 
 def returned_modules(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nnx_migrate.constructs import convert_call, is_linen, name_rule
-from nnx_migrate.constructs.base import Code, Context, LayerCall, Refusal
+from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal
 from nnx_migrate.edit.expressions import Expression, code_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.model import Confidence

@@ -1,4 +1,4 @@
-"""Linen decorators of methods, and carries of cells that are built only for them."""
+"""Linen decorators of methods."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
-from nnx_migrate.constructs import convert_carry, convert_decorator
-from nnx_migrate.constructs.base import Code, Refusal
+from nnx_migrate.constructs import convert_decorator
+from nnx_migrate.constructs.common.base import Code, Refusal
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.source.project import Project, Scope, parse
 from tests.constructs.convert import text_of
@@ -21,27 +21,20 @@ import jax
 """
 
 
-def _source(text: str) -> tuple[ast.stmt, Renderer, Project, Scope]:
+def parsed(text: str) -> tuple[ast.stmt, Renderer, Project, Scope]:
     module = parse("m", "m.py", HEADER + text)
     renderer = Renderer(module.text, module.tree)
     return module.tree.body[-1], renderer, Project({"m": module}), Scope(module)
 
 
 def decorated(text: str) -> Code | Refusal | None:
-    node, renderer, project, scope = _source(f"@{text}\ndef f(self): pass\n")
+    node, renderer, project, scope = parsed(f"@{text}\ndef f(self): pass\n")
     assert isinstance(node, ast.FunctionDef)
     return convert_decorator(
         node.decorator_list[0],
         renderer,
         lambda one: project.resolve(one, scope),
     )
-
-
-def carry(text: str) -> Code | Refusal | None:
-    node, renderer, project, scope = _source(text)
-    assert isinstance(node, ast.Expr)
-    assert isinstance(node.value, ast.Call)
-    return convert_carry(node.value, renderer, lambda one: project.resolve(one, scope))
 
 
 @pytest.mark.parametrize(
@@ -122,48 +115,3 @@ def test_a_decorator_is_refused(before: str, reason: str) -> None:
 )
 def test_other_decorators_are_left_alone(text: str) -> None:
     assert decorated(text) is None
-
-
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        (
-            "nn.LSTMCell(f, parent=None).initialize_carry(key, x.shape)",
-            "nnm.LSTMCell.make_carry(key, x.shape, features=f)",
-        ),
-        (
-            "nn.GRUCell(features=8, carry_init=i).initialize_carry(key, input_shape=s)",
-            "nnm.GRUCell.make_carry(key, input_shape=s, features=8, carry_init=i)",
-        ),
-        (
-            "nn.ConvLSTMCell(4, (3,)).initialize_carry(key, s)",
-            "nnm.ConvLSTMCell.make_carry(key, s, features=4, kernel_size=(3,))",
-        ),
-    ],
-)
-def test_the_carry_of_a_cell_needs_no_cell(before: str, after: str) -> None:
-    found = carry(before)
-    assert isinstance(found, Code)
-    assert text_of(found) == after
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("nn.LSTMCell().initialize_carry(key, s)", "without 'features'"),
-        ("nn.LSTMCell(*args).initialize_carry(key, s)", "the fields are not shown"),
-        ("nn.LSTMCell(8, size=1).initialize_carry(key, s)", "unknown argument 'size'"),
-    ],
-)
-def test_a_carry_of_a_cell_with_unknown_fields_is_refused(text: str, reason: str) -> None:
-    found = carry(text)
-    assert isinstance(found, Refusal)
-    assert reason in found.reason
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["self.cell.initialize_carry(k, s)", "nn.LSTMCell(8)(c, x)", "Cell(8).initialize_carry()"],
-)
-def test_other_calls_are_no_carry(text: str) -> None:
-    assert carry(text) is None

@@ -37,7 +37,6 @@ LAYERS = [
     ("nn.BatchNorm(use_running_average=False)", X),
     ("nn.BatchNorm(True, axis=1)", IMAGE),
     ("nn.Dropout(0.5, deterministic=True)", X),
-    ("nn.PReLU(negative_slope_init=0.3)", X),
     ("nn.Embed(5, 4)", jnp.ones((2, 3), int)),
     ("nn.Embed(5, 4, param_dtype=jnp.float16)", jnp.ones((2, 3), int)),
     ("nn.SelfAttention(2)", jnp.ones((2, 3, 6))),

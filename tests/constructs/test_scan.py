@@ -7,9 +7,9 @@ import ast
 import pytest
 
 from nnx_migrate.constructs import convert_call, name_rule
-from nnx_migrate.constructs.base import Code, LayerCall, Refusal
+from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.edit.rendering import Renderer
-from tests.constructs.convert import text_of
+from tests.constructs.convert import refusal, text, text_of
 
 
 def scan(text: str) -> Code | Refusal:
@@ -94,3 +94,23 @@ def test_broadcast_is_the_same_object() -> None:
     from nnx_migrate import nn as nnm
 
     assert nnm.broadcast is linen.broadcast
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("nn.scan(Block, methods=['f'])", "nnm.scan(Block, methods=['f'])"),
+    ],
+)
+def test_a_use_is_rewritten(before: str, after: str) -> None:
+    assert text(before) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("nn.scan(Layer, methods=NAMES)", "scan with methods="),
+    ],
+)
+def test_a_use_is_refused(before: str, reason: str) -> None:
+    assert reason in refusal(before).reason

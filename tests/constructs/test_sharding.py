@@ -12,6 +12,7 @@ from flax import linen, nnx
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.sharding import construct_named_sharding, create_sharded
+from tests.constructs.convert import refusal, text
 from tests.rewrite.projects import explicit_source as rewrite_source
 from tests.sharding.meshes import AUTO, EXPLICIT, mesh
 
@@ -129,3 +130,61 @@ def test_partitioning_by_mesh_axes_is_not_changed_by_rules() -> None:
     devices = mesh(data=2, fsdp=2, expert=2)
     found = construct_named_sharding(state, devices, (("expert", "data"), ("data", "expert")))
     assert found["x"].get_raw_value().spec == jax.P("expert", ("data", "fsdp"), None)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("nn.PARTITION_NAME", "nnx.PARTITION_NAME"),
+        (
+            "nn.with_logical_partitioning(nn.zeros, ('embed',))",
+            "nnm.with_logical_partitioning(nnx.initializers.zeros, ('embed',))",
+        ),
+        (
+            "nn.with_partitioning(nn.ones, ('data', None), mesh=mesh)",
+            "nnm.with_partitioning(nnx.initializers.ones, ('data', None), mesh=mesh)",
+        ),
+        (
+            "nn.with_logical_constraint(x, ('batch', 'embed'), rules=rules, mesh=mesh)",
+            "nnms.with_logical_constraint(x, ('batch', 'embed'), rules=rules, mesh=mesh)",
+        ),
+        (
+            "partitioning.with_sharding_constraint(x, ('batch',))",
+            "nnms.with_logical_constraint(x, ('batch',))",
+        ),
+        (
+            "nn.with_logical_constraint(x, n, fallback=nn.spmd.RulesFallback.RAISE_ERROR)",
+            "nnms.with_logical_constraint(x, n, fallback=nnms.RulesFallback.RAISE_ERROR)",
+        ),
+        ("nn.logical_to_mesh_axes(names)", "nnms.logical_to_mesh_axes(names)"),
+        ("nn.spmd.logical_to_mesh(tree, rules)", "nnms.logical_to_mesh(tree, rules)"),
+        ("partitioning.logical_to_mesh(tree)", "nnms.logical_to_mesh(tree)"),
+        ("nn.logical_to_mesh_sharding(t, mesh)", "nnms.logical_to_mesh_sharding(t, mesh)"),
+        ("nn.unbox(params)", "nnms.unbox(params)"),
+        ("nn.meta.unbox(params)", "nnms.unbox(params)"),
+        ("nn.meta.replace_boxed(box, x)", "nnms.replace_boxed(box, x)"),
+        ("nn.get_partition_spec(variables)", "nnms.get_partition_spec(variables)"),
+        ("nn.get_sharding(variables, mesh)", "nnms.get_sharding(variables, mesh)"),
+        ("nn.LogicallyPartitioned(x, names)", "nnms.LogicallyPartitioned(x, names)"),
+        ("nn.spmd.LogicallyPartitioned(x, n)", "nnms.LogicallyPartitioned(x, n)"),
+        ("isinstance(x, nn.Partitioned)", "isinstance(x, nnms.Partitioned)"),
+        ("isinstance(x, nn.meta.AxisMetadata)", "isinstance(x, nnms.AxisMetadata)"),
+        ("{nn.meta.PARTITION_NAME: 'layers'}", "{nnx.PARTITION_NAME: 'layers'}"),
+    ],
+)
+def test_a_use_is_rewritten(before: str, after: str) -> None:
+    assert text(before) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("partitioning.ScanOut(0)", "only makes"),
+        ("partitioning.AxisMetadata(names)", "a box of axis names in a collection"),
+        ("nn.meta", "module flax.core.meta"),
+        ("partitioning.get_axis_names(variables)", "axis names of variables"),
+        ("partitioning.param_with_axes('k', i)", "param_with_axes"),
+    ],
+)
+def test_a_use_is_refused(before: str, reason: str) -> None:
+    assert reason in refusal(before).reason

@@ -7,9 +7,9 @@ import ast
 import pytest
 
 from nnx_migrate.constructs import convert_call
-from nnx_migrate.constructs.base import Code, LayerCall, Refusal
+from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.edit.rendering import Renderer
-from tests.constructs.convert import text_of
+from tests.constructs.convert import refusal, text, text_of
 
 
 def vmap(text: str) -> Code | Refusal:
@@ -71,3 +71,23 @@ def test_a_vmap_that_cannot_be_carried_over_is_refused(text: str, reason: str) -
     found = vmap(text)
     assert isinstance(found, Refusal)
     assert reason in found.message
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("nn.vmap(Block, methods={'f': {}})", "nnm.vmap(Block, methods={'f': {}})"),
+    ],
+)
+def test_a_use_is_rewritten(before: str, after: str) -> None:
+    assert text(before) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("nn.vmap(Layer, methods=NAMES)", "vmap with methods="),
+    ],
+)
+def test_a_use_is_refused(before: str, reason: str) -> None:
+    assert reason in refusal(before).reason

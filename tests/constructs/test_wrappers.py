@@ -1,17 +1,38 @@
-"""Wrappers that have no explicit form: classes that build them are lazy."""
+"""Modules around modules: constructor calls before and after, and what is refused."""
 
 from __future__ import annotations
 
 import pytest
 
-from nnx_migrate.model import Outcome
-from tests.rewrite.projects import LINEN, caller, rewrite
+from tests.constructs.convert import refusal, text
 
 
-@pytest.mark.parametrize("wrapper", ["SpectralNorm", "WeightNorm"])
-def test_a_norm_around_a_layer_has_no_explicit_form(wrapper: str) -> None:
-    body = f"nn.{wrapper}(nn.Dense(6))(x)"
-    (found,) = rewrite({"m.py": LINEN + caller("Model", body)}).classes
-    assert found.outcome is Outcome.REFUSED
-    assert found.reason is not None
-    assert wrapper in found.reason
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("nn.RNN(self.cell, name='r')", "nnm.RNN(self.cell)"),
+        (
+            "nn.RNN(nn.GRUCell(8))",
+            "nnm.RNN(nnm.GRUCell(8, in_features=in_features, rngs=rngs))",
+        ),
+        (
+            "nn.Sequential([nn.Dense(8), nn.relu])",
+            "nnm.Sequential([nnx.Linear(in_features, 8, rngs=rngs), nnx.relu])",
+        ),
+    ],
+)
+def test_a_use_is_rewritten(before: str, after: str) -> None:
+    assert text(before) == after
+
+
+@pytest.mark.parametrize(
+    ("before", "reason"),
+    [
+        ("nn.RNN()", "without 'cell'"),
+        ("nn.RNN(nn.LSTMCell())", "without 'features'"),
+        ("nn.Sequential()", "without 'layers'"),
+        ("nn.Bidirectional(a)", "without 'backward_rnn'"),
+    ],
+)
+def test_a_use_is_refused(before: str, reason: str) -> None:
+    assert reason in refusal(before).reason

@@ -134,16 +134,6 @@ def test_native_embed_attends_in_the_tables_dtype_where_linen_promotes():
     assert nn.Embed(5, 3, **fields).attend(query).dtype == jnp.float32
 
 
-@pytest.mark.parametrize("input_dtype", [jnp.float32, jnp.bfloat16])
-def test_prelu_has_linens_bits(input_dtype):
-    check(
-        linen.PReLU(negative_slope_init=0.2),
-        lambda r: factory.PReLU(negative_slope_init=0.2, in_features=3, rngs=r),
-        array(2, 3, dtype=input_dtype),
-        same_program=input_dtype == jnp.float32,  # the native layer casts the slope earlier
-    )
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -11,6 +11,7 @@ import pytest
 from flax import linen, nnx
 
 from nnx_migrate import nn
+from nnx_migrate.constructs import all_layers
 from nnx_migrate.nn import factory
 from tests.nn.oracle import array, check
 
@@ -30,6 +31,7 @@ def linen_layers() -> set[str]:
 def test_every_linen_layer_has_a_factory_of_its_name():
     unsupported = {"Module", "RNNCellBase", "SpectralNorm", "WeightNorm"}
     unsupported |= {n for n in linen_layers() if "Fp8" in n}
+    unsupported |= {layer.name for layer in all_layers().values() if not layer.has_factory}
     assert linen_layers() - unsupported == set(FACTORIES)
     assert all(FACTORIES[name].linen_name == name for name in FACTORIES)
 
@@ -103,7 +105,7 @@ def test_class_valued_fields_take_factories_and_partials(bias):
 
 SIZED = sorted(
     set(FACTORIES)
-    - {"Embed", "PReLU", "Einsum", "ConvLocal", "Dropout"}
+    - {"Embed", "Einsum", "ConvLocal", "Dropout"}
     - {"RNN", "Bidirectional", "Sequential"}
 )
 FIRST_ARGUMENTS = {"Conv": (3, (3,)), "ConvTranspose": (3, (3,)), "ConvLSTMCell": (3, (3,))}
@@ -151,7 +153,7 @@ def test_layers_that_need_no_size_accept_one():
     rngs = nnx.Rngs(0)
     assert factory.Embed(5, 3, in_features=9, rngs=rngs)(jnp.zeros(2, jnp.int32)).shape == (2, 3)
     assert factory.Dropout(0.5, in_features=9, rngs=rngs)(jnp.ones(2), True).shape == (2,)
-    layers = factory.Sequential([factory.PReLU(in_features=9, rngs=rngs)], in_features=9, rngs=rngs)
+    layers = factory.Sequential([factory.Dropout(0.5, (), True)], in_features=9, rngs=rngs)
     assert layers(jnp.ones(2)).shape == (2,)
 
 
@@ -213,7 +215,6 @@ class Wide(nnx.Module):
         ("GroupNorm", (2,), {}, (2, 4)),
         ("BatchNorm", (True,), {}, (2, 4)),
         ("Dropout", (0.5, (), True), {}, (2, 4)),
-        ("PReLU", (), {}, (2, 4)),
         ("MultiHeadAttention", (2,), {"out_features": 7}, (2, 3, 4)),
         ("SelfAttention", (2,), {}, (2, 3, 4)),
     ],

@@ -280,16 +280,24 @@ def Embed(
     )
 
 
-@_named("PReLU")
-def PReLU(
-    param_dtype: Any = jnp.float32,
-    negative_slope_init: float = 0.01,
-    *,
-    in_features: int | None = None,
-    rngs: nnx.Rngs | None = None,
-) -> nnx.PReLU:
-    """``nnx.PReLU`` from the fields of ``linen.PReLU``."""
-    return nnx.PReLU(negative_slope_init, param_dtype=param_dtype)
+def of(layer: type[M], *fields: str) -> Factory[..., M]:
+    """A layer of ``flax.nnx`` whose arguments have Linen's names, in Linen's order ``fields``.
+
+    ``in_features`` and ``rngs`` are passed on to a layer that takes them.
+    """
+    name, takes = layer.__name__, inspect.signature(layer.__init__).parameters
+
+    def build(*args: Any, in_features: Any = None, rngs: Any = None, **given: Any) -> M:
+        if len(args) > len(fields):
+            raise TypeError(f"{name} has {len(fields)} fields, found {len(args)} arguments")
+        given |= dict(zip(fields, args, strict=False))
+        if "in_features" in takes:
+            given["in_features"] = _size("in_features", in_features, name)
+        if "rngs" in takes:
+            given["rngs"] = _streams(rngs, name)
+        return layer(**given)
+
+    return Factory(name, build)
 
 
 def _sized(layer: type[M]) -> Factory[..., M]:

@@ -6,6 +6,8 @@ import functools
 from collections import Counter
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 from flax import nnx
 
 from nnx_migrate.nn.layers import (
@@ -26,7 +28,6 @@ _KEEPS_FEATURES = (
     nnx.GroupNorm,
     nnx.BatchNorm,
     nnx.Dropout,
-    nnx.PReLU,
     normalization.LayerNorm,
     normalization.RMSNorm,
     normalization.InstanceNorm,
@@ -122,7 +123,16 @@ def out_features(layer: Any, in_features: int | None) -> int:
         for step in layer.layers:
             in_features = out_features(step, in_features)
         return in_features
+    if type(layer).__module__.startswith("flax.nnx.") and not hasattr(layer, "out_features"):
+        return _shown_width(layer, in_features)
     return _own_width(layer)
+
+
+def _shown_width(layer: nnx.Module, in_features: int) -> int:
+    """What a call of a native layer shows."""
+    graphdef, state = nnx.split(layer)
+    row = jax.ShapeDtypeStruct((1, in_features), jnp.float32)
+    return int(jax.eval_shape(lambda x: nnx.merge(graphdef, state)(x), row).shape[-1])
 
 
 def _own_width(layer: Any) -> int:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from keyword import iskeyword
 
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.axis_names import is_plainly_held, names_a_tree
@@ -52,7 +53,8 @@ class Item:
         """Whether Linen creates no variable for it, so that building it early changes nothing."""
         if self.kind is ItemKind.STREAM:
             return True
-        return self.site is not None and self.site.symbol == "flax.linen.Dropout"
+        layer = layer_of(self.site.symbol) if self.site is not None else None
+        return layer is not None and layer.is_stateless
 
     @property
     def is_in_scope(self) -> bool:

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from nnx_migrate.constructs import name_rule
-from nnx_migrate.constructs.base import PLACEMENT, Code
+from nnx_migrate.constructs import all_layers, name_rule
+from nnx_migrate.constructs.common.base import PLACEMENT, Code
+from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.models import NamedModel
@@ -21,12 +22,6 @@ from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, parse
 
-# Layers whose variables depend on the input's last axis alone, with the name of their input.
-_LAYERS: Mapping[str, str] = {
-    "flax.linen.Dense": "inputs",
-    "flax.linen.Conv": "inputs",
-    "flax.linen.ConvTranspose": "inputs",
-}
 _STAND_IN = "<flax.linen>"  # no module of a project is called so
 
 
@@ -48,9 +43,9 @@ def _layer(project: Project, call: ast.Call, place: Place) -> ClassInfo | None:
     symbol = project.resolve(call.func, place.scope)
     unpacked = any(isinstance(one, ast.Starred) for one in call.args)
     keywords = {one.arg for one in call.keywords}
-    if symbol is None or symbol not in _LAYERS or unpacked or keywords & {None, *PLACEMENT}:
+    if symbol is None or unpacked or keywords & {None, *PLACEMENT}:
         return None
-    return _stand_ins()[symbol.rpartition(".")[2]]
+    return _stand_ins().get(symbol)
 
 
 def _convert(
@@ -83,17 +78,21 @@ def _convert(
 def _stand_ins() -> Mapping[str, ClassInfo]:
     """Classes with the layers' names and inputs, and no fields: what reads them is refused."""
     text = "from flax.linen import Module\n"
-    for symbol, argument in _LAYERS.items():
-        name = symbol.rpartition(".")[2]
-        text += f"class {name}(Module):\n    def __call__(self, {argument}): ...\n"
+    for layer in _layers():
+        text += f"class {layer.name}(Module):\n    def __call__(self, {layer.sole_input}): ...\n"
     project = Project({_STAND_IN: parse(_STAND_IN, f"{_STAND_IN}.py", text)})
-    return {name.rpartition(".")[2]: cls for name, cls in project.linen.items()}
+    classes = {name.rpartition(".")[2]: cls for name, cls in project.linen.items()}
+    return {layer.symbol: classes[layer.name] for layer in _layers()}
+
+
+def _layers() -> list[Layer]:
+    return [layer for layer in all_layers().values() if layer.sole_input]
 
 
 def _sizes() -> dict[str, tuple[SizeArgument, ...]]:
     return {
-        _stand_ins()[symbol.rpartition(".")[2]].name: (
-            SizeArgument("in_features", argument=argument, axis=-1),
+        _stand_ins()[layer.symbol].name: (
+            SizeArgument("in_features", argument=layer.sole_input, axis=-1),
         )
-        for symbol, argument in _LAYERS.items()
+        for layer in _layers()
     }

@@ -10,8 +10,9 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from nnx_migrate.constructs import is_layer, is_linen, name_rule, needed_sizes
-from nnx_migrate.constructs.base import PLACEMENT, Code, Context
+from nnx_migrate.constructs import is_linen, name_rule, rule_for
+from nnx_migrate.constructs.common.base import PLACEMENT, Code, Context
+from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import Expression
@@ -184,10 +185,11 @@ class _Walk:
             self.draft.lazy.add(id(value))
             return
         symbol = self.project.resolve(value, scope)
-        if symbol is not None and is_linen(symbol) and is_layer(symbol):
+        layer = rule_for(symbol) if symbol is not None else None
+        if symbol is not None and isinstance(layer, Layer):
             made = name_rule(symbol)
             if isinstance(made, Code) and not is_alias(self.project, value, scope):
-                self._sized(at, needed_sizes(symbol))
+                self._sized(at, frozenset(layer.sizes))
                 self.draft.edits[id(value)] = made.node
                 self.draft.imports |= made.imports
                 self.draft.lazy.add(id(value))

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from nnx_migrate.constructs.base import Context
+from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.source.names import Opaque, Table, table_of
 from nnx_migrate.source.project import Module, Scope
 from nnx_migrate.source.walking import walk

@@ -18,7 +18,8 @@ from nnx_migrate.constructs import (
     name_rule,
     rule_for,
 )
-from nnx_migrate.constructs.base import Code, Context, LayerCall, NameRule, Refusal, last
+from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal, last
+from nnx_migrate.constructs.common.rules import NameRule
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from nnx_migrate.constructs.base import PLACEMENT, same_call
+from nnx_migrate.constructs.common.base import PLACEMENT, same_call
 from nnx_migrate.edit.calls import Argument, with_arguments
 from nnx_migrate.edit.expressions import Expression, dotted, element
 from nnx_migrate.edit.rendering import Renderer

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from nnx_migrate.constructs import is_linen
-from nnx_migrate.constructs.base import Context
+from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.outside.lazily import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Collection, Iterator, Mapping
 
 from nnx_migrate.abstract.values import Instance, Submodule
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
@@ -146,7 +147,8 @@ def only_elsewhere(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
         return
     for module in analysis.interpreter.built.values():
         uses = analysis.root.records.get(id(module.call), [])
-        stateless = isinstance(module, Submodule) and module.symbol.endswith("Dropout")
+        layer = layer_of(module.symbol) if isinstance(module, Submodule) else None
+        stateless = layer is not None and layer.is_stateless
         if uses and not stateless and not any(use.primary for use in uses):
             assert module.call is not None
             yield module.call, _UNREACHED

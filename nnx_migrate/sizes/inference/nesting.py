@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.abstract.values import Instance
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.sizes.layer_fields import FIELDS
 
 Parents = Mapping[ast.AST, ast.AST]
 
@@ -105,5 +105,6 @@ def _field(analysis: ClassAnalysis, call: ast.Call, index: int) -> str | None:
     if isinstance(module, Instance):
         names = [one.name for one in module.info.fields if not one.keyword_only]
     else:
-        names = list(FIELDS.get(module.symbol.removeprefix("flax.linen."), ()))
+        layer = layer_of(module.symbol)
+        names = list(layer.fields) if layer is not None else []
     return names[index] if index < len(names) else None

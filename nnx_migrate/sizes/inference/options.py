@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nnx_migrate.abstract.values import Instance, Submodule, Use
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.sizes.layer_fields import FIELDS
 
 IN_FEATURES = "in_features"
-_SIZELESS = frozenset({"flax.linen.Embed", "flax.linen.Dropout"})
 Option = Submodule | Instance
 
 
@@ -29,9 +28,14 @@ def needs_width(analysis: ClassAnalysis, options: Iterable[Option]) -> bool:
     """Whether some class makes use of the width of its first input."""
     return any(
         IN_FEATURES in taken_by(analysis, one)
-        and not (isinstance(one, Submodule) and one.symbol in _SIZELESS)
+        and not (isinstance(one, Submodule) and _is_sizeless(one))
         for one in options
     )
+
+
+def _is_sizeless(option: Submodule) -> bool:
+    layer = layer_of(option.symbol)
+    return layer is not None and not layer.sizes
 
 
 def own_uses(option: Instance) -> list[Use]:
@@ -49,7 +53,7 @@ def field_among(
         fields = (
             {one.name for one in option.info.fields}
             if isinstance(option, Instance)
-            else set(FIELDS.get(option.symbol.removeprefix("flax.linen."), ()))
+            else set(layer.fields if (layer := layer_of(option.symbol)) else ())
         )
         for name in sorted(fields & (sizes.keys() - taken_by(analysis, option))):
             return name

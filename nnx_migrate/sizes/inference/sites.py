@@ -9,6 +9,7 @@ from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Instance, Submodule, Use, class_name
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import wanted
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
@@ -183,10 +184,8 @@ def _feature_axes(module: Submodule) -> tuple[int, ...] | None:
 
 def _unseen(analysis: ClassAnalysis, module: Submodule) -> dict[str, str]:
     """Sizes of a layer that no analysed call reaches; one that is only applied needs none."""
-    from nnx_migrate.sizes.layer_fields import CELLS
-
-    name = module.symbol.removeprefix("flax.linen.")
-    needs = name in CELLS or name in _NEED_INPUT
+    layer = layer_of(module.symbol)
+    needs = layer is not None and "in_features" in layer.sizes
     applied = id(module.call) in analysis.interpreter.applied
     if needs and not applied:
         assert module.call is not None
@@ -194,12 +193,6 @@ def _unseen(analysis: ClassAnalysis, module: Submodule) -> dict[str, str]:
             module.call, "no call seen here reaches it, and it is built as well"
         )
     return {"in_features": _text(analysis, module, "in_features", None, applied)} if needs else {}
-
-
-_NEED_INPUT = frozenset(
-    "Dense DenseGeneral Conv ConvTranspose LayerNorm RMSNorm BatchNorm GroupNorm InstanceNorm "  # noqa: SIM905
-    "MultiHeadDotProductAttention MultiHeadAttention SelfAttention".split()
-)
 
 
 def _instance_sizes(

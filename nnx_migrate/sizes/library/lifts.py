@@ -27,8 +27,8 @@ from nnx_migrate.abstract.values import (
     constant,
     is_none,
 )
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.frames import Function
-from nnx_migrate.sizes.layer_fields import is_layer
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.lifts import call_lifted, layers_seen
 from nnx_migrate.sizes.method_lifts import shares_all
@@ -171,9 +171,6 @@ def _target(call: LibraryCall) -> Value:
     return call.get(0, "target") or Unknown()
 
 
-_WRAPPERS = frozenset({"RNN", "Bidirectional", "Sequential", "BatchApply"})
-
-
 def _renamed(target: Value, prefix: str, outer: tuple[Lift, ...] = ()) -> Value | None:
     """The class, or the partial of one, under its lifted name; None for anything else.
 
@@ -186,9 +183,9 @@ def _renamed(target: Value, prefix: str, outer: tuple[Lift, ...] = ()) -> Value 
     if isinstance(target, Partial):
         inner = _renamed(target.target, prefix, outer)
         return None if inner is None else replace(target, target=inner)
-    if isinstance(target, Library) and is_layer(target.symbol):
-        name = target.symbol.rpartition(".")[2]
-        return None if name in _WRAPPERS else LiftedLayer(target.symbol, prefix, outer)
+    layer = layer_of(target.symbol) if isinstance(target, Library) else None
+    if layer is not None:
+        return None if layer.holds_modules else LiftedLayer(layer.symbol, prefix, outer)
     if isinstance(target, LiftedLayer):
         lifts = (*outer, *target.lifts)
         return replace(target, lifted=prefix + target.lifted, lifts=lifts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import flax.linen as nn
 import jax
@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import pytest
 from flax import nnx
 
-from nnx_migrate.rewrite.classes.uses.layer_fields import FIELDS
+from nnx_migrate import nn as nnm
+from nnx_migrate.constructs import all_layers
 from tests.rewrite.classes.support import converted, refusal
 
 MODEL = """\
@@ -66,32 +67,20 @@ def test_a_field_that_nnx_may_not_keep_is_refused(layer: str, field: str) -> Non
     assert field in found.reason
 
 
-LINEN: dict[str, nn.Module] = {
-    "Dense": nn.Dense(4, use_bias=False),
-    "Conv": nn.Conv(4, (3,), use_bias=False),
-    "ConvTranspose": nn.ConvTranspose(4, (3,)),
-    "Embed": nn.Embed(5, 4),
-    "Dropout": nn.Dropout(0.3),
-    "LayerNorm": nn.LayerNorm(epsilon=1e-3, use_bias=False),
-    "BatchNorm": nn.BatchNorm(momentum=0.5, use_scale=False),
-}
-NNX: dict[str, Any] = {
-    "Dense": lambda rngs: nnx.Linear(3, 4, use_bias=False, rngs=rngs),
-    "Conv": lambda rngs: nnx.Conv(3, 4, (3,), use_bias=False, rngs=rngs),
-    "ConvTranspose": lambda rngs: nnx.ConvTranspose(3, 4, (3,), rngs=rngs),
-    "Embed": lambda rngs: nnx.Embed(5, 4, rngs=rngs),
-    "Dropout": lambda rngs: nnx.Dropout(0.3, rngs=rngs),
-    "LayerNorm": lambda rngs: nnx.LayerNorm(3, epsilon=1e-3, use_bias=False, rngs=rngs),
-    "BatchNorm": lambda rngs: nnx.BatchNorm(3, momentum=0.5, use_scale=False, rngs=rngs),
-}
+def kept() -> Iterator[tuple[str, str, str]]:
+    """Every field that a native layer keeps, with its name there."""
+    for symbol, layer in all_layers().items():
+        for field, attribute in (layer.attributes or {}).items():
+            yield symbol, field, attribute
 
 
-@pytest.mark.parametrize(
-    ("layer", "field"), [(layer, field) for layer in FIELDS for field in FIELDS[layer]]
-)
-def test_the_installed_layers_agree(layer: str, field: str) -> None:
-    built = NNX[layer](nnx.Rngs(0))
-    assert getattr(built, FIELDS[layer][field]) == getattr(LINEN[layer], field)
+@pytest.mark.parametrize(("symbol", "field", "attribute"), list(kept()))
+def test_the_installed_layers_agree(symbol: str, field: str, attribute: str) -> None:
+    example = all_layers()[symbol].example
+    names = {"nnx": nnx, "nnm": nnm, "nn": nn, "jnp": jnp, "train": False, "in_features": 8}
+    before = eval(example.before, names)
+    after = eval(example.after, {**names, "rngs": nnx.Rngs(0)})
+    assert getattr(after, attribute) == getattr(before, field)
 
 
 def test_a_converted_module_reads_the_same_number() -> None:

@@ -6,7 +6,7 @@ import ast
 import builtins
 
 from nnx_migrate.constructs import is_linen
-from nnx_migrate.constructs.base import IMPORTS
+from nnx_migrate.constructs.common.base import IMPORTS
 from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.sizes.result import SCOPE_NAME

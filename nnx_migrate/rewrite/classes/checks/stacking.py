@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterable
 
-from nnx_migrate.constructs.lifts import is_shared
+from nnx_migrate.constructs.common.lifts import is_shared
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.source.classes import ClassInfo

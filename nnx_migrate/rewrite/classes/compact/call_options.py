@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.calls import with_arguments
 from nnx_migrate.edit.expressions import Expression
@@ -20,19 +21,6 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
 RULE = "call-time-argument"
-# Layers whose call takes the argument too, with the same meaning.
-MOVABLE: Mapping[str, frozenset[str]] = {
-    "flax.linen.Dropout": frozenset({"deterministic"}),
-    "flax.linen.BatchNorm": frozenset({"use_running_average"}),
-    "flax.linen.MultiHeadDotProductAttention": frozenset({"deterministic"}),
-    "flax.linen.MultiHeadAttention": frozenset({"deterministic"}),
-    "flax.linen.SelfAttention": frozenset({"deterministic"}),
-}
-# Where the argument stands among the positional ones.
-_POSITIONS: Mapping[str, tuple[int, str]] = {
-    "flax.linen.Dropout": (2, "deterministic"),
-    "flax.linen.BatchNorm": (0, "use_running_average"),
-}
 
 
 @dataclass
@@ -73,7 +61,7 @@ def moves_of(
     uses = _Uses(method)
     for item in items.values():
         symbol = item.site.symbol if item.site is not None else None
-        movable = MOVABLE.get(symbol or "", frozenset())
+        movable = _movable(symbol)
         tainted = taint.at.get(id(item.call), frozenset())
         for keyword in _given(item.call, symbol):
             if keyword.arg in movable and tainted_name(keyword.value, tainted, replaced):
@@ -93,10 +81,17 @@ def moves_of(
 
 def _given(call: ast.Call, symbol: str | None) -> list[ast.keyword]:
     """The keywords of a constructor call, and a movable last positional argument as one."""
-    position, name = _POSITIONS.get(symbol or "", (len(call.args), ""))
-    if len(call.args) == position + 1 and not isinstance(call.args[-1], ast.Starred):
+    layer, count = layer_of(symbol), len(call.args)
+    name = layer.fields[count - 1] if layer and 0 < count <= len(layer.fields) else ""
+    if name in _movable(symbol) and not isinstance(call.args[-1], ast.Starred):
         return [*call.keywords, ast.keyword(name, call.args[-1])]
     return call.keywords
+
+
+def _movable(symbol: str | None) -> tuple[str, ...]:
+    """Fields of a layer that its call takes too."""
+    layer = layer_of(symbol)
+    return () if layer is None else layer.at_call
 
 
 def _parameters(method: ast.FunctionDef) -> list[str]:
@@ -119,7 +114,7 @@ def _move_partial(
     replaced: Replaced,
     moves: Moves,
 ) -> None:
-    movable = MOVABLE.get(project.resolve(node.args[0], scope) or "", frozenset())
+    movable = _movable(project.resolve(node.args[0], scope))
     moving = [
         keyword
         for keyword in node.keywords

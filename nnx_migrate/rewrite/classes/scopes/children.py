@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.classes.items import Item, own_nodes, receiver_of
 from nnx_migrate.rewrite.classes.scopes.finding import refusal
 from nnx_migrate.sizes.result import SiteKind
@@ -13,18 +14,6 @@ from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
-# Layers whose variables exist once they are built, under the names that Linen gives them.
-_LAYERS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("Dense", "DenseGeneral", "Einsum", "Conv", "ConvTranspose", "ConvLocal"),
-        ("kernel", "bias"),
-    ),
-    "Embed": ("embedding",),
-    "LayerNorm": ("scale", "bias"),
-    "RMSNorm": ("scale",),
-    "GroupNorm": ("scale", "bias"),
-    "BatchNorm": ("scale", "bias", "mean", "var"),
-}
 # Annotations that hold no module.
 _PLAIN = frozenset(
     "int float complex str bool tuple list Tuple List Sequence Iterable Optional Union typing".split()  # noqa: SIM905
@@ -67,9 +56,9 @@ def check_made(
     Raises:
       Refused: its variables may stand elsewhere, come later, or meet names of ``cls``.
     """
-    names = _LAYERS.get(symbol.removeprefix("flax.linen."))
-    if names is not None and symbol.startswith("flax.linen."):
-        _check_names(cls, at, names)
+    layer = layer_of(symbol)
+    if layer is not None and layer.variables:
+        _check_names(cls, at, layer.variables)
         return
     child = project.linen.get(symbol)
     if child is None or not is_converted(symbol):

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from nnx_migrate.constructs.base import PLACEMENT
+from nnx_migrate.constructs.common.base import PLACEMENT
 from nnx_migrate.edit.calls import Argument, call, named
 from nnx_migrate.edit.expressions import Written, display, string
 from nnx_migrate.edit.statements import GONE, Statement, assign

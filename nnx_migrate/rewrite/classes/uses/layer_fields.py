@@ -1,31 +1,18 @@
 """Fields of built-in layers that a method reads: ``self.head.features``.
 
-NNX's layers keep some of Linen's fields as attributes, a few under other names (flax 0.12.8). What is not
-listed here may be missing there, or hold another value: a read of it is refused.
+NNX's layers keep some of Linen's fields as attributes, a few under other names (``Layer.attributes``). What
+is not listed there may be missing, or hold another value: a read of it is refused.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.rewrite.classes.data import Refused
 
 RULE = "module-api"
-_WIDE = {"features": "out_features", "use_bias": "use_bias"}
-_NORM = {"epsilon": "epsilon", "use_bias": "use_bias", "use_scale": "use_scale"}
-# Layer -> Linen's field -> NNX's attribute of the same value, for layers that become NNX's own.
-FIELDS: Mapping[str, Mapping[str, str]] = {
-    "Dense": _WIDE,
-    "Conv": _WIDE,
-    "ConvTranspose": _WIDE,
-    "Embed": {"num_embeddings": "num_embeddings", "features": "features"},
-    "Dropout": {"rate": "rate"},
-    "LayerNorm": _NORM,
-    "BatchNorm": {**_NORM, "momentum": "momentum"},
-    "DenseGeneral": {},
-    "Einsum": {},
-}
 # What both layers have besides their fields.
 _BOTH = ("embedding", "attend", "__call__", "__class__")
 
@@ -47,12 +34,12 @@ def field_text(symbols: Sequence[str | None], node: ast.Attribute) -> str | None
 
 
 def _renamed(symbol: str | None, node: ast.Attribute) -> str:
-    package, _, layer = (symbol or "").rpartition(".")
-    if package != "flax.linen" or layer not in FIELDS or node.attr in _BOTH:
+    layer = layer_of(symbol)
+    if layer is None or layer.attributes is None or node.attr in _BOTH:
         return node.attr
-    if node.attr not in FIELDS[layer]:
-        raise _unknown(node, f"nn.{layer}")
-    return FIELDS[layer][node.attr]
+    if node.attr not in layer.attributes:
+        raise _unknown(node, f"nn.{layer.name}")
+    return layer.attributes[node.attr]
 
 
 def _unknown(node: ast.Attribute, layer: str) -> Refused:

@@ -13,10 +13,12 @@ from nnx_migrate.constructs import (
     convert_decorator,
     is_layer,
     is_linen,
+    layer_of,
     name_rule,
     rule_for,
 )
-from nnx_migrate.constructs.base import Code, Context, LayerCall, NameRule, Refusal, Source
+from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal, Source
+from nnx_migrate.constructs.common.rules import NameRule
 from nnx_migrate.edit.expressions import dotted as dotted_node
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import GONE
@@ -30,8 +32,6 @@ from nnx_migrate.source.walking import walk
 
 RULE = "class"
 Edits = dict[int, Replacement]
-# Layers that every rewritten module builds as one and the same class.
-_ONE_CLASS = {"flax.linen.Dropout": "nnm.Dropout"}
 _TYPE_QUESTIONS = (("isinstance",), ("issubclass",))
 _Resolve = Callable[[ast.expr], str | None]
 _Convert = Callable[[ast.Call, Source, _Resolve], Code | Refusal | None]
@@ -177,9 +177,10 @@ def name_edits(
         call = reference.call
         if id(reference.node) in handled or (call is not None and id(call) in handled):
             continue
-        if id(reference.node) in asked and reference.symbol in _ONE_CLASS:
-            edits[id(reference.node)] = dotted_node(_ONE_CLASS[reference.symbol])
-            remarks.imports.add("nnm")
+        layer = layer_of(reference.symbol)
+        if id(reference.node) in asked and layer is not None and layer.is_one_class:
+            edits[id(reference.node)] = dotted_node(layer.target)
+            remarks.imports |= layer.imports
             continue
         if call is None and id(reference.node) in asked and is_layer(reference.symbol):
             raise Refused(

@@ -8,8 +8,8 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
-from nnx_migrate.constructs import convert_call, convert_factory, is_linen
-from nnx_migrate.constructs.base import PLACEMENT, Code, LayerCall, Refusal, same_call
+from nnx_migrate.constructs import convert_call, convert_factory, layer_of
+from nnx_migrate.constructs.common.base import PLACEMENT, Code, LayerCall, Refusal, same_call
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import (
@@ -35,11 +35,6 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
 RULE = "submodule"
-
-# Layers without variables of their own: built where they are used, around attributes.
-INLINE = frozenset(
-    f"flax.linen.{name}" for name in ("RNN", "Bidirectional", "Sequential", "BatchApply")
-)
 
 
 @dataclass(frozen=True)
@@ -398,9 +393,10 @@ def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:
 
 
 def is_inline(item: Item) -> bool:
-    """Whether the wrapper is built in the call, around attributes."""
-    return item.site is not None and item.site.symbol in INLINE
+    """Whether it is a wrapper without variables of its own: built in the call, around attributes."""
+    layer = layer_of(item.site.symbol) if item.site is not None else None
+    return layer is not None and layer.holds_modules
 
 
 Constructor = Callable[[Item, Renderer], Expression]
-__all__ = ["INLINE", "Builder", "Constructor", "is_inline", "is_linen", "operands_of"]
+__all__ = ["Builder", "Constructor", "is_inline", "operands_of"]

@@ -1,4 +1,4 @@
-"""Shared by the layer rules: a table row per layer, and the three ways to build one.
+"""The three ways to build a layer.
 
 *native*: ``nnx.Linear(in_features, features, ..., rngs=rngs)``; *own*: a layer of
 ``nnx_migrate.nn`` with Linen's signature plus keyword-only sizes; *factory*:
@@ -10,59 +10,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from nnx_migrate.constructs.base import (
+from nnx_migrate.constructs.common.base import (
     Arguments,
     Code,
-    Context,
-    Example,
     LayerCall,
-    LayerRule,
     Refusal,
     bind,
     is_literal,
-    last,
-    linen,
     same_call,
 )
+from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
-from nnx_migrate.edit.expressions import Expression, Written, dotted
+from nnx_migrate.edit.expressions import Expression, Written
 from nnx_migrate.model import Confidence
 
-_NNX = frozenset({"nnx"})
 _NNM = frozenset({"nnm"})
 # Size keys of the analysis -> keyword of factories and own layers.
 SIZE_KEYWORDS: Mapping[str, str] = {"in_shape": "input_shape", "batch_shape": "batch_sizes"}
-
-
-@dataclass(frozen=True)
-class Layer:
-    """How one Linen layer reads in NNX.
-
-    ``fields`` is Linen's order; ``required`` those without a default. ``sizes`` are the keys the
-    layer needs, ``optional_sizes`` those passed on when known. ``positional`` are the fields that
-    the native layer takes by position after its size.
-    """
-
-    name: str
-    target: str
-    fields: tuple[str, ...]
-    required: tuple[str, ...] = ()
-    sizes: tuple[str, ...] = ("in_features",)
-    optional_sizes: tuple[str, ...] = ()
-    positional: tuple[str, ...] = ()
-    keywords: Mapping[str, str] = field(default_factory=dict)  # Linen field -> NNX keyword
-    functions: tuple[str, ...] = ()  # fields whose functions need an adapter unless None
-    unsupported: Mapping[str, str] = field(default_factory=dict)  # field -> recipe, unless default
-    takes_rngs: bool = True
-
-    @property
-    def imports(self) -> frozenset[str]:
-        """The import the target needs."""
-        return _NNX if self.target.startswith("nnx.") else _NNM
 
 
 def read(layer: Layer, call: LayerCall) -> Arguments | Refusal:
@@ -168,11 +135,11 @@ def factory(layer: Layer, call: LayerCall) -> Code | Refusal:
     missing = missing_size(layer, call)
     if missing:
         return missing
-    node = _linen_signature(layer, f"nnm.factory.{layer.name}", call, _known_sizes(layer, call))
+    node = _linen_signature(layer, layer.factory, call, _known_sizes(layer, call))
     if not any(keyword.arg is None for keyword in call.call.keywords):
-        return Code(node, _NNM)
+        return Code(node, layer.factory_imports)
     finding = f"{layer.name}(**...): `name` and `parent` must not be among the unpacked arguments"
-    return Code(node, _NNM, (finding,), Confidence.REVIEW)
+    return Code(node, layer.factory_imports, (finding,), Confidence.REVIEW)
 
 
 def _known_sizes(layer: Layer, call: LayerCall) -> dict[str, Expression]:
@@ -181,7 +148,7 @@ def _known_sizes(layer: Layer, call: LayerCall) -> dict[str, Expression]:
 
 
 def _linen_signature(
-    layer: Layer, target: str, call: LayerCall, sizes: Mapping[str, Expression]
+    layer: Layer, target: Written, call: LayerCall, sizes: Mapping[str, Expression]
 ) -> Expression:
     extra = [named(SIZE_KEYWORDS.get(name, name), size) for name, size in sizes.items()]
     extra += [call.streams] if layer.takes_rngs else []
@@ -196,40 +163,3 @@ def _leads(layer: Layer, name: str, call: ast.Call) -> bool:
 def _is_dropped(layer: Layer, name: str) -> bool:
     """Fields without a counterpart (given as their default) and adapters that are None."""
     return name in layer.unsupported or name in layer.functions
-
-
-def reference(symbol: str, context: Context, annotation: str) -> Code | Refusal:
-    """A layer class used as a value: its factory; in an annotation: the class it becomes."""
-    name = last(symbol)
-    if context is Context.BASE:
-        return Refusal(
-            f"a class that inherits from the built-in layer {name}",
-            f"derive from `{annotation}` by hand: its constructor takes sizes and rngs",
-        )
-    if context is Context.ANNOTATION:
-        return Code(dotted(annotation), _NNX if annotation.startswith("nnx.") else _NNM)
-    return Code(dotted(f"nnm.factory.{name}"), _NNM)
-
-
-def native_rule(layer: Layer, before: str, after: str) -> LayerRule:
-    """Rule of a layer that always becomes its native counterpart."""
-    return LayerRule(
-        name=layer.name,
-        symbols=linen(layer.name),
-        example=Example(before, after),
-        convert=lambda call: native(layer, call),
-        reference=lambda symbol, context: reference(symbol, context, layer.target),
-        sizes=layer.sizes,
-    )
-
-
-def own_rule(layer: Layer, before: str, after: str) -> LayerRule:
-    """Rule of a layer that always becomes the layer of ``nnx_migrate.nn`` of the same name."""
-    return LayerRule(
-        name=layer.name,
-        symbols=linen(layer.name),
-        example=Example(before, after),
-        convert=lambda call: own(layer, call),
-        reference=lambda symbol, context: reference(symbol, context, f"nnm.{layer.name}"),
-        sizes=layer.sizes,
-    )

@@ -1,9 +1,7 @@
-"""What a rule is: frozen types and the reading of a Linen call by Linen's own signature.
+"""What conversions take and return, and the reading of a Linen call by Linen's own signature.
 
-A rule claims symbols (``flax.linen.Dense``) and is a pure function from a use of one to a new node
-(:class:`Code`) or to a reason with a manual recipe (:class:`Refusal`). Rules never import
-``jax`` or ``flax``: facts about them (which NNX name is the same object) stand in tables that tests
-compare with the installed packages.
+A conversion is a pure function from a use of a Linen name to a new node (:class:`Code`) or to a
+reason with a manual recipe (:class:`Refusal`).
 """
 
 from __future__ import annotations
@@ -134,63 +132,6 @@ class Example:
 
     before: str
     after: str
-
-
-@dataclass(frozen=True)
-class LayerRule:
-    """Built-in Linen layers: their constructor calls, and their names used as values.
-
-    ``sizes`` are those that its NNX form has to be given.
-    """
-
-    name: str
-    symbols: frozenset[str]
-    example: Example
-    convert: Callable[[LayerCall], Code | Refusal]
-    reference: Callable[[str, Context], Code | Refusal]
-    sizes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class NameRule:
-    """Names that become another name wherever they are loaded; call arguments stay as they are."""
-
-    name: str
-    symbols: frozenset[str]
-    example: Example
-    reference: Callable[[str, Context], Code | Refusal]
-
-
-@dataclass(frozen=True)
-class CallRule:
-    """Functions whose calls change more than the function's name."""
-
-    name: str
-    symbols: frozenset[str]
-    example: Example
-    convert: Callable[[LayerCall], Code | Refusal]
-    reference: Callable[[str, Context], Code | Refusal]
-
-
-@dataclass(frozen=True)
-class RefusalRule:
-    """Names that are not carried over, each with its manual recipe (symbol -> reason, recipe)."""
-
-    name: str
-    refusals: Mapping[str, Refusal]
-    example: Example
-
-    @property
-    def symbols(self) -> frozenset[str]:
-        """The names refused."""
-        return frozenset(self.refusals)
-
-    def reference(self, symbol: str, context: Context) -> Code | Refusal:
-        """The refusal of ``symbol``."""
-        return self.refusals[symbol]
-
-
-Rule = LayerRule | NameRule | CallRule | RefusalRule
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from nnx_migrate.constructs.base import Code, Refusal, Rule, Source, is_literal, left_comments
-from nnx_migrate.constructs.lifts import is_shared, other_metadata
+from nnx_migrate.constructs.common.base import Code, Refusal, Source, is_literal, left_comments
+from nnx_migrate.constructs.common.lifts import is_shared, other_metadata
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import Expression
-
-RULES: tuple[Rule, ...] = ()  # the names are claimed where they are functions
 
 _REMAT = {"flax.linen.remat", "flax.linen.checkpoint"}
 _REMAT_DEFAULTS = {"variables": True, "rngs": True, "concrete": False, "methods": None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Mapping, Sequence
 
-from nnx_migrate.constructs.base import Code, Context, LayerCall, Refusal, bind, is_literal
+from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal, bind, is_literal
 from nnx_migrate.edit.calls import Argument
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.source.lifted_methods import lifted_methods

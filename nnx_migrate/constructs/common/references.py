@@ -1,10 +1,10 @@
-"""Shared by the name rules: functions from a symbol to the name that replaces it."""
+"""Functions from a symbol to the name that replaces it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from nnx_migrate.constructs.base import Code, Context, Refusal, last
+from nnx_migrate.constructs.common.base import Code, Context, Refusal, last
 from nnx_migrate.edit.expressions import dotted
 
 Reference = Callable[[str, Context], Code | Refusal]

@@ -1,0 +1,1 @@
+"""What the constructs' files are written in."""
