@@ -55,7 +55,15 @@ from nnx_migrate.nn.building.lazy import (
 from nnx_migrate.nn.building.naming import LinenNames, built_for, linen_name, out_features
 from nnx_migrate.nn.building.sized import sized
 from nnx_migrate.nn.calls.bridging import lazy_init, makes_state
-from nnx_migrate.nn.calls.functional import abstract, apply, apply_fn, bind, unbind, variables_of
+from nnx_migrate.nn.calls.functional import (
+    abstract,
+    apply,
+    apply_fn,
+    bind,
+    unbind,
+    variables_of,
+    variables_with,
+)
 from nnx_migrate.nn.calls.to_nnx import ToNNX
 from nnx_migrate.nn.layers.attention import (
     MultiHeadAttention,
@@ -226,6 +234,7 @@ __all__ = [
     "variable",
     "variable_type",
     "variables_of",
+    "variables_with",
     "vmap",
     "with_fields",
     "with_logical_partitioning",

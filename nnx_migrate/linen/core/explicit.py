@@ -21,6 +21,7 @@ from flax.core import meta
 
 from nnx_migrate import nn as nnm
 from nnx_migrate import sharding
+from nnx_migrate.linen.core import inside
 from nnx_migrate.linen.core.module import Module
 from nnx_migrate.linen.core.sizes import Size, solve
 from nnx_migrate.linen.core.wrapping import compact, nowrap
@@ -28,6 +29,7 @@ from nnx_migrate.linen.spmd import LogicallyPartitioned
 
 # Beside the counters of the scope's own keys: what calls drew, and how often it was made.
 _DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
+_ABSTRACT = "explicit module"
 
 
 class ExplicitInLazy(Module):
@@ -47,51 +49,95 @@ class ExplicitInLazy(Module):
     def _explicit_class(self) -> Any:
         raise NotImplementedError
 
+    def __getattr__(self, name: str) -> Any:
+        is_private = name.startswith("_") and not hasattr(self._explicit_class(), name)
+        if self.scope is None or is_private or name.startswith("__"):
+            return super().__getattr__(name)
+        return inside.read(self, (), name)
+
     def _call_explicit(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        scope = self.scope
-        streams = {name: rng.rng for name, rng in scope.rngs.items()}
-        path = next((rng.suffix for rng in scope.rngs.values()), scope.path)
-        draws = scope.rng_counters.setdefault(_DRAWN, {})
-        held = {col: scope._collection(col) for col in scope.root._variables}
-        first = not any(held.values()) and scope.is_mutable_collection("params")
+        held = self._held()
+        first = self.scope.is_mutable_collection("params") and (
+            not any(held.values()) or self._lacks_parameters(held)
+        )
         make = self._constructor(method, args, kwargs, None if first else held)
-        if first:
-            held = self._first(make, streams, path, method, args, kwargs)
+        made = inside.merged(self._made(make, method, args, kwargs), held) if first else None
+        return self._applied(nnm.abstract(make), method, held, made, args, kwargs)
+
+    def _lacks_parameters(self, held: dict[str, Any]) -> bool:
+        """Whether only parts of the module were made in this call, when code called them."""
+        model = self.scope.rng_counters.get(_ABSTRACT) if self.is_initializing() else None
+        return model is not None and inside.lacks_parameters(model, (), held)
+
+    def _made(
+        self, make: Callable[..., Any], method: str, args: tuple[Any, ...], kwargs: Any
+    ) -> dict[str, Any]:
+        """The variables of Linen's `init`."""
+        counters = self.scope.rng_counters
+        rounds = counters[_ROUNDS] = counters.get(_ROUNDS, -1) + 1
+        model = self._built(make, rounds)
+        if method != "__call__":
+            return nnm.variables_of(model)
+        return nnm.variables_of(model, *args, **kwargs)
+
+    def _with_explicit(self, function: Callable[[Any], Any], part: inside.Path, calls: bool) -> Any:
+        """A function of the explicit module that reads one part of it, or calls it."""
+        held, model = self._held(), self._abstract()
+        made = None
+        makes = self.scope.is_mutable_collection("params")
+        if makes and inside.lacks_parameters(model, part, held, calls):
+            built = self._built(self._constructor("", (), {}, held), 0)
+            every = nnm.variables_with(built, function if calls else None)
+            below = inside.place_of(model, part) if calls else None
+            wanted = inside.places(model, part, calls)
+            made = inside.merged(inside.chosen(every, wanted, below), held)
+        return self._applied(model, function, held, made, (), {})
+
+    def _applied(
+        self, model: Any, method: Any, held: Any, made: Any, args: Any, kwargs: Any
+    ) -> Any:
+        """A call with the variables held, or with those just made, which the scope is given."""
+        scope = self.scope
         outputs, changed = nnm.apply(
-            nnm.abstract(make),
-            held,
+            model,
+            held if made is None else made,
             *args,
-            rngs=streams,
+            rngs=self._streams(),
             method=method,
-            mutable=True if first else scope.mutable or (),
-            scope_path=path,
-            draws=draws,
+            mutable=scope.mutable or () if made is None else True,
+            scope_path=self._scope_path(),
+            draws=scope.rng_counters.setdefault(_DRAWN, {}),
             is_init=self.is_initializing(),
             **kwargs,
         )
-        # Linen's init makes state and leaves it as it starts, however often it calls the module.
-        made = held if first else {} if self.is_initializing() else changed
+        if made is None:
+            # Linen's init makes state and leaves it as it starts, however often it calls the module.
+            made = {} if self.is_initializing() else changed
         for collection, part in made.items():
             if scope.is_mutable_collection(collection):
                 for name, value in part.items():
                     scope.put_variable(collection, name, _linens_boxes(value))
         return outputs
 
-    def _first(
-        self,
-        make: Callable[..., Any],
-        streams: dict[str, Any],
-        path: tuple[str, ...],
-        method: str,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-    ) -> dict[str, Any]:
+    def _held(self) -> dict[str, Any]:
+        """The variables that the scope holds, by collection."""
+        return {col: self.scope._collection(col) for col in self.scope.root._variables}
+
+    def _streams(self) -> dict[str, Any]:
+        return {name: rng.rng for name, rng in self.scope.rngs.items()}
+
+    def _scope_path(self) -> tuple[str, ...]:
+        return next((rng.suffix for rng in self.scope.rngs.values()), self.scope.path)
+
+    def _built(self, make: Callable[..., Any], rounds: int) -> Any:
+        return nnm.build(make, rngs=self._streams(), scope_path=self._scope_path(), rounds=rounds)
+
+    def _abstract(self) -> Any:
+        """The explicit module without values; its sizes are those that the variables show."""
         counters = self.scope.rng_counters
-        rounds = counters[_ROUNDS] = counters.get(_ROUNDS, -1) + 1
-        model = nnm.build(make, rngs=streams, scope_path=path, rounds=rounds)
-        if method != "__call__":
-            return nnm.variables_of(model)
-        return nnm.variables_of(model, *args, **kwargs)
+        if _ABSTRACT not in counters:
+            counters[_ABSTRACT] = nnm.abstract(self._constructor("", (), {}, self._held()))
+        return counters[_ABSTRACT]
 
     def _constructor(
         self, method: str, args: tuple[Any, ...], kwargs: Any, held: Any

@@ -108,13 +108,14 @@ def solve(
     Args:
       make: the class with all other arguments.
       sizes: where each size comes from.
+      method: which one is called; empty where a part of the module is.
       optional: those that are None where no call reaches what they measure.
       held: the variables that the call is given; None when it makes them.
 
     Raises:
       UnknownSize: one shows nowhere.
     """
-    inputs = inputs_of(getattr(_class_of(make), method), args, kwargs)
+    inputs = inputs_of(getattr(_class_of(make), method), args, kwargs) if method else {}
     found: dict[str, Any] = {}
     measured: dict[str, Size] = {}
     hidden: list[str] = []

@@ -53,9 +53,15 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
     decoding attention, ``nnm.lazy_variable``) are among the result; those that Linen's ``init``
     updates (all made by ``nnm.variable``) are updated; values it sows are there, intermediates aside.
     """
+    run = (lambda copy: copy(*args, **kwargs)) if args or kwargs else None
+    return variables_with(model, run)
+
+
+def variables_with(model: M, run: Callable[[M], Any] | None) -> dict[str, Any]:
+    """`variables_of`, where ``run`` stands for the call of the copy."""
     found = _flat_state(model, nnx.state(model), boxed)
-    if args or kwargs:
-        copy, sown = _initialised(model, args, kwargs)
+    if run is not None:
+        copy, sown = _initialised(model, run)
         made = _flat_state(copy, nnx.state(copy), boxed)
         moved = _flat_state(copy, nnx.state(copy, lambda _, one: is_moved_by_init(one)))
         found |= {path: made[path] for path in made if path not in found or path in moved}
@@ -63,7 +69,7 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
     return nested(found)
 
 
-def _initialised(model: M, args: Any, kwargs: Any) -> tuple[M, dict[Path, Any]]:
+def _initialised(model: M, run: Callable[[M], Any]) -> tuple[M, dict[Path, Any]]:
     """A copy of ``model`` after the call of Linen's ``init``, and what the call sowed.
 
     Which collections are sown into only the call tells: it runs again to catch them.
@@ -71,9 +77,8 @@ def _initialised(model: M, args: Any, kwargs: Any) -> tuple[M, dict[Path, Any]]:
     collections: frozenset[str] = frozenset()
     while True:
         copy = nnx.merge(*nnx.split(model), copy=True)
-        run = functools.partial(copy, *args, **kwargs)
         with initializing() as call:
-            _, sown = caught(copy, run, sorted(collections), {})
+            _, sown = caught(copy, functools.partial(run, copy), sorted(collections), {})
         if call.sown <= collections:
             return copy, sown
         collections |= call.sown

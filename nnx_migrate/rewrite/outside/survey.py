@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.outside.data import OutsideContext
-from nnx_migrate.source.names import Assignment, Definition, Import, dotted
+from nnx_migrate.source.names import Assignment, Definition, Import, dotted, first_name
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.walking import walk
@@ -74,14 +74,21 @@ def definitions(module: Module, name: str) -> Iterator[ast.AST]:
                     yield statement
 
 
-def loads(project: Project, node: ast.AST, scope: Scope) -> Iterator[str]:
-    """Project names loaded in ``node``; local names that hide one only widen the answer."""
+def loads(
+    project: Project, node: ast.AST, scope: Scope, names: Container[str] | None = None
+) -> Iterator[str]:
+    """Project names loaded in ``node``; local names that hide one only widen the answer.
+
+    ``names``: of dotted names only those that begin so.
+    """
     todo = [node]
     while todo:
         one = todo.pop()
         if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
             assert isinstance(one, ast.Name | ast.Attribute)
-            yield from _symbols(project, one, scope)
+            head = first_name(one)
+            if names is None or head is None or head.id in names:
+                yield from _symbols(project, one, scope)
             continue
         todo.extend(ast.iter_child_nodes(one))
 

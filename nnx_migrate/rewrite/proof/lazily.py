@@ -8,7 +8,7 @@ explicit class does not carry.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nnx_migrate.constructs import is_linen
@@ -19,8 +19,9 @@ from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.dynamic_imports import takers
-from nnx_migrate.rewrite.proof.graph import Graph, Key, loaded_word, opened
-from nnx_migrate.rewrite.proof.reading import read_by
+from nnx_migrate.rewrite.proof.graph import Graph, loaded_word, opened
+from nnx_migrate.rewrite.proof.inside import plain_members, reads
+from nnx_migrate.rewrite.proof.reading import named_classes, read_by
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Module, Project, Scope
@@ -144,7 +145,7 @@ class _Judge:
     def _read(self) -> Iterator[tuple[str, Doubt]]:
         """Explicit classes that read what code around them holds: it is in Linen's style."""
         converted = [self.project.linen[name] for name in self.attempt.decisions.converted]
-        for reader, module, node in read_by(self.project, converted):
+        for reader, module, node in read_by(self.project, converted, self.attempt.texts):
             lazy = self.attempt.lazy.get(module.path, frozenset())
             kept = self.attempt.kept.get(module.path, frozenset())
             for one in _expressions(node):
@@ -197,24 +198,18 @@ class _Judge:
                 if self.graph.at(cls.module.path, cls.node.lineno) in reached:
                     yield cls.name, doubt
 
-    def _within(self) -> Iterator[tuple[str, tuple[str, int]]]:
-        """Attributes of bound modules that code may read, and where: submodules among them."""
-        keys: set[Key] = set()
-        for module in self.project.modules.values():
-            for node in module.nodes:
-                if _looks_inside(self.project, module, node):
-                    key = self.graph.at(module.path, getattr(node, "lineno", 0))
-                    keys |= {key, *self.graph.names.get(key, ())} if key is not None else set()
-        for name in self.project.linen.keys() - self.attempt.decisions.converted.keys():
-            cls = self.project.linen[name]
-            key = self.graph.at(cls.module.path, cls.node.lineno)
-            keys |= {key} if key is not None else set()
-        for key in keys:
-            path = self.project.modules[key[0]].path
-            for statement in self.graph.statements.get(key, ()):
-                for place in _outside(statement, self.explicit):
-                    if isinstance(place, ast.Attribute) and not _is_self(place.value):
-                        yield place.attr, (path, place.lineno)
+    def _read_inside(self) -> tuple[dict[str, tuple[str, int]], dict[str, tuple[str, int]]]:
+        """Attributes of bound modules that code may read, and where; then those of them whose use no
+        explicit module carries."""
+        linen = self.project.linen
+        lazy = [linen[one] for one in linen.keys() - self.attempt.decisions.converted.keys()]
+        every: dict[str, tuple[str, int]] = {}
+        missed: dict[str, tuple[str, int]] = {}
+        for one in reads(self.project, self.graph, lazy, self.explicit):
+            every[one.word] = one.path, one.line
+            if not one.carried:
+                missed[one.word] = one.path, one.line
+        return every, missed
 
     def _starting(self) -> set[str]:
         """Attributes and names of methods where variables may be made: in what stays lazy, and around
@@ -238,13 +233,21 @@ class _Judge:
         Args:
           given: keywords and strings of code that no check of a constructor call covers; where.
         """
-        within, starting = dict(self._within()), self._starting()
+        (within, missed), starting = self._read_inside(), self._starting()
         for cls in self.lazily:
             at = Doubt(cls.module.path, cls.node.lineno, "")
             for method in sorted(_methods(cls) & starting):
                 yield cls.name, replace(at, reason=f"{method} may make variables in other code")
-            for name in sorted(_children(cls) & within.keys()):
-                path, line = within[name]
+            children = _children(cls)
+            if self.attempt.decisions.converted[cls.name].new_arguments:
+                uses = {*children, *_private(cls)} & within.keys()
+            else:
+                read = children & within.keys()
+                kept = _own_names(self.attempt.texts, cls) if read else set()
+                missing = missed.keys() - (plain_members(self.project, cls) if read else set())
+                uses = {one for one in read if one in missing or one not in kept}
+            for name in sorted(uses):
+                path, line = missed.get(name) or within[name]
                 yield cls.name, Doubt(path, line, f"the submodule {name} may be used here")
             if cls.name in self.attempt.values:
                 for name in sorted(self.attempt.modules_in[cls.name] & given.keys()):
@@ -279,34 +282,8 @@ def _said(node: ast.AST) -> Iterator[str]:
             yield word
 
 
-def _outside(node: ast.AST, explicit: frozenset[int]) -> Iterator[ast.AST]:
-    todo = [node]
-    while todo:
-        one = todo.pop()
-        if id(one) not in explicit:
-            yield one
-            todo.extend(ast.iter_child_nodes(one))
-
-
 def _is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
-
-
-def _looks_inside(project: Project, module: Module, node: ast.AST) -> bool:
-    """Whether a call gives code a bound module: ``bind``, ``apply(method=function)``, ``nn.apply``."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="bind")):
-            return True
-        case ast.Call(func=ast.Attribute(attr="apply" | "init" | "init_with_output") as function):
-            given = [one.value for one in node.keywords if one.arg == "method"]
-            plain = ast.Constant | ast.Attribute
-            if any(not isinstance(one, plain) for one in given):
-                return True
-            return is_linen(project.resolve(function, Scope(module)))
-        case ast.Call(func=ast.Name() as function):
-            symbol = project.resolve(function, Scope(module)) or ""
-            return is_linen(symbol) and symbol.rpartition(".")[2] in (*_STARTS, "apply")
-    return False
 
 
 _STARTS = frozenset({"init", "init_with_output", "lazy_init"})
@@ -345,6 +322,42 @@ def _reads_only(method: ast.FunctionDef, fields: set[str]) -> bool:
     ]
     named = [one for one in nodes if isinstance(one, ast.Name) and one.id in ("self", "super")]
     return len(read) == len(named) and fields.issuperset(read)
+
+
+def _private(cls: ClassInfo) -> set[str]:
+    """Methods that the lazy form of an explicit class finds on the explicit module alone."""
+    every = {name for owner in cls.mro for name in owner.methods}
+    return {name for name in every if name.startswith("_") and not name.startswith("__")}
+
+
+def _own_names(texts: Mapping[str, str], cls: ClassInfo) -> set[str]:
+    """Names that the explicit class still has: attributes it sets plainly, methods and properties."""
+    found: set[str] = set()
+    for owner in cls.mro:
+        for node in named_classes(texts.get(owner.module.path, ""), owner):
+            found |= _set_names(node)
+        found -= {*_held_variables(owner.node)}
+    return found
+
+
+def _held_variables(cls: ast.ClassDef) -> Iterator[str]:
+    """Attributes for variables that are no parameters: Linen has boxes that can be written."""
+    for node in walk(cls):
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=name)],
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="variable")),
+            ):
+                yield name
+
+
+def _set_names(cls: ast.ClassDef) -> set[str]:
+    found = {one.name for one in cls.body if isinstance(one, ast.FunctionDef)}
+    for node in walk(cls):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                found.add(name)
+    return found
 
 
 def _children(cls: ClassInfo) -> set[str]:

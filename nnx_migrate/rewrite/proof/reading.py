@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from nnx_migrate.rewrite.outside.survey import definitions, loads
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
 
 
 def read_by(
-    project: Project, classes: Iterable[ClassInfo]
+    project: Project, classes: Iterable[ClassInfo], texts: Mapping[str, str]
 ) -> Iterator[tuple[str, Module, ast.AST]]:
-    """Each class with the definitions of globals that it reads, other classes of modules aside."""
+    """Each class with the definitions of globals that it reads, other classes of modules aside.
+
+    ``texts``: the new texts, by path; what a class no longer names there it does not read.
+    """
     for cls in classes:
         seen: set[str] = set()
-        pending = list(loads(project, cls.node, cls.scope))
+        pending = list(loads(project, cls.node, cls.scope, _names(texts, cls)))
         while pending:
             symbol = pending.pop()
             if symbol in seen or symbol in project.linen:
@@ -30,3 +35,30 @@ def read_by(
                     continue
                 yield cls.name, module, node
                 pending += loads(project, node, Scope(module))
+
+
+def _names(texts: Mapping[str, str], cls: ClassInfo) -> set[str] | None:
+    """The plain names in the new text of a class; None where there is none."""
+    text = texts.get(cls.module.path)
+    if text is None:
+        return None
+    return {
+        one.id
+        for node in named_classes(text, cls)
+        for one in walk(node)
+        if isinstance(one, ast.Name)
+    }
+
+
+def named_classes(text: str, cls: ClassInfo) -> list[ast.ClassDef]:
+    """The classes of a class's name in the new text of its file."""
+    return _classes(text).get(cls.node.name, [])
+
+
+@lru_cache(maxsize=64)
+def _classes(text: str) -> dict[str, list[ast.ClassDef]]:
+    found: dict[str, list[ast.ClassDef]] = {}
+    for node in walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef):
+            found.setdefault(node.name, []).append(node)
+    return found

@@ -1,0 +1,193 @@
+"""What code around finds inside an explicit module that it uses as Linen's: ``bound.encoder(x)``.
+
+A function that is given to ``apply`` reads submodules and parameters of the bound module. Each read,
+call and ``apply`` is one of the explicit module with the variables that the scope holds, so nothing has
+to be kept in step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from inspect import isfunction
+from typing import Any, Protocol
+
+from flax import nnx
+from flax.core import FrozenDict
+from flax.core.meta import unbox
+
+from nnx_migrate import nn as nnm
+from nnx_migrate.nn.variables.errors import CollectionNotFound, ParamNotFound, VariableNotFound
+from nnx_migrate.nn.variables.sharing import linen_place
+from nnx_migrate.nn.variables.variables import collection_of
+
+Path = tuple[Any, ...]  # attributes, and items of lists and dicts
+Place = tuple[str, ...]  # in Linen's variables
+_NOTHING = object()
+
+
+class Owner(Protocol):
+    """The bound module that stands for an explicit one."""
+
+    def _with_explicit(self, function: Callable[[Any], Any], part: Path, calls: bool) -> Any: ...
+
+    def _abstract(self) -> Any: ...
+
+    def _held(self) -> dict[str, Any]: ...
+
+
+class Inside:
+    """A submodule of an explicit module: it can be called, applied and read, as Linen's can."""
+
+    def __init__(self, owner: Owner, path: Path) -> None:
+        self._owner = owner
+        self._path = path
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the submodule, with the keys and variables of the running call."""
+        return call(self._owner, self._path, "__call__", args, kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        """A submodule, parameter, method or value of the submodule."""
+        return read(self._owner, self._path, name)
+
+    @property
+    def variables(self) -> Any:
+        """The variables at its path, by collection."""
+        below = place_of(self._owner._abstract(), self._path)
+        found = {name: _below(tree, below) for name, tree in self._owner._held().items()}
+        return FrozenDict({name: tree for name, tree in found.items() if tree})
+
+    def apply(self, variables: Any, *args: Any, **kwargs: Any) -> Any:
+        """Call it with other variables, as its own `apply` would."""
+        return nnm.apply(at(self._owner._abstract(), self._path), variables, *args, **kwargs)
+
+
+def read(owner: Owner, path: Path, name: str) -> Any:
+    """An attribute of the explicit module's part at ``path``.
+
+    Raises:
+      AttributeError: there is none, or it is one of NNX's own, which changes nothing here.
+    """
+    kind = type(at(owner._abstract(), path))
+    defined = getattr(kind, name, None)
+    if name.startswith("__") or defined is getattr(nnx.Module, name, _NOTHING):
+        raise AttributeError(f"{kind.__name__} is explicit: its {name} is not to be had here")
+    if isfunction(defined):
+        return lambda *args, **kwargs: call(owner, path, name, args, kwargs)
+    return owner._with_explicit(
+        lambda model: _handed(owner, model, getattr(at(model, path), name)), path, calls=False
+    )
+
+
+def call(owner: Owner, path: Path, method: str, args: Any, kwargs: Any) -> Any:
+    """Run a method of the explicit module's part at ``path``."""
+
+    def run(model: nnx.Module) -> Any:
+        return _handed(owner, model, getattr(at(model, path), method)(*args, **kwargs))
+
+    if method != "__call__":
+        with contextlib.suppress(CollectionNotFound, ParamNotFound, VariableNotFound):
+            return owner._with_explicit(run, path, calls=False)  # it hands out submodules
+    return owner._with_explicit(run, path, calls=True)
+
+
+def at(model: Any, path: Path) -> Any:
+    """What stands at a path of attributes and items."""
+    for step in path:
+        is_item = isinstance(model, nnx.List | nnx.Dict | list | tuple | dict)
+        model = model[step] if is_item else getattr(model, step)
+    return model
+
+
+def _handed(owner: Owner, model: nnx.Module, value: Any) -> Any:
+    """A value of the explicit module as Linen's callers know it."""
+    if isinstance(value, nnx.List) or type(value) in (list, tuple):
+        parts = [_handed(owner, model, one) for one in value]
+        changed = any(one is not other for one, other in zip(parts, value, strict=True))
+        return tuple(parts) if changed else value
+    if isinstance(value, nnx.Dict) or type(value) is dict:
+        every = {name: _handed(owner, model, one) for name, one in value.items()}
+        changed = any(one is not value[name] for name, one in every.items())
+        return FrozenDict(every) if changed else value
+    if isinstance(value, nnx.Module):
+        return Inside(owner, next(path for path, one in nnx.iter_graph(model) if one is value))
+    if isinstance(value, nnx.Param):
+        return unbox(value.get_value())
+    if isinstance(value, nnx.Variable):
+        kind = collection_of(type(value))
+        raise AttributeError(f"explicit code holds the variable, of {kind}")  # noqa: TRY004
+    return value
+
+
+# ---- which variables a part has
+
+
+def place_of(model: nnx.Module, part: Path) -> Place:
+    """Where Linen has the variables of a part."""
+    return tuple(map(str, linen_place(model)(part)))
+
+
+def places(model: nnx.Module, part: Path, calls: bool) -> set[Place]:
+    """Linen's places, collection first, of the variables that reading or calling a part makes.
+
+    Those of the modules around it are made in ``setup``; a call makes the part's, shared ones included.
+    """
+    place = linen_place(model)
+    inside = {id(one) for _, one in nnx.iter_graph(at(model, part))} if calls else set()
+    around = [place_of(model, part[:end]) for end in range(len(part) + 1)]
+    found = set()
+    for path, one in nnx.iter_graph(model):
+        if isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState):
+            names = tuple(map(str, place(path)))
+            if id(one) in inside or names[:-1] in around:
+                found.add((collection_of(type(one)), *names))
+    return found
+
+
+def chosen(tree: Mapping[str, Any], wanted: set[Place], below: Place | None) -> dict[str, Any]:
+    """The variables of a tree, collection first, at such places, or made by the part at ``below``."""
+    found: dict[str, Any] = {}
+    for path, value in _leaves(tree, ()):
+        if path in wanted or (below is not None and path[1 : 1 + len(below)] == below):
+            _put(found, path, value)
+    return found
+
+
+def merged(made: Mapping[str, Any], held: Mapping[str, Any]) -> dict[str, Any]:
+    """What is held, and what was made beside it."""
+    found: dict[str, Any] = {}
+    for path, value in (*_leaves(made, ()), *_leaves(held, ())):
+        _put(found, path, value)
+    return found
+
+
+def lacks_parameters(
+    model: nnx.Module, part: Path, held: Mapping[str, Any], calls: bool = True
+) -> bool:
+    """Whether a part, or what is around it, has parameters that are not held."""
+    wanted = places(model, part, calls)
+    return any(path[0] == "params" and _below(held, path) is _ABSENT for path in wanted)
+
+
+_ABSENT: Mapping[str, Any] = {}
+
+
+def _below(tree: Any, path: Place) -> Any:
+    for name in path:
+        tree = tree.get(name, _ABSENT) if isinstance(tree, Mapping) else _ABSENT
+    return tree
+
+
+def _put(tree: dict[str, Any], path: Place, value: Any) -> None:
+    for name in path[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[path[-1]] = value
+
+
+def _leaves(tree: Any, path: Place) -> Iterator[tuple[Place, Any]]:
+    if not isinstance(tree, Mapping):
+        yield path, tree
+        return
+    for name, value in tree.items():
+        yield from _leaves(value, (*path, name))

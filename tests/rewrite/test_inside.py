@@ -1,0 +1,102 @@
+"""Explicit classes inside of which code around them reads: what works there, and what does not."""
+
+import pytest
+
+from tests.rewrite.projects import LINEN, looped
+from tests.rewrite.test_forms import auto, code, reason, said
+
+NET = (
+    "class Part(nn.Module):\n    width: int\n\n    def setup(self):\n"
+    "        self.inner = nn.Embed(4, self.width)\n\n"
+    "    def __call__(self, x):\n        return self.inner(x)\n\n\n"
+    "class Net(nn.Module):\n    width: int = 3\n\n    def setup(self):\n"
+    "        self.part = Part(self.width)\n        self.parts = [Part(2), Part(2)]\n"
+    "        self.bias = self.param('bias', nn.initializers.zeros, (self.width,))\n"
+    "        self.seen = self.variable('seen', 'calls', lambda: 0)\n"
+    "        self.half = self.width // 2\n\n"
+    "    def __call__(self, x):\n        for part in self.parts:\n            part(x)\n"
+    "        return self.part(x) + self.bias[None], self.seen.value, self.half\n\n"
+    "    def _get(self):\n        return self.part\n\n\n"
+)
+MODEL = (
+    "class Model:\n    kind = Net\n\n    def __init__(self):\n        self.module = self.kind()\n\n"
+    "    def run(self, v, x, use):\n        def inside(module, x):\n"
+)
+APPLIED = "\n        return self.module.apply(v, x, method=inside)\n"
+
+CARRIED = {
+    "a call": "return module.part(x)",
+    "a call under a name": "part = module.part\n            return part(x)",
+    "a private method": "return module._get()(x)",
+    "a private method under a name": "part = module._get()\n            return part(x)",
+    "a parameter": "return module.part(x) + module.bias.T",
+    "a value": "return x if module.half > 1 else -x",
+    "a submodule's submodule": "return module.part.inner(x)",
+    "variables": "return module.part.inner.variables['params']['embedding']",
+    "other parameters": "return module.part.inner.apply({'params': x}, x)",
+    "one of a list": "return module.parts[0](x)",
+}
+MISSED = {
+    "handed on": "return use(module.part, x)",
+    "handed on under a name": "part = module.part\n            return use(part, x)",
+    "returned": "return module.part",
+    "the module handed on": "return use(module), use(x.part)",
+    "another method": "return module.part.apply({}, x, method='inner')",
+    "options that are unpacked": "return module.part.apply({}, x, **use)",
+    "Linen's own": "return module.part.clone()(x)",
+    "its path": "return module.part.path",
+    "a variable": "return module.seen.value",
+    "in a list": "return [part(x) for part in (module.part,)]",
+}
+
+
+def forms(body: str, applied: str = APPLIED) -> tuple[dict[str, str], str]:
+    result = auto({"m.py": LINEN + NET + f"{MODEL}            {body}\n{applied}"})
+    return said(result), reason(result, "m.Net")
+
+
+@pytest.mark.parametrize("body", CARRIED.values(), ids=CARRIED)
+def test_what_a_lazy_form_carries_leaves_the_class_explicit(body: str) -> None:
+    found, why = forms(body)
+    assert found == {"m.Part": "explicit", "m.Net": "explicit"}, why
+
+
+@pytest.mark.parametrize("body", MISSED.values(), ids=MISSED)
+def test_what_no_lazy_form_carries_makes_the_class_lazy(body: str) -> None:
+    assert forms(body)[0]["m.Net"] == "lazy"
+
+
+@pytest.mark.parametrize("name", ["init", "init_with_output"])
+def test_init_may_be_given_a_function(name: str) -> None:
+    applied = f"\n        return self.module.{name}(v, x, method=inside)\n"
+    found, why = forms("return module._get()(x)", applied)
+    assert found == {"m.Part": "explicit", "m.Net": "explicit"}, why
+
+
+def test_a_function_that_is_not_in_sight_may_do_anything() -> None:
+    applied = "\n        return self.module.apply(v, x, method=use), module.part.use()\n"
+    assert forms("return use(module.part)", applied)[0]["m.Net"] == "lazy"
+
+
+def test_sizes_that_only_calls_show_make_the_class_lazy() -> None:
+    text = "class A(nn.Module):\n    def setup(self):\n        self.one = nn.Dense(3)\n\n    def __call__(self, x):\n        return self.one(x)\n\n\n"
+    use = "def f(v, x, model=A()):\n    return model.apply(v, x, method=lambda m, x: m.one(x))\n"
+    assert said(auto({"m.py": LINEN + text + use})) == {"m.A": "lazy"}
+
+
+def test_attributes_of_what_is_no_module_are_not_meant() -> None:
+    config = "class Config:\n    part: int = 3\n\n\n"
+    other = looped("Other", "use(self.config.part, x)", "    config: Config\n")
+    result = auto({"m.py": LINEN + config + NET + other + "use(Net)\n"})
+    assert said(result)["m.Net"] == "explicit", reason(result, "m.Net")
+    assert "use(lazy(Net))" in code(result)
+
+
+def test_a_lazy_class_reads_inside_of_an_explicit_one() -> None:
+    for use, form in (("self.net.part(x)", "explicit"), ("use(self.net.part, x)", "lazy")):
+        other = (
+            "class Other(nn.Module):\n    def setup(self):\n        self.net = Net()\n\n"
+            "    def __call__(self, x):\n        x = " + use + "\n"
+            "        return nn.while_loop(lambda m, c: c.sum() < 9, lambda m, c: c, self, x, **{})\n"
+        )
+        assert said(auto({"m.py": LINEN + NET + other}))["m.Net"] == form
