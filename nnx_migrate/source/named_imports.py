@@ -24,7 +24,19 @@ from typing import Any
 from nnx_migrate.source.declared import DeclarationError
 from nnx_migrate.source.modules import Module
 
-DYNAMIC = frozenset({"import_module", "__import__"})  # import a module by its name
+_BY_NAME = frozenset({"import_module", "__import__"})  # import a module by its name
+# Run a file, or find what a path of names leads to.
+_BY_PATH = frozenset(
+    {
+        "imp.load_module",
+        "imp.load_source",
+        "importlib.util.module_from_spec",
+        "pkgutil.resolve_name",
+        "pydoc.locate",
+        "runpy.run_module",
+        "runpy.run_path",
+    }
+)
 TABLE = "[tool.nnx-migrate.imports]"
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -64,17 +76,49 @@ class NamedImport:
 
 def named_imports(module: Module) -> Iterator[NamedImport]:
     """Modules that are imported by a name, or taken from those that are imported."""
+    aliases = _aliases(module)
     for node in module.nodes:
         match node:
-            case ast.Subscript(value=ast.Attribute(attr="modules"), slice=name, ctx=ast.Load()):
-                yield _import(module, node, name, [])
-            case ast.Call(
-                func=ast.Attribute(attr="get", value=ast.Attribute(attr="modules")), args=[name, *_]
-            ):
-                yield _import(module, node, name, [])
-            case ast.Call(func=ast.Attribute(attr=word) | ast.Name(id=word), args=[name, *rest]):
-                if word in DYNAMIC:
+            case ast.Subscript(value=owner, slice=name, ctx=ast.Load()):
+                if _is_loaded(owner, aliases):
+                    yield _import(module, node, name, [])
+            case ast.Call(func=ast.Attribute(attr="get", value=owner), args=[name, *_]):
+                if _is_loaded(owner, aliases):
+                    yield _import(module, node, name, [])
+            case ast.Call(func=function, args=[name, *rest]):
+                symbol = _symbol(function, aliases)
+                if symbol.rpartition(".")[2] in _BY_NAME:
                     yield _import(module, node, name, rest)
+                elif symbol in _BY_PATH:
+                    yield NamedImport(module, node, "")
+
+
+def _is_loaded(node: ast.expr, aliases: Mapping[str, str]) -> bool:
+    """``sys.modules``, also of a ``sys`` by another name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr == "modules"
+    return isinstance(node, ast.Name) and aliases.get(node.id) == "sys.modules"
+
+
+def _aliases(module: Module) -> dict[str, str]:
+    """What the names stand for that import statements bind anywhere in a file."""
+    found: dict[str, str] = {}
+    for node in module.nodes:
+        if isinstance(node, ast.Import):
+            found |= {one.asname: one.name for one in node.names if one.asname}
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            found |= {one.asname or one.name: f"{node.module}.{one.name}" for one in node.names}
+    return found
+
+
+def _symbol(node: ast.expr, aliases: Mapping[str, str]) -> str:
+    """The full name of a dotted expression."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.insert(0, node.attr)
+        node = node.value
+    head = node.id if isinstance(node, ast.Name) else ""
+    return ".".join([aliases.get(head, head), *parts])
 
 
 def name_starts(module: Module) -> Iterator[str]:

@@ -17,6 +17,11 @@ HARMLESS = {
     "another name under a name": (
         "def f(name):\n    lib = importlib.import_module(name)\n    return lib.create(lib.other)\n"
     ),
+    "a file that is run for its side effects": (
+        "import importlib.util\n\n\ndef f(spec):\n"
+        "    lib = importlib.util.module_from_spec(spec)\n    sys.modules[spec.name] = lib\n"
+        "    spec.loader.exec_module(lib)\n    return lib.create()\n"
+    ),
     "for its side effects": "def f(name):\n    importlib.import_module(name)\n",
     "whether it is there": "def f(name):\n    return importlib.import_module(name) is not None\n",
     "another package": "def f(name):\n    return importlib.import_module(f'other.{name}')\n",
@@ -97,6 +102,21 @@ REACHING = {
         "KINDS = ['A']\n\n\ndef f(name, kind):\n"
         "    return getattr(importlib.import_module('.' + name, __package__), kind)()\n"
     ),
+    "an import by another name": (
+        "from importlib import import_module as load\n\n\n"
+        "def f(kind):\n    return getattr(load('m'), kind)()\n"
+    ),
+    "modules by another name": (
+        "from sys import modules as ours\n\n\ndef f(kind):\n    return getattr(ours['m'], kind)()\n"
+    ),
+    "a file by its path": (
+        "import importlib.util as u\n\n\ndef f(path, kind):\n"
+        "    spec = u.spec_from_file_location('x', path)\n    lib = u.module_from_spec(spec)\n"
+        "    spec.loader.exec_module(lib)\n    return getattr(lib, kind)()\n"
+    ),
+    "a file that is run": "import runpy\n\n\ndef f(p, n):\n    return runpy.run_path(p)[n]()\n",
+    "a path of names": "from pydoc import locate\n\n\ndef f(name):\n    return locate(name)()\n",
+    "its attributes": "def f(name, kind):\n    return sys.modules[name].__getattribute__(kind)()\n",
     "a fixed name": (
         "def f(kind):\n    lib = importlib.import_module('m')\n    return getattr(lib, kind)()\n"
     ),
@@ -111,6 +131,14 @@ def forms(text: str) -> dict[str, str]:
 @pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)
 def test_code_that_cannot_take_a_class_leaves_it_explicit(text: str) -> None:
     assert forms(text) == {"m.A": "explicit"}
+
+
+@pytest.mark.parametrize("part", ["{}.m", "getattr({}, 'm')"])
+def test_a_module_may_be_taken_from_its_package(part: str) -> None:
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    asked = part.format("importlib.import_module('p')")
+    load = f"{HEAD}def f(n):\n    return getattr({asked}, n)()\n"
+    assert said(auto({"p/__init__.py": "", "p/m.py": model, "load.py": load})) == {"p.m.A": "lazy"}
 
 
 @pytest.mark.parametrize("text", REACHING.values(), ids=REACHING)

@@ -31,6 +31,7 @@ CARRIED = {
     "a private method under a name": "part = module._get()\n            return part(x)",
     "a parameter": "return module.part(x) + module.bias.T",
     "a value": "return x if module.half > 1 else -x",
+    "a value handed on": "return use(module.half, x)",
     "a submodule's submodule": "return module.part.inner(x)",
     "variables": "return module.part.inner.variables['params']['embedding']",
     "other parameters": "return module.part.inner.apply({'params': x}, x)",
@@ -78,10 +79,45 @@ def test_a_function_that_is_not_in_sight_may_do_anything() -> None:
     assert forms("return use(module.part)", applied)[0]["m.Net"] == "lazy"
 
 
-def test_sizes_that_only_calls_show_make_the_class_lazy() -> None:
-    text = "class A(nn.Module):\n    def setup(self):\n        self.one = nn.Dense(3)\n\n    def __call__(self, x):\n        return self.one(x)\n\n\n"
-    use = "def f(v, x, model=A()):\n    return model.apply(v, x, method=lambda m, x: m.one(x))\n"
-    assert said(auto({"m.py": LINEN + text + use})) == {"m.A": "lazy"}
+SIZED = (
+    "class A(nn.Module):\n    def setup(self):\n        self.one = nn.Dense(3)\n\n"
+    "    def __call__(self, x):\n        return self.one(x)\n\n\n"
+)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "def f(v, x, model=A()):\n    return model.apply(v, x, method=lambda m, x: m.one(x))\n",
+        "def f(v, x, model=A()):\n    return model.bind(v).one(x)\n",
+    ],
+    ids=["apply", "bind"],
+)
+def test_sizes_of_parts_are_those_of_their_variables_and_calls(use: str) -> None:
+    assert said(auto({"m.py": LINEN + SIZED + use})) == {"m.A": "explicit"}
+
+
+def test_a_submodule_that_need_not_be_there_makes_the_class_lazy() -> None:
+    tied = SIZED.replace(
+        "        return self.one(x)",
+        "        if self.tied:\n            k = {'params': {'kernel': x}}\n            return self.one.apply(k, x)\n"
+        "        return self.one(x)",
+    ).replace("    def setup", "    tied: bool\n\n    def setup")
+    use = (
+        "def f(v, x, model=A(True)):\n    return model.apply(v, x, method=lambda m, x: m.one(x))\n"
+    )
+    assert said(auto({"m.py": LINEN + tied + use})) == {"m.A": "lazy"}
+
+
+def test_only_classes_that_have_all_that_is_read_can_be_meant() -> None:
+    other = SIZED.replace("class A", "class B").replace(
+        "        self.one", "        self.two = nn.Dense(3)\n        self.one"
+    )
+    other = other.replace("self.one(x)", "self.one(self.two(x))")
+    use = "def f(v, x, model):\n    return model.apply(v, x, method=lambda m, x: use(m.one, m.two(x)))\n"
+    made = "MODELS = [A(), B()]\n\n\n"
+    result = auto({"m.py": LINEN + SIZED + other + made + use})
+    assert said(result) == {"m.A": "explicit", "m.B": "lazy"}
 
 
 def test_attributes_of_what_is_no_module_are_not_meant() -> None:
@@ -100,3 +136,15 @@ def test_a_lazy_class_reads_inside_of_an_explicit_one() -> None:
             "        return nn.while_loop(lambda m, c: c.sum() < 9, lambda m, c: c, self, x, **{})\n"
         )
         assert said(auto({"m.py": LINEN + NET + other}))["m.Net"] == form
+
+
+def test_a_global_that_only_the_old_text_of_a_class_reads_does_not_matter() -> None:
+    alias = "again = nn.remat\n\n\n"
+    outer = (
+        "class Outer(nn.Module):\n    def setup(self):\n        self.net = again(Net)(2)\n\n"
+        "    def __call__(self, x):\n        return self.net(x)\n\n\nuse(Outer)\n"
+    )
+    result = auto({"m.py": LINEN + alias + NET + outer})
+    assert said(result)["m.Outer"] == "explicit", reason(result, "m.Outer")
+    assert "again = nn.remat" in code(result)
+    assert "again(" not in code(result)

@@ -134,7 +134,7 @@ MISSES = {
     "its intermediates": dense("A")
     + "def f(model, v, x):\n    return model.apply(v, x, capture_intermediates=True), A()\n",
     "a submodule of a bound module": TWO
-    + "def f(v, x):\n    model = make(A())\n    return model.bind(v).one(x)\n",
+    + "def f(v, x):\n    model = make(A())\n    return use(model.bind(v).one, x)\n",
     "init by another method": TWO
     + "def f(k, x):\n    model = make(A())\n    return model.init(k, x, method='tail')\n",
     "types": dense("A") + "use(A[int])\n",

@@ -23,13 +23,13 @@ from nnx_migrate import nn as nnm
 from nnx_migrate import sharding
 from nnx_migrate.linen.core import inside
 from nnx_migrate.linen.core.module import Module
-from nnx_migrate.linen.core.sizes import Size, solve
+from nnx_migrate.linen.core.sizes import Size, solve, solve_part
 from nnx_migrate.linen.core.wrapping import compact, nowrap
 from nnx_migrate.linen.spmd import LogicallyPartitioned
 
 # Beside the counters of the scope's own keys: what calls drew, and how often it was made.
 _DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
-_ABSTRACT = "explicit module"
+_ABSTRACT, _PARTS = "explicit module", "explicit parts"
 
 
 class ExplicitInLazy(Module):
@@ -66,8 +66,9 @@ class ExplicitInLazy(Module):
 
     def _lacks_parameters(self, held: dict[str, Any]) -> bool:
         """Whether only parts of the module were made in this call, when code called them."""
-        model = self.scope.rng_counters.get(_ABSTRACT) if self.is_initializing() else None
-        return model is not None and inside.lacks_parameters(model, (), held)
+        if _PARTS not in self.scope.rng_counters:
+            return False
+        return inside.lacks_parameters(self._abstract(), (), held)
 
     def _made(
         self, make: Callable[..., Any], method: str, args: tuple[Any, ...], kwargs: Any
@@ -86,11 +87,15 @@ class ExplicitInLazy(Module):
         made = None
         makes = self.scope.is_mutable_collection("params")
         if makes and inside.lacks_parameters(model, part, held, calls):
-            built = self._built(self._constructor("", (), {}, held), 0)
-            every = nnm.variables_with(built, function if calls else None)
+            run = function if calls else None
+            make = self._part_constructor(held, run)
+            every = nnm.variables_with(self._built(make, 0), run)
             below = inside.place_of(model, part) if calls else None
             wanted = inside.places(model, part, calls)
             made = inside.merged(inside.chosen(every, wanted, below), held)
+            model = nnm.abstract(make)
+            del self.scope.rng_counters[_ABSTRACT]  # more variables show its sizes
+            self.scope.rng_counters[_PARTS] = 1
         return self._applied(model, function, held, made, (), {})
 
     def _applied(
@@ -136,8 +141,23 @@ class ExplicitInLazy(Module):
         """The explicit module without values; its sizes are those that the variables show."""
         counters = self.scope.rng_counters
         if _ABSTRACT not in counters:
-            counters[_ABSTRACT] = nnm.abstract(self._constructor("", (), {}, self._held()))
+            counters[_ABSTRACT] = nnm.abstract(self._part_constructor(self._held(), None))
         return counters[_ABSTRACT]
+
+    def _part_constructor(self, held: dict[str, Any], run: Any) -> Callable[..., Any]:
+        """The class with its arguments, for code that reads a part of it or calls one by ``run``."""
+        fields = {field: getattr(self, field) for field in self._fields}
+        make = functools.partial(self._explicit_class(), **fields)
+        sizes, optional = type(self)._sizes, type(self)._optional
+        if not sizes:
+            return make
+        key = _alike(make, "", (), {}, held) if run is None else None
+        found = _known.get(key) if key is not None else None
+        if found is None:
+            found = solve_part(make, sizes, optional, held, run)
+            if key is not None and len(_known) < _MOST:
+                _known[key] = found
+        return functools.partial(make, **found)
 
     def _constructor(
         self, method: str, args: tuple[Any, ...], kwargs: Any, held: Any

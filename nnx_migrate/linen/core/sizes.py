@@ -108,14 +108,13 @@ def solve(
     Args:
       make: the class with all other arguments.
       sizes: where each size comes from.
-      method: which one is called; empty where a part of the module is.
       optional: those that are None where no call reaches what they measure.
       held: the variables that the call is given; None when it makes them.
 
     Raises:
       UnknownSize: one shows nowhere.
     """
-    inputs = inputs_of(getattr(_class_of(make), method), args, kwargs) if method else {}
+    inputs = inputs_of(getattr(_class_of(make), method), args, kwargs)
     found: dict[str, Any] = {}
     measured: dict[str, Size] = {}
     hidden: list[str] = []
@@ -136,6 +135,32 @@ def solve(
     )
 
 
+def solve_part(
+    make: Callable[..., Any],
+    sizes: Mapping[str, Size],
+    optional: frozenset[str],
+    held: Mapping[str, Any],
+    run: Callable[[Any], Any] | None,
+) -> dict[str, Any]:
+    """The sizes with which a module is built of which code reads a part, or calls it by ``run``.
+
+    They are what the variables held show, or what is measured in the call. What neither shows belongs
+    to parts that are not there: it is left out if it may be, and else any number.
+    """
+    found = _shown(make, list(sizes), {}, held)
+    rest = {name: size for name, size in sizes.items() if name not in found}
+    if run is not None:
+        measured = {name: size for name, size in rest.items() if size.path}
+        guesses = {
+            name: _GUESSES[0] for name in rest if name not in measured and name not in optional
+        }
+        search = _Measure(make, {**found, **guesses}, measured, run, (), {})
+        found |= {name: one for name, one in search.run().items() if one is not None}
+    return found | {
+        name: _GUESSES[0] for name in rest if name not in found and name not in optional
+    }
+
+
 def _class_of(make: Any) -> Any:
     while isinstance(make, functools.partial):
         make = make.func
@@ -153,11 +178,23 @@ def _of_variables(
             f"{_class_of(make).__qualname__}: this method does not show the sizes {', '.join(names)}:"
             " give it variables that `__call__` made"
         )
+    found = _shown(make, names, known, held)
+    for name in names:
+        if name not in found:
+            kind = _class_of(make).__qualname__
+            raise UnknownSize(f"{kind}: neither the call nor the variables show the size {name}")
+    return found
+
+
+def _shown(
+    make: Callable[..., Any], names: list[str], known: dict[str, Any], held: Any
+) -> dict[str, Any]:
+    """The sizes that an axis of a variable has."""
     shapes = _shapes(held)
     guess = dict.fromkeys(names, _PRIMES[0])
-    first = _built_shapes(make, {**known, **guess})
+    first = _built_shapes(make, {**known, **guess}) if shapes else {}
     found = {}
-    for name in names:
+    for name in names if shapes else ():
         other = _built_shapes(make, {**known, **guess, name: _PRIMES[1]})
         for path, shape in other.items():
             axes = [i for i, (a, b) in enumerate(zip(first[path], shape, strict=True)) if a != b]
@@ -165,9 +202,6 @@ def _of_variables(
             if one is not None and (first[path][one], shape[one]) == _PRIMES:
                 found[name] = shapes[path][one]
                 break
-        else:
-            kind = _class_of(make).__qualname__
-            raise UnknownSize(f"{kind}: neither the call nor the variables show the size {name}")
     return found
 
 
@@ -215,7 +249,7 @@ class _Measure:
     make: Callable[..., Any]
     known: dict[str, Any]
     sizes: Mapping[str, Size]
-    method: str
+    method: str | Callable[[Any], Any]  # its name, or a function of the module
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
 
@@ -275,7 +309,9 @@ class _Measure:
             args, kwargs = jax.tree.unflatten(tree, full)
             model = self.make(**self.known, **values, rngs=nnx.Rngs(0))
             _listen(model, paths)
-            if self.method == "__call__":
+            if not isinstance(self.method, str):
+                nnm.variables_with(model, self.method)
+            elif self.method == "__call__":
                 nnm.variables_of(model, *args, **kwargs)
             else:
                 getattr(model, self.method)(*args, **kwargs)

@@ -16,11 +16,13 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
 # Calls that only look at what they are given.
 _LOOKS = frozenset({"bool", "delattr", "dir", "hasattr", "id", "isinstance", "print"})
-_LOOKS |= {"reload", "repr", "str"}
+_LOOKS |= {"exec_module", "reload", "repr", "str"}
 _METHODS = frozenset({"get", "items", "keys", "partition", "pop", "rpartition"})
 _METHODS |= {"rsplit", "split", "strip", "values"}
 # What may be read of a value without using it.
 _DUNDER = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
+# What gives any name of a value.
+_OPENING = frozenset({"__dict__", "__getattr__", "__getattribute__"})
 # Methods of a list or dict after which it holds other things.
 _CHANGES = frozenset({"append", "extend", "insert", "setdefault", "update"})
 
@@ -32,10 +34,12 @@ class AttributeUses:
         self._project = project
         self._parents: dict[str, Parents] = {}
         self._seen: set[int] = set()
+        self.through: set[str] = set()  # names of modules that were taken on the way
+        self._modules = {name.rpartition(".")[2] for name in project.modules}
 
     def of(self, module: Module, node: ast.expr) -> frozenset[str] | None:
         """The names that are taken of the value of ``node``; None where that may be any name."""
-        self._seen = set()
+        self._seen, self.through = set(), set()
         found: set[str] = set()
         for name in self._names(module, node):
             if name is None:
@@ -56,7 +60,10 @@ class AttributeUses:
             case ast.Subscript(slice=key) if key is node:
                 return
             case ast.Attribute(attr=name):
-                yield None if name == "__dict__" else name
+                yield None if name in _OPENING else name
+                if name in self._modules:
+                    self.through.add(name)
+                    yield from self._names(module, parent)
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]) if owner is node:
                 yield from self._asked(module, parent, name)
             case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]):
@@ -84,6 +91,9 @@ class AttributeUses:
     def _asked(self, module: Module, call: ast.Call, name: ast.expr) -> Iterator[str | None]:
         """``getattr(module, name)``, but for ``getattr(module, name).__module__ = ...``."""
         words = [*self._strings(module, name, set())]
+        if isinstance(name, ast.Constant) and name.value in self._modules:
+            self.through.add(name.value)
+            yield from self._names(module, call)
         if None in words and set(self._names(module, call)) <= _DUNDER:
             return
         yield from words
@@ -115,6 +125,9 @@ class AttributeUses:
 
     def _kept(self, module: Module, target: ast.expr, value: ast.expr) -> Iterator[str | None]:
         """A value under a name: all that the function does with that name."""
+        match target:
+            case ast.Subscript(value=ast.Attribute(attr="modules")):
+                return  # those who take it from there import it by its name
         around = self._function(module, target)
         if not isinstance(target, ast.Name) or around is None:
             yield None  # other files may read it

@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
-from nnx_migrate.source.named_imports import TABLE, NamedImport, named_imports
+from nnx_migrate.source.named_imports import TABLE, Declared, NamedImport, named_imports
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
@@ -29,10 +29,12 @@ class Taker:
 
     Attributes:
       names: what is taken; None where that may be any name.
+      through: modules that are taken of a package on the way.
     """
 
     source: NamedImport
     names: frozenset[str] | None
+    through: frozenset[str] = frozenset()
 
     @property
     def path(self) -> str:
@@ -51,13 +53,20 @@ class Taker:
             return _TAKEN
         return f'{_TAKEN}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
 
+    def may_reach(self, module: str, declared: Declared) -> bool:
+        """Whether it may be a module, or a package from which the code takes that module."""
+        if self.source.may_be(module, declared):
+            return True
+        package, _, name = module.rpartition(".")
+        return bool(package) and name in self.through and self.may_reach(package, declared)
+
 
 def takers(project: Project, cls: ClassInfo) -> Iterator[Taker]:
     """Imports in whose modules the class is, where its name may be asked for."""
     homes = class_homes(project)[cls.name]
     for one in _takers(project):
         asked = one.names is None or cls.node.name in one.names
-        if asked and any(one.source.may_be(home, project.imports) for home in homes):
+        if asked and any(one.may_reach(home, project.imports) for home in homes):
             yield one
 
 
@@ -74,7 +83,7 @@ def _takers(project: Project) -> tuple[Taker, ...]:
             names = taken.of(module, one.node)
             if names is None and one.relative:
                 names = _strings(project)
-            found.append(Taker(one, names))
+            found.append(Taker(one, names, frozenset(taken.through)))
     return tuple(found)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
@@ -23,6 +23,16 @@ from nnx_migrate.source.walking import walk
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _LOOKS = frozenset({"bool", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
+# What need not run with the statement that it stands in.
+_NOT_ALWAYS = (
+    ast.IfExp,
+    ast.BoolOp,
+    ast.Lambda,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+)
 _ARRAYS = frozenset({"jax", "math", "numpy"})  # packages without modules
 _GIVING = frozenset({"apply", "init", "init_with_output", "lazy_init"})
 # Around a value of which nothing else is kept.
@@ -46,12 +56,18 @@ _INTERFACE = frozenset(
 
 @dataclass(frozen=True)
 class Read:
-    """An attribute that is read of what may be a bound module; ``carried``: in a way that works."""
+    """An attribute that is read of what may be a bound module.
+
+    Attributes:
+      carried: whether what is done with it works inside of explicit modules.
+      beside: what else the code reads of that module each time; only what has all of it can be meant.
+    """
 
     word: str
     path: str
     line: int
     carried: bool
+    beside: frozenset[str] = frozenset()
 
 
 def reads(
@@ -68,7 +84,8 @@ def reads(
         for call in calls:
             yield from _around(project, graph, module, call, explicit)
     for cls in lazy:
-        yield from _in(project, cls.module, [cls.node], explicit)
+        for read, _ in _in(project, cls.module, [cls.node], explicit):
+            yield read
 
 
 def _around(
@@ -76,18 +93,24 @@ def _around(
 ) -> Iterator[Read]:
     """What code reads of the bound modules that a call gives it."""
     assert isinstance(call, ast.Call)
-    statements = _readers(module, call)
-    if statements is not None:
-        yield from _in(project, module, statements, explicit)
+    readers = _readers(module, call)
+    if readers is not None:
+        for one in readers:
+            beside = _always_read(one) if isinstance(one, _FUNCTIONS) else frozenset()
+            for read, node in _in(project, module, [one], explicit):
+                direct = _is_name(node.value, _first(one))
+                yield replace(read, beside=beside) if direct else read
         return
     key = graph.at(module.path, call.lineno)  # it may be handed anywhere
     for one in {key, *graph.names.get(key, ())} if key is not None else ():
-        yield from _in(project, project.modules[one[0]], graph.statements.get(one, ()), explicit)
+        home = project.modules[one[0]]
+        for read, _ in _in(project, home, graph.statements.get(one, ()), explicit):
+            yield read
 
 
 def _in(
     project: Project, module: Module, nodes: Iterable[ast.AST], explicit: frozenset[int]
-) -> Iterator[Read]:
+) -> Iterator[tuple[Read, ast.Attribute]]:
     parents = _parents(module)
     todo = [*nodes]
     while todo:
@@ -98,7 +121,8 @@ def _in(
         if not isinstance(node, ast.Attribute) or _is_self(node.value):
             continue
         if not _is_no_module(project, module, node.value, parents):
-            yield Read(node.attr, module.path, node.lineno, _is_carried(node, parents))
+            carried = _is_carried(node, parents)
+            yield Read(node.attr, module.path, node.lineno, carried), node
 
 
 # ---- where bound modules are
@@ -147,12 +171,57 @@ def _readers(module: Module, call: ast.Call) -> list[ast.AST] | None:
     given = [one.value for one in call.keywords if one.arg == "method"] or call.args[:1]
     functions = _functions(module, given[0]) if given else []
     for function in functions:
-        spec = function.args
-        first = next((one.arg for one in (*spec.posonlyargs, *spec.args)), None)
+        first = _first(function)
         loads = (one for one in walk(function) if isinstance(one, ast.Name) and one.id == first)
         if first is None or not all(_is_carried(one, parents) for one in loads):
             return None
     return [*functions] or None
+
+
+def _first(function: ast.AST) -> str | None:
+    """The first parameter of a function."""
+    if not isinstance(function, _FUNCTIONS):
+        return None
+    return next((one.arg for one in (*function.args.posonlyargs, *function.args.args)), None)
+
+
+def _always_read(function: ast.AST) -> frozenset[str]:
+    """The attributes of its first parameter that every run of a function reads."""
+    found: set[str] = set()
+    todo: list[ast.AST] = []
+    if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        for statement in function.body:
+            if not isinstance(statement, ast.Assign | ast.Expr | ast.Return | ast.AugAssign):
+                break  # from here on not everything runs each time
+            todo.append(statement)
+    elif isinstance(function, ast.Lambda):
+        todo.append(function.body)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _NOT_ALWAYS):
+            continue
+        todo.extend(ast.iter_child_nodes(node))
+        if isinstance(node, ast.Attribute) and _is_name(node.value, _first(function)):
+            found.add(node.attr)
+    return frozenset(found)
+
+
+def has_all(cls: ClassInfo, names: frozenset[str]) -> bool:
+    """Whether modules of a class may have attributes of these names."""
+    found = {one.name for one in cls.fields}
+    for owner in cls.mro:
+        for node in walk(owner.node):
+            match node:
+                case ast.FunctionDef(name=name) | ast.Attribute(attr=name, ctx=ast.Store()):
+                    found.add(name)
+                case ast.Name(id="setattr" | "__getattr__"):
+                    return True
+                case ast.Name(id=name, ctx=ast.Store()):
+                    found.add(name)
+    return (
+        names <= found | _INTERFACE | {"apply", "variables", "__getattr__"}
+        or "__getattr__" in found
+    )
 
 
 def _functions(module: Module, given: ast.expr) -> list[_Function]:
@@ -286,7 +355,11 @@ def _is_plain(
 
 
 def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
+    return _is_name(node, "self")
+
+
+def _is_name(node: ast.expr, name: str | None) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
 
 
 # ---- what is done with what is read

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import Context
+from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.outside.lazily import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
@@ -20,7 +21,7 @@ from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.dynamic_imports import takers
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word, opened
-from nnx_migrate.rewrite.proof.inside import plain_members, reads
+from nnx_migrate.rewrite.proof.inside import Read, has_all, plain_members, reads
 from nnx_migrate.rewrite.proof.reading import named_classes, read_by
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
@@ -198,18 +199,32 @@ class _Judge:
                 if self.graph.at(cls.module.path, cls.node.lineno) in reached:
                     yield cls.name, doubt
 
-    def _read_inside(self) -> tuple[dict[str, tuple[str, int]], dict[str, tuple[str, int]]]:
-        """Attributes of bound modules that code may read, and where; then those of them whose use no
-        explicit module carries."""
+    def _read_inside(self) -> dict[str, list[Read]]:
+        """Attributes of bound modules that code may read, by name."""
         linen = self.project.linen
         lazy = [linen[one] for one in linen.keys() - self.attempt.decisions.converted.keys()]
-        every: dict[str, tuple[str, int]] = {}
-        missed: dict[str, tuple[str, int]] = {}
-        for one in reads(self.project, self.graph, lazy, self.explicit):
-            every[one.word] = one.path, one.line
-            if not one.carried:
-                missed[one.word] = one.path, one.line
-        return every, missed
+        found: dict[str, list[Read]] = {}
+        for one in set(reads(self.project, self.graph, lazy, self.explicit)):
+            found.setdefault(one.word, []).append(one)
+        return {word: sorted(every, key=_place) for word, every in found.items()}
+
+    def _uncarried(self, cls: ClassInfo, within: Mapping[str, list[Read]]) -> Iterator[Read]:
+        """Reads inside of modules of a class that its explicit form does not carry."""
+        names = _children(cls) | _private(cls)
+        met = {
+            name: [one for one in within[name] if has_all(cls, one.beside)]
+            for name in sorted(names & within.keys())
+        }
+        if not any(met.values()):
+            return
+        plain = plain_members(self.project, cls)
+        kept = _own_names(self.attempt.texts, cls)
+        sized = any(map(_is_hidden, self.attempt.decisions.converted[cls.name].new_arguments))
+        for name, every in met.items():
+            for one in every:
+                if sized or name not in kept or not (one.carried or name in plain):
+                    yield one
+                    break
 
     def _starting(self) -> set[str]:
         """Attributes and names of methods where variables may be made: in what stays lazy, and around
@@ -233,22 +248,14 @@ class _Judge:
         Args:
           given: keywords and strings of code that no check of a constructor call covers; where.
         """
-        (within, missed), starting = self._read_inside(), self._starting()
+        within, starting = self._read_inside(), self._starting()
         for cls in self.lazily:
             at = Doubt(cls.module.path, cls.node.lineno, "")
             for method in sorted(_methods(cls) & starting):
                 yield cls.name, replace(at, reason=f"{method} may make variables in other code")
-            children = _children(cls)
-            if self.attempt.decisions.converted[cls.name].new_arguments:
-                uses = {*children, *_private(cls)} & within.keys()
-            else:
-                read = children & within.keys()
-                kept = _own_names(self.attempt.texts, cls) if read else set()
-                missing = missed.keys() - (plain_members(self.project, cls) if read else set())
-                uses = {one for one in read if one in missing or one not in kept}
-            for name in sorted(uses):
-                path, line = missed.get(name) or within[name]
-                yield cls.name, Doubt(path, line, f"the submodule {name} may be used here")
+            for read in self._uncarried(cls, within):
+                why = f"the submodule {read.word} may be used here"
+                yield cls.name, Doubt(read.path, read.line, why)
             if cls.name in self.attempt.values:
                 for name in sorted(self.attempt.modules_in[cls.name] & given.keys()):
                     path, line = given[name]
@@ -353,11 +360,23 @@ def _held_variables(cls: ast.ClassDef) -> Iterator[str]:
 
 def _set_names(cls: ast.ClassDef) -> set[str]:
     found = {one.name for one in cls.body if isinstance(one, ast.FunctionDef)}
-    for node in walk(cls):
-        match node:
-            case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
-                found.add(name)
+    for method in cls.body:
+        if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+            for statement in method.body:  # what stands below an `if` need not be there
+                for node in walk(statement) if isinstance(statement, ast.Assign) else ():
+                    match node:
+                        case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                            found.add(name)
     return found
+
+
+def _is_hidden(size: SizeArgument) -> bool:
+    """Whether neither variables nor calls of parts show a size."""
+    return size.axis is None or bool(size.each or size.within or size.fact)
+
+
+def _place(read: Read) -> tuple[bool, str, int]:
+    return read.carried, read.path, read.line
 
 
 def _children(cls: ClassInfo) -> set[str]:

@@ -11,7 +11,7 @@ from flax import nnx
 
 import nnx_migrate.linen as nn
 from nnx_migrate import nn as nnm
-from tests.linen.core.models import KEY
+from tests.linen.core.models import KEY, X
 
 RNGS = {"params": KEY, "dropout": jax.random.key(1)}
 
@@ -174,3 +174,73 @@ def test_what_is_not_there_is_an_error(name: str) -> None:
 def test_an_unbound_definition_has_no_inside() -> None:
     with pytest.raises(AttributeError, match="encoder"):
         getattr(nn.lazy(Net)(5), "encoder")  # noqa: B009 - it is read for its error
+
+
+class Sized(nnx.Module):
+    """As `rewrite` writes classes whose submodules' sizes only calls show."""
+
+    def __init__(
+        self,
+        *,
+        in_features: int,
+        memory_features: int | None = None,
+        last_in_features: int,
+        rngs: nnx.Rngs,
+    ):
+        self.first = nnx.Linear(in_features, 4, rngs=rngs)
+        if memory_features is not None:
+            self.memory = nnx.Linear(memory_features, 4, rngs=rngs)
+        self.last = nnx.Linear(last_in_features, 2, rngs=rngs)
+
+    def __call__(self, x, memory=None):
+        x = self.first(x)
+        x = x if memory is None else x + self.memory(memory)
+        return self.last(jnp.concatenate([x, x], -1))
+
+
+def linen_sized() -> Any:
+    linen = flax.linen
+
+    class Sized(linen.Module):
+        def setup(self):
+            self.first = linen.Dense(4)
+            self.memory = linen.Dense(4)
+            self.last = linen.Dense(2)
+
+        def __call__(self, x, memory=None):
+            x = self.first(x)
+            x = x if memory is None else x + self.memory(memory)
+            return self.last(jnp.concatenate([x, x], -1))
+
+    return Sized
+
+
+SIZES = {
+    "in_features": nn.Size(),
+    "memory_features": nn.Size("memory"),
+    "last_in_features": nn.Size(of="last"),
+}
+
+
+@pytest.mark.parametrize("memory", [None, jnp.ones((2, 5))], ids=["without", "with"])
+def test_sizes_are_those_of_the_variables(memory: Any) -> None:
+    sides = []
+    for net in (linen_sized()(), nn.lazy(Sized, **SIZES)()):
+        variables = net.init(KEY, X, memory)
+        use = lambda net: (net.first(X), net.last(jnp.ones((1, 8))), net(X, memory))
+        sides.append((net.apply(variables, method=use), net.bind(variables).first(X)))
+    assert_same(*sides)
+
+
+def test_init_measures_the_sizes_of_the_parts_it_makes() -> None:
+    def use(net: Any) -> Any:
+        return net.last(jnp.ones((1, 6))), net.first(X)
+
+    sides = [
+        jax.jit(lambda net=net: net.init_with_output(KEY, method=use))()
+        for net in (
+            linen_sized()(),
+            nn.lazy(Sized, **{**SIZES, "in_features": nn.Size(of="first")})(),
+        )
+    ]
+    assert_same(*sides)
