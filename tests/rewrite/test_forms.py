@@ -133,6 +133,10 @@ REGISTER = (
     "REGISTRY = {}\n\n\ndef register(cls):\n    REGISTRY[cls.__name__] = cls\n    return cls\n\n\n"
 )
 NAMED = "def register(name):\n    def add(cls):\n        REGISTRY[name] = cls\n        return cls\n\n    return add\n\n\n"
+TEXT = (
+    "def text(*parts):\n    def add(cls):\n        cls.__doc__ = ''.join(parts) + (cls.__doc__ or '')\n"
+    "        return cls\n\n    return add\n\n\n"
+)
 MARK = "def mark(cls):\n    cls.marked = cls.__name__\n    return cls\n\n\n"
 
 
@@ -142,8 +146,9 @@ MARK = "def mark(cls):\n    cls.marked = cls.__name__\n    return cls\n\n\n"
         (REGISTER + "@register\n", "lazy"),
         ("REGISTRY = {}\n\n\n" + NAMED + "@register('a')\n", "lazy"),
         (MARK + "@mark\n", "explicit"),
+        (TEXT + "@text('a', 'b')\n", "explicit"),
     ],
-    ids=["kept", "kept by name", "returned"],
+    ids=["kept", "kept by name", "returned", "given a text"],
 )
 def test_a_decorator_that_keeps_the_class_for_others_to_build_makes_it_lazy(
     decorator: str, form: str

@@ -16,7 +16,8 @@ NET = (
     "        self.half = self.width // 2\n\n"
     "    def __call__(self, x):\n        for part in self.parts:\n            part(x)\n"
     "        return self.part(x) + self.bias[None], self.seen.value, self.half\n\n"
-    "    def _get(self):\n        return self.part\n\n\n"
+    "    def _get(self):\n        return self.part\n\n"
+    "    def turned(self, x):\n        x = x.T\n        y = x\n        x = y.T\n        return x\n\n\n"
 )
 MODEL = (
     "class Model:\n    kind = Net\n\n    def __init__(self):\n        self.module = self.kind()\n\n"
@@ -29,6 +30,7 @@ CARRIED = {
     "a call under a name": "part = module.part\n            return part(x)",
     "a private method": "return module._get()(x)",
     "a private method under a name": "part = module._get()\n            return part(x)",
+    "a method that names its result anew": "return module.turned(x).T",
     "a parameter": "return module.part(x) + module.bias.T",
     "a value": "return x if module.half > 1 else -x",
     "a value handed on": "return use(module.half, x)",
@@ -39,6 +41,8 @@ CARRIED = {
 }
 MISSED = {
     "handed on": "return use(module.part, x)",
+    "a method's result handed on": "return use(module._get(), x)",
+    "a method's result under a name": "part = module._get()\n            return use(part)",
     "handed on under a name": "part = module.part\n            return use(part, x)",
     "returned": "return module.part",
     "the module handed on": "return use(module), use(x.part)",
@@ -126,6 +130,22 @@ def test_attributes_of_what_is_no_module_are_not_meant() -> None:
     result = auto({"m.py": LINEN + config + NET + other + "use(Net)\n"})
     assert said(result)["m.Net"] == "explicit", reason(result, "m.Net")
     assert "use(lazy(Net))" in code(result)
+
+
+@pytest.mark.parametrize(("use", "form"), [("m._get()(x)", "explicit"), ("use(m._get())", "lazy")])
+def test_a_lazy_class_may_hand_out_parts_of_an_explicit_one(use: str, form: str) -> None:
+    other = (
+        "class Other(nn.Module):\n    def setup(self):\n        self.net = Net()\n\n"
+        "    def _get(self):\n        return self.net.part\n\n"
+        "    def __call__(self, x):\n        x = self.net(x)\n"
+        "        return nn.while_loop(lambda m, c: c.sum() < 9, lambda m, c: c, self, x, **{})\n\n\n"
+        "def f(v, x, model=Other()):\n    return model.apply(v, x, method=lambda m, x: "
+        + use
+        + ")\n"
+    )
+    result = auto({"m.py": LINEN + NET + other})
+    assert said(result)["m.Other"] == "lazy"
+    assert said(result)["m.Net"] == form, reason(result, "m.Net")
 
 
 def test_a_lazy_class_reads_inside_of_an_explicit_one() -> None:

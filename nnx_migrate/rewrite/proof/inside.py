@@ -39,6 +39,7 @@ _GIVING = frozenset({"apply", "init", "init_with_output", "lazy_init"})
 _USES = (
     ast.Expr,
     ast.Compare,
+    ast.AugAssign,
     ast.BinOp,
     ast.UnaryOp,
     ast.FormattedValue,
@@ -93,7 +94,7 @@ def _around(
 ) -> Iterator[Read]:
     """What code reads of the bound modules that a call gives it."""
     assert isinstance(call, ast.Call)
-    readers = _readers(module, call)
+    readers = _readers(project, module, call)
     if readers is not None:
         for one in readers:
             beside = _always_read(one) if isinstance(one, _FUNCTIONS) else frozenset()
@@ -121,7 +122,7 @@ def _in(
         if not isinstance(node, ast.Attribute) or _is_self(node.value):
             continue
         if not _is_no_module(project, module, node.value, parents):
-            carried = _is_carried(node, parents)
+            carried = _is_carried(project, module, node)
             yield Read(node.attr, module.path, node.lineno, carried), node
 
 
@@ -162,18 +163,18 @@ def _is_signature(node: ast.expr, module: Module) -> bool:
     return False
 
 
-def _readers(module: Module, call: ast.Call) -> list[ast.AST] | None:
+def _readers(project: Project, module: Module, call: ast.Call) -> list[ast.AST] | None:
     """The code that reads the bound modules of a call; None where they may get anywhere."""
     parents = _parents(module)
     if isinstance(call.func, ast.Attribute) and call.func.attr == "bind":
         above = parents.above(call)
-        return [above[-2]] if len(above) > 1 and _is_carried(call, parents) else None
+        return [above[-2]] if len(above) > 1 and _is_carried(project, module, call) else None
     given = [one.value for one in call.keywords if one.arg == "method"] or call.args[:1]
     functions = _functions(module, given[0]) if given else []
     for function in functions:
         first = _first(function)
         loads = (one for one in walk(function) if isinstance(one, ast.Name) and one.id == first)
-        if first is None or not all(_is_carried(one, parents) for one in loads):
+        if first is None or not all(_is_carried(project, module, one) for one in loads):
             return None
     return [*functions] or None
 
@@ -365,8 +366,9 @@ def _is_name(node: ast.expr, name: str | None) -> bool:
 # ---- what is done with what is read
 
 
-def _is_carried(node: ast.AST, parents: Parents, depth: int = 8) -> bool:
+def _is_carried(project: Project, module: Module, node: ast.AST, depth: int = 8) -> bool:
     """Whether code only calls, reads, applies and looks at a value."""
+    parents = _parents(module)
     parent = parents.of(node)
     if isinstance(getattr(node, "ctx", None), ast.Store | ast.Del) or depth == 0:
         return depth > 0
@@ -380,22 +382,86 @@ def _is_carried(node: ast.AST, parents: Parents, depth: int = 8) -> bool:
         case ast.Attribute(attr=name):
             return name not in _INTERFACE
         case ast.Call(func=function) if function is node:
-            return True
+            hands = isinstance(node, ast.Attribute) and node.attr in _handing(project)
+            return not hands or _is_carried(project, module, parent, depth - 1)
         case ast.Call(func=ast.Name(id=name)) if name in _LOOKS:
             return True
         case ast.IfExp(test=test) if test is node:
             return True
         case ast.Subscript() | ast.BoolOp() | ast.IfExp():
-            return _is_carried(parent, parents, depth - 1)
+            return _is_carried(project, module, parent, depth - 1)
         case ast.Assign(targets=[ast.Name(id=name)]):
-            around = next(
-                iter(one for one in parents.above(node) if isinstance(one, _FUNCTIONS)), None
+            around = _function(parents, node)
+            loads = walk(around) if around is not None else ()
+            named = [one for one in loads if isinstance(one, ast.Name) and one.id == name]
+            return bool(named) and all(
+                _is_carried(project, module, one, depth - 1) for one in named
             )
-            if around is None:
-                return False
-            loads = [one for one in walk(around) if isinstance(one, ast.Name) and one.id == name]
-            return all(_is_carried(one, parents, depth - 1) for one in loads)
+        case ast.Return():
+            method = _function(parents, node)
+            is_method = isinstance(parents.of(method) if method is not None else None, ast.ClassDef)
+            return (
+                is_method
+                and isinstance(method, ast.FunctionDef)
+                and all(
+                    isinstance(_parents(home).of(one), ast.Call)
+                    and _is_carried(project, home, one, depth - 1)
+                    for home, one in _attributes(project, method.name)
+                )
+            )
     return isinstance(parent, _USES)
+
+
+def _function(parents: Parents, node: ast.AST) -> _Function | None:
+    """The function around a node."""
+    return next((one for one in parents.above(node) if isinstance(one, _FUNCTIONS)), None)
+
+
+@lru_cache(maxsize=512)
+def _attributes(project: Project, name: str) -> tuple[tuple[Module, ast.Attribute], ...]:
+    """Every place that reads an attribute of a name."""
+    return tuple(
+        (module, one)
+        for module in project.modules.values()
+        for one in module.nodes
+        if isinstance(one, ast.Attribute) and one.attr == name
+    )
+
+
+@lru_cache(maxsize=2)
+def _handing(project: Project) -> frozenset[str]:
+    """Methods of Linen classes that return attributes of their module: submodules, maybe."""
+    return frozenset(
+        name
+        for cls in project.linen.values()
+        for name, method in cls.methods.items()
+        if any(isinstance(one, ast.Return) and _hands(method, one.value) for one in walk(method))
+    )
+
+
+def _hands(method: ast.FunctionDef, value: ast.expr | None, depth: int = 6) -> bool:
+    match value:
+        case _ if depth == 0:
+            return True
+        case ast.Attribute(value=ast.Name(id="self")):
+            return True
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner):
+            parts = [inner]
+        case ast.Tuple(elts=every) | ast.List(elts=every) | ast.BoolOp(values=every):
+            parts = every
+        case ast.IfExp(body=body, orelse=orelse):
+            parts = [body, orelse]
+        case ast.Name(id=name):
+            given = _assigned(method).get(name, [])
+            parts = [one for one in given if one is not None and not _holds(one, name)]
+        case _:
+            return False
+    return any(_hands(method, one, depth - 1) for one in parts)
+
+
+def _holds(node: ast.expr, name: str) -> bool:
+    """Whether a name is read in an expression: ``x = x.T``."""
+    return any(isinstance(one, ast.Name) and one.id == name for one in walk(node))
 
 
 @lru_cache(maxsize=256)

@@ -57,7 +57,7 @@ def _keepers(project: Project, cls: ClassInfo) -> Iterator[Use]:
     for decorator in cls.node.decorator_list:
         target = decorator.func if isinstance(decorator, ast.Call) else decorator
         function = project.function(project.resolve(target, cls.scope))
-        if function is not None and _keeps(function):
+        if function is not None and _keeps(function, isinstance(decorator, ast.Call)):
             line = cls.node.lineno
             yield cls.module.path, line, f"the decorator {function.name} hands the class on"
 
@@ -72,13 +72,16 @@ def _borrowed(project: Project, cls: ClassInfo) -> Iterator[Use]:
                     yield cls.module.path, statement.lineno, f"{name} is another class's method"
 
 
-def _keeps(function: ast.FunctionDef) -> bool:
+def _keeps(function: ast.FunctionDef, is_called: bool) -> bool:
     """Whether parameters of a function, or of one inside it, are more than returned and looked at.
 
-    ``def register(cls): REGISTRY[cls.__name__] = cls; return cls`` keeps what it is given.
+    ``def register(cls): REGISTRY[cls.__name__] = cls; return cls`` keeps what it is given. A decorator
+    that is called first gets the class by a function inside it.
     """
     nodes = list(walk(function))
-    parameters = {one.arg for one in nodes if isinstance(one, ast.arg)}
+    inner = [one for one in nodes[1:] if isinstance(one, ast.FunctionDef | ast.Lambda)]
+    taking = inner if is_called and inner else [function]
+    parameters = {one.arg for taker in taking for one in walk(taker) if isinstance(one, ast.arg)}
     fine = {id(one.value) for one in nodes if isinstance(one, ast.Return | ast.Attribute)}
     return any(
         isinstance(one, ast.Name) and one.id in parameters and id(one) not in fine for one in nodes
