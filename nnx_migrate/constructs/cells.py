@@ -105,6 +105,7 @@ def _layer(name: str) -> Layer:
         ),
         build=own,
         shape=shape,
+        methods={"initialize_carry": lambda call: ({}, carry_of(call.layer))},
         required=tuple(one for one in ("features", "kernel_size") if one in _FIELDS[name]),
         optional_sizes=() if name == "ConvLSTMCell" else ("carry_features",),
     )

@@ -8,11 +8,11 @@ flax 0.12.8 and 0.12.12: linen/linear.py, nnx/nn/linear.py.
 
 from __future__ import annotations
 
-from nnx_migrate.abstract.values import Array
+from nnx_migrate.abstract.values import Array, as_array
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.constructs.common.layers import native, own, read
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer
-from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall
+from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, opaque
 
 
 def shape(call: ShapeCall) -> Outcome:
@@ -22,6 +22,12 @@ def shape(call: ShapeCall) -> Outcome:
         return {}, Array((None, features), None)
     lead = ids.known(3 if ids.rank is None else ids.rank)
     return {}, ids.of((*lead, features), 1)
+
+
+def attend(call: ShapeCall) -> Outcome:
+    """``num_embeddings`` in place of the last axis."""
+    query = as_array(call.args[0]) if call.args else None
+    return opaque(call) if query is None else ({}, query.with_last(call.size("num_embeddings")))
 
 
 def build(layer: Layer, call: LayerCall) -> Code | Refusal:
@@ -47,6 +53,7 @@ EMBED = Layer(
     ),
     build=build,
     shape=shape,
+    methods={"attend": attend},
     required=("num_embeddings", "features"),
     sizes=(),
     positional=("num_embeddings", "features"),

@@ -11,13 +11,13 @@ from nnx_migrate.abstract.values import (
     Instance,
     Library,
     Record,
-    Static,
     Submodule,
     Unknown,
     Value,
     as_array,
 )
-from nnx_migrate.constructs.cells import carry_of
+from nnx_migrate.constructs import layer_of
+from nnx_migrate.constructs.common.shapes import ShapeCall
 from nnx_migrate.sizes.construction import call_in_scope, construct_through
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.instance_attributes import as_read, instance_attribute
@@ -144,14 +144,12 @@ def call_layer_method(
     kwargs: dict[str, Value],
 ) -> Value:
     """A method of a built-in layer."""
-    array = as_array(args[0]) if args else None
     if name == "__call__":
         return interpreter.call_submodule(layer, args, kwargs)
-    if name == "attend" and array is not None:
-        size = layer.arguments.get("num_embeddings")
-        return array.with_last(size.expr if isinstance(size, Static) else None)
-    if name == "initialize_carry":
-        return carry_of(layer)
+    symbols = (one.symbol for one in (layer, *layer.options) if isinstance(one, Submodule))
+    for known in filter(None, map(layer_of, symbols)):
+        if name in known.methods:
+            return known.methods[name](ShapeCall(interpreter, layer, args, kwargs))[1]
     if name == "apply" and len(args) >= 2:  # a layer applied to parameters of somebody else
         interpreter.applied.add(id(layer.call))
         owner, layer.owner = layer.owner, None

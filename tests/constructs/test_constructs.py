@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -94,3 +95,11 @@ def test_prelu_is_in_one_file() -> None:
     files = [path for path in PACKAGE.rglob("*.py") if "linen" not in path.parts]
     naming = [path for path in files if "PReLU" in path.read_text(encoding="utf-8")]
     assert [path.name for path in naming] == ["prelu.py"]
+
+
+def test_the_layer_of_the_tutorial_is_the_one_that_runs() -> None:
+    guide = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    block = guide.partition("```python\nPRELU = ")[2].partition("\n\n")[0]
+    source = (PACKAGE / "constructs" / "prelu.py").read_text(encoding="utf-8")
+    written = source.partition("\nPRELU = ")[2].partition("\n\n")[0]
+    assert ast.dump(ast.parse(block)) == ast.dump(ast.parse(written))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from flax import linen, nnx
 
@@ -11,6 +12,7 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.nn import factory
 from tests.constructs.convert import refusal, text
 from tests.nn.oracle import array, check
+from tests.rewrite.running import compare, migrated
 
 
 @pytest.mark.parametrize(
@@ -61,3 +63,28 @@ def test_its_factory_takes_linens_arguments_and_keeps_the_width() -> None:
     assert jax.eval_shape(layer, jnp.ones((2, 4))).shape == (2, 4)
     with pytest.raises(TypeError, match="2 fields, found 3"):
         build(jnp.bfloat16, 0.3, 1)
+
+
+def test_as_a_field_it_has_linens_paths_and_bits() -> None:
+    source = (
+        "import flax.linen as nn\n\n\n"
+        "class Model(nn.Module):\n"
+        "    act: type = nn.PReLU\n\n"
+        "    @nn.compact\n"
+        "    def __call__(self, x):\n"
+        "        return nn.Dense(3)(self.act()(nn.Dense(4)(x)))\n"
+    )
+    report = compare(source, "Model()", {"in_features": 6}, (np.asarray(array(2, 6)),))
+    assert report.verdict == "identical", report
+
+
+def test_isinstance_asks_for_the_class_it_becomes() -> None:
+    source = (
+        "import flax.linen as nn\n\n\n"
+        "class Model(nn.Module):\n"
+        "    def setup(self):\n"
+        "        self.act = nn.PReLU()\n\n"
+        "    def __call__(self, x):\n"
+        "        return self.act(x) if isinstance(self.act, nn.PReLU) else x\n"
+    )
+    assert "isinstance(self.act, nnx.PReLU)" in migrated(source)

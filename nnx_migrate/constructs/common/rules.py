@@ -35,7 +35,7 @@ class Layer:
       target: the class that it becomes.
       fields: Linen's, in Linen's order; ``required`` are those without a default.
       build: the conversion of a constructor call (``native``, ``own``, or the construct's own).
-      shape: the sizes that a call shows and what comes out.
+      shape: the sizes that a call shows and what comes out; ``methods`` the same for others.
       sizes: keys of the sizes that the NNX layer is built with, ``optional_sizes`` of those that are
         passed on when they are known.
       positional: fields that the native layer takes by position after its sizes.
@@ -59,6 +59,7 @@ class Layer:
     example: Example
     build: Callable[[Layer, LayerCall], Code | Refusal]
     shape: Shape = opaque
+    methods: Mapping[str, Shape] = field(default_factory=dict)
     required: tuple[str, ...] = ()
     sizes: tuple[str, ...] = ("in_features",)
     optional_sizes: tuple[str, ...] = ()
