@@ -23,7 +23,7 @@ from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.loading import Loaded, load
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.results import class_outcome, position, result_of
-from nnx_migrate.sizes import ClassSizes, analyse
+from nnx_migrate.sizes import ClassSizes, SizeMemory, analyse
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
@@ -47,7 +47,7 @@ class Ground:
         changing = {id(module) for module in self.loaded.targets.values()}
         linen = self.loaded.project.linen.items()
         self._names = [name for name, c in linen if id(c.module) in changing]
-        self._sizes: dict[object, Mapping[str, ClassSizes]] = {}
+        self._known_sizes: SizeMemory = {}
         self._read: ledger.Read = {}
         self._memory: Memory = {}
         self._targets = frozenset(changing)
@@ -57,10 +57,8 @@ class Ground:
     def sizes(self, wanted: ExtraArguments) -> Mapping[str, ClassSizes]:
         """The sizes of all classes to rewrite, with the arguments that were granted."""
         granted = (wanted.shapes, wanted.facts, wanted.dtypes)
-        key = tuple(frozenset(one.items()) for one in granted)
-        if key not in self._sizes:
-            self._sizes[key] = analyse(self.loaded.project, self._names, self.evidence, *granted)
-        return self._sizes[key]
+        project, known = self.loaded.project, self._known_sizes
+        return analyse(project, self._names, self.evidence, *granted, memory=known)
 
     def decide(
         self,

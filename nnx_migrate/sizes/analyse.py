@@ -58,6 +58,7 @@ def analyse(
     shapes: Mapping[str, frozenset[str]] | None = None,
     told: Mapping[str, frozenset[str]] | None = None,
     dtypes: Mapping[str, frozenset[tuple[str, int]]] | None = None,
+    memory: Memory | None = None,
 ) -> Mapping[str, ClassSizes]:
     """Sizes of Linen classes of the project by qualified name.
 
@@ -69,22 +70,42 @@ def analyse(
             call has for them.
         dtypes: by class, parameters of ``__call__`` whose dtype becomes an argument, each with the
             ``id`` of an expression that reads it.
+        memory: what earlier calls with this project and evidence found; what this one finds is added.
     """
-    analysis = ProjectAnalysis(project, evidence, shapes or {}, told or {}, dtypes or {})
+    memory = {} if memory is None else memory
+    analysis = ProjectAnalysis(project, evidence, shapes or {}, told or {}, dtypes or {}, memory)
     return analysis.run(project.linen if names is None else names)
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Sizes of a class, with all that they depend on beside the code.
+
+    Attributes:
+      extras: the constructor arguments that the class gets for what the initial call has.
+      asked: the sizes of other classes that were asked for, by name.
+    """
+
+    sizes: ClassSizes
+    extras: tuple[object, ...]
+    asked: Mapping[str, ClassSizes]
+
+
+Memory = dict[str, list[_Result]]  # by the name of the class or scope function
 
 
 @dataclass
 class ProjectAnalysis:
-    """Analyses of one project, each made once."""
+    """Analyses of one project, each made once, and taken from ``memory`` where that has it."""
 
     project: Project
     evidence: ProjectEvidence | None = None
     shapes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     told: Mapping[str, frozenset[str]] = field(default_factory=dict)
     dtypes: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
+    memory: Memory = field(default_factory=dict)
     done: dict[str, ClassSizes] = field(default_factory=dict)
-    running: list[str] = field(default_factory=list)
+    running: dict[str, dict[str, ClassSizes]] = field(default_factory=dict)  # and what they asked
 
     def __post_init__(self) -> None:
         """Index the constructor calls and factory functions once."""
@@ -101,18 +122,40 @@ class ProjectAnalysis:
 
     def sizes_of(self, name: str) -> ClassSizes:
         """Analyse one class or scope function, its submodules' classes first."""
-        if name in self.done:
-            return self.done[name]
+        found = self.done.get(name) or self._found(name)
+        if self.running:
+            next(reversed(self.running.values()))[name] = found
+        return found
+
+    def _found(self, name: str) -> ClassSizes:
         function = self.by_symbol.get(name)
         info = self.project.linen[name] if function is None else function.cls
         if name in self.running:
             return ClassSizes(problems=((info.node, "the class constructs itself"),))
-        self.running.append(name)
+        self.running[name] = {}
         try:
-            self.done[name] = self._analysed(info)
+            sizes = self._remembered(name)
+            if sizes is None:
+                asked: dict[str, ClassSizes] = {}
+                self.running[name] = asked
+                sizes = self._analysed(info)
+                self.memory.setdefault(name, []).append(_Result(sizes, self._extras(name), asked))
         finally:
-            self.running.pop()
-        return self.done[name]
+            del self.running[name]
+        self.done[name] = sizes
+        return sizes
+
+    def _remembered(self, name: str) -> ClassSizes | None:
+        """What is known of a class that gets the same, and whose submodules' classes have not changed."""
+        for one in self.memory.get(name, ()):
+            if one.extras == self._extras(name) and all(
+                self.sizes_of(other) is sizes for other, sizes in one.asked.items()
+            ):
+                return one.sizes
+        return None
+
+    def _extras(self, name: str) -> tuple[object, ...]:
+        return self.shapes.get(name), self.told.get(name), self.dtypes.get(name)
 
     def _analysed(self, info: ClassInfo) -> ClassSizes:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
@@ -62,10 +63,10 @@ class LoopNames:
 
     def _name_at(self, name: str, place: ast.AST) -> Expr:
         identifier = self.spelled[name]
-        around = [one for one in self._binding(identifier) if _is_inside(place, one)]
-        innermost = [one for one in around if not any(_is_inside(other, one) for other in around)]
+        around = [one for one in self._binding(identifier) if place in _inside(one)]
+        innermost = [one for one in around if _inside(one).isdisjoint(around)]
         known = any(one is loop for one in innermost for loop in self.together[name])
-        known &= not any(_binds_again(one, identifier) for one in innermost)
+        known &= not any(identifier in _bound_again(one) for one in innermost)
         return ex.name(identifier if known else f"{ex.FOREIGN}{name}")
 
     def _binding(self, identifier: str) -> Iterator[ast.AST]:
@@ -115,20 +116,20 @@ def _values(target: ast.expr, items: ast.expr) -> dict[str, str]:
     return {name: f"{ast.dump(target)} in {ast.dump(items)}" for name in target_names(target)}
 
 
-def _binds_again(loop: ast.AST, identifier: str) -> bool:
-    """Whether a loop's body gives its variable another value."""
+# Every expression of a method is looked up in all loops around it.
+@lru_cache(maxsize=4096)
+def _bound_again(loop: ast.AST) -> frozenset[str]:
+    """The names that a loop's body binds: its variables have another value then."""
     body = loop.body if isinstance(loop, ast.For) else []
-    return any(identifier == name for one in body for name in bound_names(one))
+    return frozenset(name for one in body for name in bound_names(one))
 
 
-def _is_inside(place: ast.AST, loop: ast.AST) -> bool:
-    """Whether a place is where ``loop`` has bound its variables."""
+@lru_cache(maxsize=4096)
+def _inside(loop: ast.AST) -> frozenset[ast.AST]:
+    """The places where ``loop`` has bound its variables."""
     match loop:
         case ast.For(body=body):
-            return any(one is place for part in body for one in walk(part))
+            return frozenset(one for part in body for one in walk(part))
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            outside = {id(one) for one in walk(loop.generators[0].iter)}
-            return place is not loop and any(
-                one is place and id(one) not in outside for one in walk(loop)
-            )
-    return False
+            return frozenset(walk(loop)).difference([loop], walk(loop.generators[0].iter))
+    return frozenset()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, repeat
 
 from nnx_migrate.source.modules import Module, Scope
@@ -54,12 +55,12 @@ class ClassInfo:
         """The name as Python has it, the same for all statements that bind it."""
         return self.name.partition(":")[0]
 
-    @property
+    @cached_property
     def methods(self) -> dict[str, ast.FunctionDef]:
         """Methods of the class body itself (the last definition of a name wins)."""
         return {node.name: node for node in self.node.body if isinstance(node, ast.FunctionDef)}
 
-    @property
+    @cached_property
     def mro(self) -> tuple[ClassInfo, ...]:
         """Project classes in resolution order, itself first (depth first, duplicates last)."""
         order: list[ClassInfo] = [self]
@@ -70,7 +71,7 @@ class ClassInfo:
                 order.append(cls)
         return tuple(order)
 
-    @property
+    @cached_property
     def fields(self) -> tuple[Field, ...]:
         """Dataclass fields in constructor order, inherited ones first."""
         found: dict[str, Field] = {}
@@ -80,7 +81,7 @@ class ClassInfo:
                     found[one.name] = one
         return tuple(found.values())
 
-    @property
+    @cached_property
     def reassigned(self) -> frozenset[str]:
         """Attributes that ``__post_init__`` sets: fields may not hold what they were given."""
         found = (one.methods.get("__post_init__") for one in self.mro)

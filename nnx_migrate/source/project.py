@@ -9,7 +9,6 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import PurePosixPath
 
 from nnx_migrate.source.classes import (
     ClassInfo,
@@ -87,9 +86,10 @@ class Project:
         in ``wmt/train.py`` must become ``wmt.models``.
         """
         head, dot, rest = target.partition(".")
-        folder = PurePosixPath(module.path).parent
-        sibling = self._by_path.get(str(folder / f"{head}.py"))
-        if sibling is None or sibling is module or str(folder / "__init__.py") in self._by_path:
+        above, slash, _ = module.path.rpartition("/")
+        folder = above + slash
+        sibling = self._by_path.get(f"{folder}{head}.py")
+        if sibling is None or sibling is module or f"{folder}__init__.py" in self._by_path:
             return target
         return f"{sibling.name}{dot}{rest}"
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from keyword import iskeyword
 
 from nnx_migrate.constructs import layer_of
@@ -125,12 +126,17 @@ def find_items(
     return found
 
 
-def own_nodes(node: ast.AST) -> Iterator[ast.AST]:
-    """Nodes below ``node`` that do not belong to a class nested in it."""
-    for child in ast.iter_child_nodes(node):
-        if not isinstance(child, ast.ClassDef):
-            yield child
-            yield from own_nodes(child)
+@lru_cache(maxsize=4096)  # a conversion asks for those of its methods again and again
+def own_nodes(node: ast.AST) -> tuple[ast.AST, ...]:
+    """Nodes below ``node`` that do not belong to a class nested in it, as the text has them."""
+    found: list[ast.AST] = []
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        found.append(one)
+        children = [*ast.iter_child_nodes(one)]
+        todo += [child for child in reversed(children) if not isinstance(child, ast.ClassDef)]
+    return tuple(found[1:])
 
 
 def explicit_name(call: ast.Call) -> ast.expr | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 
 from nnx_migrate.constructs import is_layer, is_linen
 from nnx_migrate.sizes import ClassSizes, Site, SiteKind
@@ -161,6 +162,7 @@ def _parts(
                 yield from _parts(project, cls, child, every)
 
 
+@lru_cache(maxsize=1024)
 def _assigned(cls: ClassInfo) -> dict[str, list[ast.AST]]:
     """Values of local names and attributes, by name, over all methods."""
     found: dict[str, list[ast.AST]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import Instance, Submodule, class_name
@@ -75,6 +76,7 @@ def _attribute_path(
     return name and name + found.path
 
 
+@lru_cache(maxsize=1024)
 def _parents(node: ast.AST) -> dict[ast.AST, ast.AST]:
     return {child: parent for parent in walk(node) for child in ast.iter_child_nodes(parent)}
 
