@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import pytest
 from flax import nnx
 
-from nnx_migrate import nn as nnm
-from nnx_migrate.constructs import all_layers
 from tests.rewrite.classes.support import converted, refusal
 
 MODEL = """\
@@ -65,22 +61,6 @@ def test_a_field_of_a_local_layer_is_read_under_its_name_in_nnx() -> None:
 def test_a_field_that_nnx_may_not_keep_is_refused(layer: str, field: str) -> None:
     found = refusal(MODEL.format(layer=layer, field=field))
     assert field in found.reason
-
-
-def kept() -> Iterator[tuple[str, str, str]]:
-    """Every field that a native layer keeps, with its name there."""
-    for symbol, layer in all_layers().items():
-        for field, attribute in (layer.attributes or {}).items():
-            yield symbol, field, attribute
-
-
-@pytest.mark.parametrize(("symbol", "field", "attribute"), list(kept()))
-def test_the_installed_layers_agree(symbol: str, field: str, attribute: str) -> None:
-    example = all_layers()[symbol].example
-    names = {"nnx": nnx, "nnm": nnm, "nn": nn, "jnp": jnp, "train": False, "in_features": 8}
-    before = eval(example.before, names)
-    after = eval(example.after, {**names, "rngs": nnx.Rngs(0)})
-    assert getattr(after, attribute) == getattr(before, field)
 
 
 def test_a_converted_module_reads_the_same_number() -> None:
