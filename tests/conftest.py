@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -23,13 +24,27 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _settings_of_jax_stay() -> Iterator[None]:
+def _settings_of_jax_stay(request: pytest.FixtureRequest) -> Iterator[None]:
     """Undo what a command that runs in the test's own process sets for built-in models."""
     flags = os.environ["XLA_FLAGS"]
-    yield
+    with _optimizations(request.node.get_closest_marker("optimized") is not None):
+        yield
     os.environ["XLA_FLAGS"] = flags
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_remove_size_one_mesh_axis_from_type", False)
+
+
+@contextmanager
+def _optimizations(are_needed: bool) -> Iterator[None]:
+    """All that XLA has, where `make test` compiles quickly instead."""
+    is_quick = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS") == "1"
+    if not (are_needed and is_quick):
+        yield
+        return
+    config = sys.modules["jax"].config
+    config.update("jax_disable_most_optimizations", False)
+    yield
+    config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture(scope="module")

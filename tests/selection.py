@@ -3,7 +3,8 @@
 ``python -m tests.selection junit.xml`` writes that file anew from a timed run of everything
 (``pytest -n 2 --dist loadfile --junitxml=junit.xml``): of each test function the quick suite runs as
 many cases as fit into `SHARE` seconds, at least one, unless a case alone takes longer than `LONGEST`.
-`ALWAYS` names what stays whole: their cases are the constructs themselves.
+Constructs, hazards and idioms (`ALWAYS`) have a case each, however long it takes. With ``--quick`` the
+run was one of the quick suite: what that leaves out stays out.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ import pytest
 
 HERE = Path(__file__).parent
 FILE = HERE / "slow.toml"
-SHARE = 4.0
-LONGEST = 12.0
-ALWAYS: frozenset[str] = frozenset()
+SHARE = 1.5
+LONGEST = 8.0
+ALWAYS = ("constructs/", "rewrite/hazards/", "rewrite/idioms/")
 HEADER = """\
 # Test functions of which `make test` runs only this many cases, from the first on; `make test-deep` runs
 # the others. Written by `python -m tests.selection`.
@@ -54,12 +55,11 @@ def chosen(times: Mapping[str, list[float]]) -> dict[str, int]:
     """How many cases of each function are quick, where that is not all of them."""
     found = {}
     for name, cases in times.items():
-        if name in ALWAYS:
-            continue
         spent, number = 0.0, 0
         for seconds in cases:
             spent += seconds
-            if (number and spent > SHARE) or seconds > LONGEST:
+            is_needed = not number and name.startswith(ALWAYS)
+            if not is_needed and ((number and spent > SHARE) or seconds > LONGEST):
                 break
             number += 1
         if number < len(cases):
@@ -82,9 +82,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.selection")
     parser.add_argument("junit", type=Path)
     parser.add_argument("--scale", type=float, default=1.0, help="for a run on a busy machine")
+    parser.add_argument("--quick", action="store_true", help="a run of the quick suite alone")
     options = parser.parse_args(arguments)
     times = timed(options.junit, options.scale)
-    quick = chosen(times)
+    quick = (read() if options.quick else {}) | chosen(times)
     text = HEADER
     for file in sorted({name.partition("::")[0] for name in quick}):
         text += f'\n["{file}"]\n'

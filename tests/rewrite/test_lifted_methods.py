@@ -131,6 +131,7 @@ def test_paths_values_updates_and_programs_are_linens(
 
 
 @pytest.mark.parametrize(("source", "sizes", "collections"), SOURCES.values(), ids=SOURCES)
+@pytest.mark.optimized
 def test_a_seed_gives_linens_values(
     source: str, sizes: Sizes, collections: tuple[str, ...]
 ) -> None:
