@@ -168,3 +168,15 @@ def test_a_global_that_only_the_old_text_of_a_class_reads_does_not_matter() -> N
     assert said(result)["m.Outer"] == "explicit", reason(result, "m.Outer")
     assert "again = nn.remat" in code(result)
     assert "again(" not in code(result)
+
+
+def test_a_lazy_class_that_makes_a_part_reads_that_class_alone() -> None:
+    other = NET.replace("Net", "Same").replace("Part", "Piece")
+    lazy = (
+        "class Other(nn.Module):\n    def setup(self):\n        self.net = Net()\n\n"
+        "    def __call__(self, x):\n        x = use(self.net.part, x)\n"
+        "        return nn.while_loop(lambda m, c: c.sum() < 9, lambda m, c: c, self, x, **{})\n\n\n"
+        "use(Same)\n"
+    )
+    found = said(auto({"m.py": LINEN + NET + other + lazy}))
+    assert (found["m.Net"], found["m.Same"]) == ("lazy", "explicit")

@@ -62,6 +62,7 @@ class Read:
     Attributes:
       carried: whether what is done with it works inside of explicit modules.
       beside: what else the code reads of that module each time; only what has all of it can be meant.
+      classes: the classes that the module is of, where that is known.
     """
 
     word: str
@@ -69,6 +70,13 @@ class Read:
     line: int
     carried: bool
     beside: frozenset[str] = frozenset()
+    classes: frozenset[str] | None = None
+
+    def may_mean(self, cls: ClassInfo) -> bool:
+        """Whether a module of a class may be read here."""
+        if self.classes is not None and cls.name not in self.classes:
+            return False
+        return _has_all(cls, self.beside)
 
 
 def reads(
@@ -123,7 +131,8 @@ def _in(
             continue
         if not _is_no_module(project, module, node.value, parents):
             carried = _is_carried(project, module, node)
-            yield Read(node.attr, module.path, node.lineno, carried), node
+            made = _made_of(project, node.value, parents)
+            yield Read(node.attr, module.path, node.lineno, carried, classes=made), node
 
 
 # ---- where bound modules are
@@ -207,7 +216,38 @@ def _always_read(function: ast.AST) -> frozenset[str]:
     return frozenset(found)
 
 
-def has_all(cls: ClassInfo, names: frozenset[str]) -> bool:
+def _made_of(project: Project, node: ast.expr, parents: Parents) -> frozenset[str] | None:
+    """The classes of which ``self.part`` is made in a Linen class, where they are plain."""
+    match node:
+        case ast.Attribute(value=ast.Name(id="self")):
+            cls = next((one for one in parents.above(node) if isinstance(one, ast.ClassDef)), None)
+            info = project.by_node.get(id(cls)) if cls is not None else None
+        case _:
+            return None
+    if info is None or info.name not in project.linen or node.attr in {f.name for f in info.fields}:
+        return None
+    found: set[str] = set()
+    # A subclass may set it, too.
+    owners = {
+        id(o): o
+        for one in project.linen.values()
+        if any(o is info for o in one.mro)
+        for o in one.mro
+    }
+    for owner in owners.values():
+        if any(_is_name(one, "setattr") for one in walk(owner.node) if isinstance(one, ast.Name)):
+            return None
+        for method in owner.methods.values():
+            for value in _assigned(method).get(f"self.{node.attr}", ()):
+                called = value.func if isinstance(value, ast.Call) else None
+                symbol = project.resolve(called, owner.scope) if called is not None else None
+                if symbol is None or symbol not in project.linen:
+                    return None
+                found.add(symbol)
+    return frozenset(found) or None
+
+
+def _has_all(cls: ClassInfo, names: frozenset[str]) -> bool:
     """Whether modules of a class may have attributes of these names."""
     found = {one.name for one in cls.fields}
     for owner in cls.mro:

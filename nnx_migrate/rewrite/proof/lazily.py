@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.dynamic_imports import takers
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word, opened
-from nnx_migrate.rewrite.proof.inside import Read, has_all, plain_members, reads
+from nnx_migrate.rewrite.proof.inside import Read, plain_members, reads
 from nnx_migrate.rewrite.proof.reading import named_classes, read_by
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
@@ -212,7 +212,7 @@ class _Judge:
         """Reads inside of modules of a class that its explicit form does not carry."""
         names = _children(cls) | _private(cls)
         met = {
-            name: [one for one in within[name] if has_all(cls, one.beside)]
+            name: [one for one in within[name] if one.may_mean(cls)]
             for name in sorted(names & within.keys())
         }
         if not any(met.values()):
