@@ -65,8 +65,9 @@ class Project:
     def exports(self, name: str) -> Exports | None:
         """What star imports take from a module of the project; None where it does not parse."""
         if name not in self._exports:
-            unit = self.module(name)
-            self._exports[name] = None if unit is None else exports(unit)
+            source = self.by_module.get(name)
+            tree = self.tree(source) if source is not None else None
+            self._exports[name] = None if tree is None else exports(tree)
         return self._exports[name]
 
     def module(self, name: str) -> Unit | None:

@@ -19,7 +19,7 @@ from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.project import Project
 from nnx_migrate.ledger.resolve import Taints
 from nnx_migrate.ledger.scopes import absolute_module, package_of
-from nnx_migrate.ledger.trees import children, walk
+from nnx_migrate.ledger.trees import children, statements, walk
 
 _IMPORTS_FLAX = re.compile(r"\b(?:from|import)\b[^\n#]*\bflax\b")
 # Begins with a letter, so that the search for it is one for a plain word.
@@ -58,6 +58,7 @@ def taints(project: Project, size: int) -> Taints:
             source = project.by_module[module]
             tree = project.tree(source)
             parsed[module] = [] if tree is None else _statements(tree, source, module in flax)
+            project.exports(module)  # while it is at hand
             project.trim(size)
         names = _tainted(parsed[module], found, project) if reached else frozenset()
         if reached and found.get(module) != names:
@@ -114,7 +115,7 @@ class _Statement:
 
 def _statements(tree: ast.Module, source: Source, bodies: bool) -> list[_Statement]:
     package = package_of(source.path, source.module)
-    return [_statement(node, bodies, source.module, package) for node in _flat(tree)]
+    return [_statement(node, bodies, source.module, package) for node in statements(tree)]
 
 
 def _statement(node: ast.stmt, bodies: bool, module: str, package: str) -> _Statement:
@@ -217,15 +218,6 @@ def bound_by(one: Imported, found: Taints, project: Project) -> Collection[str]:
         return {"*"}  # any name at all
     exported = project.exports(module) if found.get(module) else None
     return {name for name in found.get(module, ()) if exported is not None and name in exported}
-
-
-def _flat(tree: ast.AST) -> Iterator[ast.stmt]:
-    """The statements of a module, those inside its conditionals, loops and ``try`` one by one."""
-    for node in children(tree):
-        if isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While | ast.ExceptHandler):
-            yield from _flat(node)
-        elif isinstance(node, ast.stmt):
-            yield node
 
 
 def _defined(node: ast.stmt, inner: set[str]) -> set[str]:

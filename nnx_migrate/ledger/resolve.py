@@ -10,7 +10,6 @@ import ast
 import builtins
 from dataclasses import dataclass
 
-from nnx_migrate.ledger.exports import exports
 from nnx_migrate.ledger.project import Project
 from nnx_migrate.ledger.scopes import Binding, Scope, Unit
 
@@ -114,8 +113,9 @@ class Resolver:
             if self.project.has(module):
                 # Only what may be Flax's is worth parsing a star import's module for.
                 tainted = self.taints.get(module, frozenset())
-                source = self.project.module(module) if tainted & {name, "*"} else None
-                if source is not None and name in exports(source):
+                listed = self.project.exports(module) if tainted & {name, "*"} else None
+                source = self.project.module(module) if listed and name in listed else None
+                if source is not None:
                     found |= self.member(source, name) - {UNKNOWN}
             elif module and name not in _BUILTINS and not name.startswith("_"):
                 found.add(Symbol(f"{module}.{name}"))

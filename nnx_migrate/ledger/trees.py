@@ -6,6 +6,7 @@ The rewriter has such a walk too. This one is the ledger's own, as all that it c
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 _PLAIN = frozenset({"arg", "asname", "attr", "ctx", "id", "level", "module", "type_comment"})
 
@@ -38,3 +39,12 @@ def walk(tree: ast.AST) -> list[ast.AST]:
     for node in found:
         found += children(node)
     return found
+
+
+def statements(tree: ast.AST) -> Iterator[ast.stmt]:
+    """The statements of a module, those inside its conditionals, loops and ``try`` one by one."""
+    for node in children(tree):
+        if isinstance(node, ast.If | ast.Try | ast.With | ast.For | ast.While | ast.ExceptHandler):
+            yield from statements(node)
+        elif isinstance(node, ast.stmt):
+            yield node

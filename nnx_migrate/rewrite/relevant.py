@@ -16,10 +16,9 @@ _ALL = 200  # projects up to this many files are read whole
 # A class that may be a Linen module, by the look of its bases.
 _MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)
 _FLAX_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:flax|nnx_migrate)\b", re.MULTILINE)
-_LOADS = re.compile(
-    r"\b(?:import_module|__import__|module_from_spec|load_source|load_module|resolve_name|locate"
-    r"|run_path|run_module)\b|\bsys\.modules\b|from sys import"
-)
+_LOADERS = ("import_module", "__import__", "module_from_spec", "load_source", "load_module")
+_LOADERS += ("resolve_name", "locate", "run_path", "run_module", "sys.modules", "from sys import")
+_LOADS = re.compile(rf"\b(?:{'|'.join(map(re.escape, _LOADERS))})\b")
 _DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
 _FUNCTION = re.compile(r"\ndef (\w+)")
 _WORD = re.compile(r"[\w.]+")
@@ -79,7 +78,8 @@ def _ends(file: Path) -> Iterable[str]:
 
 def _is_chosen(text: str) -> bool:
     names_flax = "flax" in text or "nnx_migrate.linen" in text or "nnx_migrate import linen" in text
-    return names_flax or _LOADS.search(text) is not None
+    # Letters are found many times faster than words.
+    return names_flax or (any(one in text for one in _LOADERS) and bool(_LOADS.search(text)))
 
 
 def _is_needed(source: SourceText, wanted: _Wanted) -> bool:
