@@ -130,9 +130,16 @@ def solve(
     if hidden:
         found |= _of_variables(make, hidden + list(measured), found, held)
         measured = {}
-    return (
-        found | _Measure(make, found, measured, method, args, kwargs).run() if measured else found
-    )
+    if not measured:
+        return found
+    try:
+        return found | _Measure(make, found, measured, method, args, kwargs).run()
+    except Exception:
+        # A call of its own may need what only the given variables hold: the cache of a decoder.
+        shown = _shown(make, list(measured), found, held) if held else {}
+        if shown.keys() < measured.keys():
+            raise
+        return found | shown
 
 
 def solve_part(

@@ -39,9 +39,28 @@ Path = tuple[str, ...]
 def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
     """``build(*args, **options, rngs=...)`` without values: all that :func:`apply` needs.
 
-    Stands for a Linen module that is only ever applied to variables made elsewhere.
+    Stands for a Linen module that is only ever applied to variables made elsewhere. Arrays that are no
+    variables have their values.
     """
-    return nnx.eval_shape(lambda: build(*args, **options, rngs=nnx.Rngs(0)))
+
+    def make() -> M:
+        return build(*args, **options, rngs=nnx.Rngs(0))
+
+    model = nnx.eval_shape(make)
+    if not _plain_arrays(model):
+        return model
+    # Compiled, so that no variable is made for them.
+    values = jax.jit(lambda: list(_plain_arrays(make()).values()))()
+    graphdef, state = nnx.split(model)
+    flat: dict[Any, Any] = dict(nnx.to_flat_state(state))
+    flat |= dict(zip(_plain_arrays(model), values, strict=True))
+    return nnx.merge(graphdef, nnx.from_flat_state(list(flat.items())))
+
+
+def _plain_arrays(model: nnx.Module) -> dict[Any, Any]:
+    """The arrays of a module that are no variables, by path."""
+    flat = nnx.to_flat_state(nnx.state(model))
+    return {path: one for path, one in flat if not isinstance(one, nnx.Variable)}
 
 
 def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]:
@@ -63,7 +82,7 @@ def variables_with(model: M, run: Callable[[M], Any] | None) -> dict[str, Any]:
     if run is not None:
         copy, sown = _initialised(model, run)
         made = _flat_state(copy, nnx.state(copy), boxed)
-        moved = _flat_state(copy, nnx.state(copy, lambda _, one: is_moved_by_init(one)))
+        moved = _flat_state(copy, nnx.state(copy, lambda _, one: _is_moved(one)))
         found |= {path: made[path] for path in made if path not in found or path in moved}
         found |= sown
     return nested(found)
@@ -82,6 +101,11 @@ def _initialised(model: M, run: Callable[[M], Any]) -> tuple[M, dict[Path, Any]]
         if call.sown <= collections:
             return copy, sown
         collections |= call.sown
+
+
+def _is_moved(one: Any) -> bool:
+    """Whether the call of Linen's ``init`` updates a leaf; plain arrays are none of Linen's."""
+    return isinstance(one, nnx.Variable) and is_moved_by_init(one)
 
 
 def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:

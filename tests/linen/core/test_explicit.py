@@ -331,3 +331,43 @@ def same_leaves(found: Any, wanted: Any) -> None:
     assert jax.tree.structure(found) == jax.tree.structure(wanted)
     for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(wanted), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+class Step(nnx.Module):
+    """A step of a decoder: without its cache it takes whole sequences only."""
+
+    def __init__(self, *, dense_in_features: int, rngs: nnx.Rngs):
+        self.dense = nnx.Linear(dense_in_features, 3, rngs=rngs)
+
+    def __call__(self, x, mask):
+        if getattr(self, "seen", None) is None and x.shape[0] != mask.shape[0]:
+            raise ValueError("a mask for each position")
+        nnm.lazy_variable(self, "cache", "seen", jnp.zeros, mask.shape)
+        return self.dense(jnp.concatenate([x, x], -1))
+
+
+def test_sizes_are_the_variables_where_a_call_needs_its_cache():
+    net = nn.lazy(Step, dense_in_features=nn.Size(of="dense"))()
+    variables = net.init(KEY, X, jnp.ones(2))
+    y, _ = net.apply(variables, X[:1], jnp.ones(2), mutable=["cache"])
+    assert y.shape == (1, 3)
+
+
+class Constant(nnx.Module):
+    """An array that is no variable."""
+
+    def __init__(self, *, rngs: nnx.Rngs):
+        self.table = nnm.constant(jnp.arange(3.0))
+        self.scale = nnx.Param(jnp.ones(()))
+
+    def __call__(self, x):
+        return x * self.table[None] * self.scale[...]
+
+
+def test_arrays_that_are_no_variables_stay_out_of_them():
+    net = nn.lazy(Constant)()
+    assert jax.tree.map(jnp.shape, net.init(KEY, X)) == {"params": {"scale": ()}}
+    table = jnp.arange(3.0)[None]
+    np.testing.assert_array_equal(net.apply({"params": {"scale": jnp.ones(())}}, X), X * table)
+    jitted = jax.jit(net.apply)({"params": {"scale": jnp.ones(())}}, X)
+    np.testing.assert_array_equal(jitted, X * table)

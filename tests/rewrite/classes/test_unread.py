@@ -154,3 +154,11 @@ def test_a_submodule_that_only_some_calls_reach_is_named(value: str, use: str) -
 )
 def test_a_submodule_that_every_call_reaches_is_not(value: str, use: str) -> None:
     assert perhaps(value, use) == []
+
+
+def test_a_layer_that_calls_either_run_or_give_parameters_keeps_the_class_linen() -> None:
+    use = "x = self.late(x) if other is None else self.late.apply({'params': {'kernel': other}}, x)"
+    text = PERHAPS.format(value="nn.Dense(3, use_bias=False)", use=use)
+    result = rewrite({"m.py": LINEN + text})
+    told = [one.reason for one in result.classes if one.reason]
+    assert told == ["self.late is called in some calls and given parameters in others"]

@@ -10,11 +10,13 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from nnx_migrate.rewrite.classes.checks.reviews import Note
+from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 
+RULE = "tied"
 PERHAPS_READ = (
     "self.{} is read only where the call decides: Linen's init makes its variables if its own call"
     " gets there, the NNX module has them always"
@@ -31,18 +33,28 @@ def perhaps_read(
 
     Args:
       optional: size arguments that callers may leave out; what needs one is built where it is given.
+
+    Raises:
+      Refused: the other calls give the submodule parameters, so that Linen's init makes none in them.
     """
     for one in attributes:
         built = [items[id(node)] for node in walk(one.value) if id(node) in items]
         always = [item for item in built if _is_always_built(item, optional)]
-        reads = [
-            is_certain
+        every = [
+            (_Reads(receiver_of(method), one.name), method.body)
             for owner in cls.mro
             for name, method in owner.methods.items()
             if name != "setup"
-            for is_certain in _Reads(receiver_of(method), one.name).block(method.body, True)
         ]
+        reads = [is_certain for found, body in every for is_certain in found.block(body, True)]
         if always and reads and not any(reads):
+            if any(found.is_applied for found, _ in every):
+                raise Refused(
+                    one.value,
+                    f"self.{one.name} is called in some calls and given parameters in others",
+                    "let a field decide which, so that it is known when the class is built",
+                    RULE,
+                )
             yield one.value, PERHAPS_READ.format(one.name)
 
 
@@ -59,6 +71,7 @@ class _Reads:
 
     def __init__(self, receiver: str, name: str) -> None:
         self.receiver, self.name = receiver, name
+        self.is_applied = False  # to given parameters: that makes no variables
 
     def block(self, body: Sequence[ast.stmt], is_certain: bool) -> Iterator[bool]:
         """Those in statements that run one after the other."""
@@ -71,6 +84,10 @@ class _Reads:
     def node(self, node: ast.AST, is_certain: bool) -> Iterator[bool]:
         """Those in a statement or an expression."""
         match node:
+            case ast.Attribute(
+                value=ast.Attribute(value=ast.Name(id=receiver), attr=name), attr="apply"
+            ) if (receiver, name) == (self.receiver, self.name):
+                self.is_applied = True
             case ast.Attribute(value=ast.Name(id=receiver), attr=name) if (receiver, name) == (
                 self.receiver,
                 self.name,
