@@ -49,6 +49,17 @@ How the outcomes are found, and why they cannot be claimed at will: `settling`.
 from nnx_migrate.ledger.counting import count
 from nnx_migrate.ledger.data import Count, Entry, Ledger, Place, Source
 from nnx_migrate.ledger.project import Read
-from nnx_migrate.ledger.settling import settle, tally
+from nnx_migrate.ledger.settling import settle, survivors, tally
 
-__all__ = ["Count", "Entry", "Ledger", "Place", "Read", "Source", "count", "settle", "tally"]
+__all__ = [
+    "Count",
+    "Entry",
+    "Ledger",
+    "Place",
+    "Read",
+    "Source",
+    "count",
+    "settle",
+    "survivors",
+    "tally",
+]

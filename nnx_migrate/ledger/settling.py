@@ -31,6 +31,12 @@ Claims = Mapping[tuple[str, int, int], Outcome]
 _Key = tuple[str, str, str]  # path, owner, symbol
 
 
+def survivors(before: Count, after: Count) -> tuple[tuple[Place, ...], tuple[Place, ...]]:
+    """Call sites, and handles, that the output still has, as Linen's or as stale ones."""
+    calls = (*after.call_sites, *_added(before.stale, after.stale))
+    return calls, (*after.handles, *_added(before.stale_handles, after.stale_handles))
+
+
 def settle(
     before: Count,
     after: Count,
@@ -57,10 +63,9 @@ def settle(
     references = _settle_kind(
         _Kind("reference", before.references, after.references, place_outcomes, classes)
     )
-    survivors = (*after.call_sites, *_added(before.stale, after.stale))
-    call_sites = _settle_kind(_Kind("call site", before.call_sites, survivors, calls, classes))
-    kept_handles = (*after.handles, *_added(before.stale_handles, after.stale_handles))
-    handles = _settle_kind(_Kind("handle", before.handles, kept_handles, calls, classes))
+    left_calls, left_handles = survivors(before, after)
+    call_sites = _settle_kind(_Kind("call site", before.call_sites, left_calls, calls, classes))
+    handles = _settle_kind(_Kind("handle", before.handles, left_handles, calls, classes))
     violations = [
         *_check_files(before, after),
         *_check_classes(before, after, classes),

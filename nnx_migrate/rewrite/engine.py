@@ -7,6 +7,7 @@ class whose books do not balance is refused and the run is decided again without
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -28,6 +29,9 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 
 _ATTEMPTS = 6  # decisions without the classes that earlier attempts could not finish
+
+
+Claims = dict[tuple[str, int, int], Outcome]  # by path, line and column
 
 
 class EngineError(Exception):
@@ -153,28 +157,19 @@ def _doubted(project: Project, name: str, why: str) -> ClassRefusal:
 
 def _claims(
     loaded: Loaded, attempt: Attempt, before: ledger.Count, after: ledger.Count
-) -> tuple[
-    dict[str, Outcome], dict[tuple[str, int, int], Outcome], dict[tuple[str, int, int], Outcome]
-]:
+) -> tuple[dict[str, Outcome], Claims, Claims]:
     classes = {
         cls.qualified: class_outcome(attempt, name)
         for name, cls in loaded.project.linen.items()
         if name not in attempt.decisions.outside
     }
-    places: dict[tuple[str, int, int], Outcome] = {}
-    calls: dict[tuple[str, int, int], Outcome] = {}
+    places: Claims = {}
+    calls: Claims = {}
     for path, lines in attempt.kept.items():
         on = [one for one in before.references if one.path == path and one.line in lines]
         places.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
-        # Where a class is built lazily around such a line, its calls are none of an NNX class's.
-        left = {(one.path, one.scope, one.symbol) for one in _sites(after)}
-        own = attempt.own_kept.get(path, frozenset())
-        on = [
-            one
-            for one in (*before.call_sites, *before.handles)
-            if one.path == path
-            and (one.line in own or (one.line in lines and (path, one.scope, one.symbol) in left))
-        ]
+        sites = (*before.call_sites, *before.handles)
+        on = [one for one in sites if one.path == path and one.line in lines]
         calls.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
     for name, made in attempt.decisions.converted.items():
         module = loaded.project.linen[name].module
@@ -188,11 +183,30 @@ def _claims(
             claims = places if remark.kind == "reference" else calls
             if remark.kind != "constructor":
                 claims[(path, *position(module, remark.node))] = remark.outcome
+    if attempt.lazily:
+        calls = _without_lazy(calls, attempt, before, after)
     return classes, places, calls
 
 
-def _sites(count: ledger.Count) -> tuple[ledger.Place, ...]:
-    return (*count.call_sites, *count.handles, *count.stale, *count.stale_handles)
+def _without_lazy(
+    claims: Claims, attempt: Attempt, before: ledger.Count, after: ledger.Count
+) -> Claims:
+    """The claims of places that are left: calls of what is built by ``lazy(Class)`` are none.
+
+    Of places alike, as many are left as the output has; those that the user keeps are left first.
+    """
+    found = dict(claims)
+    for sites, left in zip(
+        (before.call_sites, before.handles), ledger.survivors(before, after), strict=True
+    ):
+        numbers = Counter((one.path, one.scope, one.symbol) for one in left)
+        own = {id(one) for one in sites if one.line in attempt.own_kept.get(one.path, ())}
+        for one in sorted(sites, key=lambda one: id(one) not in own):
+            at, key = (one.path, one.line, one.column), (one.path, one.scope, one.symbol)
+            if at in claims and id(one) not in own and numbers[key] <= 0:
+                found.pop(at, None)
+            numbers[key] -= at in claims
+    return found
 
 
 def _unfinished(loaded: Loaded, attempt: Attempt, books: ledger.Ledger) -> dict[str, ClassRefusal]:

@@ -16,8 +16,10 @@ _ALL = 200  # projects up to this many files are read whole
 # A class that may be a Linen module, by the look of its bases.
 _MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)
 _FLAX_IMPORT = re.compile(r"^[ \t]*(?:from|import)[ \t]+(?:flax|nnx_migrate)\b", re.MULTILINE)
-_LOADERS = ("import_module", "__import__", "module_from_spec", "load_source", "load_module")
-_LOADERS += ("resolve_name", "locate", "run_path", "run_module", "sys.modules", "from sys import")
+_LOADERS = (
+    *("import_module", "__import__", "module_from_spec", "load_source", "load_module"),
+    *("resolve_name", "locate", "run_path", "run_module", "sys.modules", "from sys import"),
+)
 _LOADS = re.compile(rf"\b(?:{'|'.join(map(re.escape, _LOADERS))})\b")
 _DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
 _FUNCTION = re.compile(r"\ndef (\w+)")

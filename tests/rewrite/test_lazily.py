@@ -420,3 +420,14 @@ def main(names, key, x):
         key, x = jax.random.key(0), np.linspace(0.0, 1.0, 12).reshape(4, 3)
         results.append(main(("Net", "Small"), key, x))
     jax.tree.map(np.testing.assert_array_equal, *results)
+
+
+def test_calls_alike_of_an_explicit_and_a_lazy_class_stand_side_by_side() -> None:
+    text = dense("A") + looped("B") + "def run(make, k, x):\n    b = B().init(k, x)\n"
+    text += "    keep(A)\n    return A().init(k, x), b, make(A).init(k, x)\n"
+    result = auto({"m.py": LINEN + text})
+    assert said(result) == {"m.A": "explicit", "m.B": "lazy"}, [
+        one.reason for one in result.classes
+    ]
+    assert code(result).count("lazy(A)") == 3
+    assert result.call_sites.rewritten == result.call_sites.total == 5
