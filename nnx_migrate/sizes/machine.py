@@ -196,12 +196,17 @@ class Machine(Interpreter):
             self.refuse(node, f"{maker} may build a submodule of a class that is not known")
 
     def _is_module_field(self, target: Static) -> bool:
-        """Whether a value is a field that holds a module of any class."""
+        """Whether a value is a field that holds, or may hold, a module of any class.
+
+        ``act: Any = nn.relu`` shows what it is for, ``embed: Any`` does not.
+        """
         name = target.expr.text.removeprefix("self.")
         found = next((one for one in self.root.info.fields if one.name == name), None)
         if found is None:
             return False
-        return annotated_symbol(self.project, found) == "flax.linen.Module"
+        symbol = annotated_symbol(self.project, found)
+        is_any = symbol == "typing.Any" and found.default is None
+        return is_any or symbol == "flax.linen.Module"
 
     def _is_layer_value(self, value: Value) -> bool:
         is_plain = isinstance(value, Library) and layer_of(value.symbol) is not None

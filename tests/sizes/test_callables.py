@@ -30,3 +30,15 @@ def test_what_changes_the_size_by_default_leaves_it_open(default: str) -> None:
     body = "return nn.Dense(3)(self.call(nn.Dense(5)(x)))"
     found = sizes_of(compact(body, fields=f"call: Callable = {default}", before=FUNCTIONS))
     assert sites(found)["nn.Dense(3)"] == {"in_features": "Dense_0_in_features"}
+
+
+@pytest.mark.parametrize(
+    ("default", "size"), [("", "Dense_0_in_features"), (" = gate", "5"), (" = nn.relu", "5")]
+)
+def test_a_field_of_any_type_may_hold_a_module_where_no_default_shows_an_activation(
+    default: str, size: str
+) -> None:
+    body = "return nn.Dense(3)(self.call(nn.Dense(5)(x)))"
+    before = f"from typing import Any\n{FUNCTIONS}"
+    found = sizes_of(compact(body, fields=f"call: Any{default}", before=before))
+    assert sites(found)["nn.Dense(3)"] == {"in_features": size}
