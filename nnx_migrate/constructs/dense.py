@@ -11,7 +11,7 @@ flax 0.12.8 and 0.12.12: linen/linear.py, nnx/nn/linear.py.
 from __future__ import annotations
 
 from nnx_migrate.abstract.values import Array
-from nnx_migrate.constructs.common.layers import native
+from nnx_migrate.constructs.common.layers import UNSUPPORTED_PRODUCT, native
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall
 
@@ -40,10 +40,7 @@ DENSE = Layer(
     positional=("features",),
     keywords={"features": "out_features"},
     functions=("promote_dtype", "dot_general"),
-    unsupported={
-        "dot_general_cls": "pass an equivalent `dot_general` function, or port the quantised product"
-        " by hand"
-    },
+    unsupported=UNSUPPORTED_PRODUCT,
     attributes={"features": "out_features", "use_bias": "use_bias"},
     variables=("kernel", "bias"),
     sole_input="inputs",

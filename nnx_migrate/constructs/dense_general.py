@@ -17,6 +17,7 @@ from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.values import Array, Unknown
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.constructs.common.layers import (
+    UNSUPPORTED_PRODUCT,
     factory,
     has_function,
     missing_size,
@@ -105,10 +106,7 @@ DENSE_GENERAL = Layer(
     positional=("features",),
     keywords={"features": "out_features"},
     functions=("promote_dtype", "dot_general"),
-    unsupported={
-        "dot_general_cls": "pass an equivalent `dot_general` function, or port the quantised product"
-        " by hand"
-    },
+    unsupported=UNSUPPORTED_PRODUCT,
     attributes={},
     variables=("kernel", "bias"),
 )

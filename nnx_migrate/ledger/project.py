@@ -30,6 +30,7 @@ class Project:
             self.packages.update(".".join(parts[:size]) for size in range(1, len(parts)))
         self._read: Read = {} if read is None else read
         self._trees: dict[Source, ast.Module | None] = {}
+        self._size = 0  # characters of the files that are held parsed
         self._is_kept = read is not None  # what is read is for later counts, too
         self._exports: dict[str, Exports | None] = {}
 
@@ -37,7 +38,7 @@ class Project:
         """The parsed file, or None when it does not parse."""
         source = self.sources[path]
         if source not in self._read:
-            tree = self._trees.pop(source) if source in self._trees else _parse(source)
+            tree = self._trees.pop(source) if source in self._trees else self._parsed(source)
             lines = _NEWLINE.split(source.text.removeprefix("\ufeff"))
             unit = analyse(tree, source.path, source.module, lines) if tree is not None else None
             self._read[source] = unit
@@ -49,18 +50,23 @@ class Project:
             unit = self.unit(source.path)
             return unit.tree if unit is not None else None
         if source not in self._trees:
-            self._trees[source] = _parse(source)
+            self._trees[source] = self._parsed(source)
         return self._trees[source]
 
     def trim(self, size: int) -> None:
         """Forget the parsed files if they have more characters; nothing may still refer to them."""
-        if self._is_kept or sum(len(one.text) for one in (*self._read, *self._trees)) <= size:
+        if self._is_kept or self._size <= size:
             return
+        self._size = 0
         self._trees.clear()
         for unit in self._read.values():
             if unit is not None:
                 unit.release()
         self._read.clear()
+
+    def _parsed(self, source: Source) -> ast.Module | None:
+        self._size += len(source.text)
+        return _parse(source)
 
     def exports(self, name: str) -> Exports | None:
         """What star imports take from a module of the project; None where it does not parse."""

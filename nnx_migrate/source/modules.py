@@ -17,6 +17,7 @@ from nnx_migrate.source.names import (
     rebound,
     table_of,
 )
+from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.spans import Lines
 from nnx_migrate.source.walking import walk
 
@@ -40,6 +41,11 @@ class Module:
     def nodes(self) -> list[ast.AST]:
         """Every node of the tree."""
         return walk(self.tree)
+
+    @cached_property
+    def parents(self) -> Parents:
+        """What stands around every node."""
+        return Parents(self.tree)
 
     @property
     def package(self) -> str:

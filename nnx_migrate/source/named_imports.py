@@ -62,7 +62,9 @@ class NamedImport:
     @cached_property
     def place(self) -> str:
         """The full name of the function around it, or of the module."""
-        return next(_places(self.module.tree, self.module.name, self.node), self.module.name)
+        above = self.module.parents.above(self.node)
+        names = [one.name for one in above if isinstance(one, _NAMED)]
+        return ".".join([self.module.name, *reversed(names)])
 
     def may_be(self, module: str, declared: Declared) -> bool:
         """Whether it may be the module of that name; ``src.models`` may be imported as ``models``."""
@@ -139,15 +141,6 @@ def _ends(module: str) -> Iterator[str]:
     """The names under which a module may be imported: ``a.b.c``, ``b.c`` and ``c``."""
     parts = module.split(".")
     return (".".join(parts[start:]) for start in range(len(parts)))
-
-
-def _places(node: ast.AST, name: str, wanted: ast.AST) -> Iterator[str]:
-    """The innermost name around a node."""
-    for child in ast.iter_child_nodes(node):
-        if child is wanted:
-            yield name
-        inner = f"{name}.{child.name}" if isinstance(child, _NAMED) else name
-        yield from _places(child, inner, wanted)
 
 
 def _import(module: Module, node: ast.expr, name: ast.expr, rest: list[ast.expr]) -> NamedImport:

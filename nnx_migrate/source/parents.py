@@ -1,19 +1,22 @@
-"""What stands around a node of a method."""
+"""What stands around a node."""
 
 from __future__ import annotations
 
 import ast
 
+from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.walking import walk
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
 
 class Parents:
-    """The way up from every node of ``method``."""
+    """The way up from every node of ``tree``."""
 
-    def __init__(self, method: ast.AST) -> None:
+    def __init__(self, tree: ast.AST) -> None:
         """Note the parent of every node."""
         self._parents = {
-            id(child): node for node in walk(method) for child in ast.iter_child_nodes(node)
+            id(child): node for node in walk(tree) for child in ast.iter_child_nodes(node)
         }
 
     def of(self, node: ast.AST) -> ast.AST | None:
@@ -28,6 +31,14 @@ class Parents:
             found.append(parent)
             parent = self.of(parent)
         return found
+
+    def function(self, node: ast.AST) -> FunctionNode | None:
+        """The innermost function around ``node``."""
+        return next((one for one in self.above(node) if isinstance(one, FUNCTIONS)), None)
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The innermost class around ``node``."""
+        return next((one for one in self.above(node) if isinstance(one, ast.ClassDef)), None)
 
     def called_by(self, node: ast.AST) -> ast.Call | None:
         """``node(...)`` or ``node.method(...)``."""

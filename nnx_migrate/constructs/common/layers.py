@@ -28,6 +28,11 @@ from nnx_migrate.edit.expressions import Expression, Written
 from nnx_migrate.model import Confidence
 
 _NNM = frozenset({"nnm"})
+# A field of the layers that multiply matrices.
+UNSUPPORTED_PRODUCT = {
+    "dot_general_cls": "pass an equivalent `dot_general` function, or port the quantised product"
+    " by hand"
+}
 # Size keys of the analysis -> keyword of factories and own layers.
 SIZE_KEYWORDS: Mapping[str, str] = {"in_shape": "input_shape", "batch_shape": "batch_sizes"}
 

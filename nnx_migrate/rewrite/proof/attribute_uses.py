@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from itertools import takewhile
 
 from nnx_migrate.source.names import parameter_names
-from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
 # Calls that only look at what they are given.
 _LOOKS = frozenset({"bool", "delattr", "dir", "hasattr", "id", "isinstance", "print"})
@@ -32,7 +30,6 @@ class AttributeUses:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        self._parents: dict[str, Parents] = {}
         self._seen: set[int] = set()
         self.through: set[str] = set()  # names of modules that were taken on the way
         self._modules = {name.rpartition(".")[2] for name in project.modules}
@@ -51,7 +48,7 @@ class AttributeUses:
         if id(node) in self._seen:
             return
         self._seen.add(id(node))
-        parent = self._parent(module, node)
+        parent = module.parents.of(node)
         match parent:
             case ast.Expr() | ast.Compare() | ast.Assert():
                 return
@@ -82,7 +79,7 @@ class AttributeUses:
             case ast.Call(func=ast.Name() as function) if function is not node:
                 yield from self._passed(module, function, parent, node)
             case ast.keyword():
-                call = self._parent(module, parent)
+                call = module.parents.of(parent)
                 assert isinstance(call, ast.Call)
                 yield from self._passed(module, call.func, call, parent)
             case _:
@@ -128,7 +125,7 @@ class AttributeUses:
         match target:
             case ast.Subscript(value=ast.Attribute(attr="modules")):
                 return  # those who take it from there import it by its name
-        around = self._function(module, target)
+        around = module.parents.function(target)
         if not isinstance(target, ast.Name) or around is None:
             yield None  # other files may read it
             return
@@ -142,7 +139,7 @@ class AttributeUses:
 
     def _returned(self, module: Module, node: ast.AST) -> Iterator[str | None]:
         """A value that a function returns: what its callers anywhere take of it."""
-        function = self._function(module, node)
+        function = module.parents.function(node)
         if self._is_hook(module, node):
             return
         if not isinstance(function, ast.FunctionDef):
@@ -152,7 +149,7 @@ class AttributeUses:
             for one in other.nodes:
                 match one:
                     case ast.Name(id=word) | ast.Attribute(attr=word) if word == function.name:
-                        call = self._parent(other, one)
+                        call = other.parents.of(one)
                         if isinstance(call, ast.Call) and call.func is one:
                             yield from self._names(other, call)
                         else:
@@ -160,7 +157,7 @@ class AttributeUses:
 
     def _is_hook(self, module: Module, node: ast.AST) -> bool:
         """Whether a module's ``__getattr__`` stands around: those who import write the name."""
-        return getattr(self._function(module, node), "name", None) == "__getattr__"
+        return getattr(module.parents.function(node), "name", None) == "__getattr__"
 
     # ---- names that are computed
 
@@ -198,7 +195,7 @@ class AttributeUses:
 
     def _bound(self, module: Module, name: ast.Name, seen: set[int]) -> Iterator[str | None]:
         """The words that a name may hold."""
-        function = self._function(module, name)
+        function = module.parents.function(name)
         if isinstance(function, ast.FunctionDef) and name.id in parameter_names(function):
             # Those who import write the name that a module's hook is asked for.
             yield from () if function.name == "__getattr__" else [None]
@@ -215,27 +212,11 @@ class AttributeUses:
 
     # ---- where a node stands
 
-    def _function(self, module: Module, node: ast.AST) -> ast.AST | None:
-        """The function around a node."""
-        above = self._above(module, node)
-        return next((one for one in above if isinstance(one, _FUNCTIONS)), None)
-
     def _is_earlier(self, module: Module, use: ast.expr, value: ast.expr) -> bool:
         """Whether a name is read in what it is bound to then: ``name = getattr(lib, name)``."""
-        function = self._function(module, use)
-        inside = [use, *takewhile(lambda one: one is not function, self._above(module, use))]
+        function = module.parents.function(use)
+        inside = [use, *takewhile(lambda one: one is not function, module.parents.above(use))]
         return value in inside and not any(isinstance(one, _LOOPS) for one in inside)
-
-    def _above(self, module: Module, node: ast.AST) -> list[ast.AST]:
-        return self._of(module).above(node)
-
-    def _parent(self, module: Module, node: ast.AST) -> ast.AST | None:
-        return self._of(module).of(node)
-
-    def _of(self, module: Module) -> Parents:
-        if module.path not in self._parents:
-            self._parents[module.path] = Parents(module.tree)
-        return self._parents[module.path]
 
 
 def _parameter(function: ast.FunctionDef, call: ast.Call, argument: ast.AST) -> str | None:

@@ -21,7 +21,8 @@ from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.dynamic_imports import takers
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word, opened
-from nnx_migrate.rewrite.proof.inside import Read, plain_members, reads
+from nnx_migrate.rewrite.proof.inside import Read, reads
+from nnx_migrate.rewrite.proof.members import is_self, plain_members
 from nnx_migrate.rewrite.proof.reading import named_classes, read_by
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
@@ -123,7 +124,7 @@ class _Judge:
             return scope.lookup(node.id) is None and bool(scope.module.stars)
         # The class may be an attribute of a class itself.
         is_nested = cls.name.rpartition(".")[0] not in (cls.module.name, "")
-        return is_nested or not _is_self(node.value)
+        return is_nested or not is_self(node.value)
 
     def _opened(self, module: Module) -> Iterator[tuple[str, Doubt]]:
         """Modules whose names code reads by strings: any class in them may be meant."""
@@ -287,10 +288,6 @@ def _said(node: ast.AST) -> Iterator[str]:
             yield word
         case ast.Constant(value=str() as word) if word.isidentifier():
             yield word
-
-
-def _is_self(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id == "self"
 
 
 _STARTS = frozenset({"init", "init_with_output", "lazy_init"})

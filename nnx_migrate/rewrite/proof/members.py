@@ -1,0 +1,168 @@
+"""What the attributes of modules hold: modules of known classes, data, or nobody knows what."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from functools import lru_cache
+
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.parents import FUNCTIONS
+from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
+
+_ARRAYS = frozenset({"jax", "math", "numpy"})  # packages without modules
+
+
+def classes_of(project: Project, module: Module, node: ast.expr) -> frozenset[str] | None:
+    """The classes of which ``self.part`` is made in a Linen class, where they are plain."""
+    if not isinstance(node, ast.Attribute) or not is_self(node.value):
+        return None
+    info = project.by_node.get(id(module.parents.class_of(node)))
+    if info is None or info.name not in project.linen or node.attr in {f.name for f in info.fields}:
+        return None
+    return _made_of(project, info, node.attr)
+
+
+@lru_cache(maxsize=4096)  # every place that reads the attribute asks
+def _made_of(project: Project, info: ClassInfo, name: str) -> frozenset[str] | None:
+    found: set[str] = set()
+    # A subclass may set it, too.
+    heirs = (one for one in project.linen.values() if any(base is info for base in one.mro))
+    for owner in {id(one): one for heir in heirs for one in heir.mro}.values():
+        if any(is_name(one, "setattr") for one in walk(owner.node) if isinstance(one, ast.Name)):
+            return None
+        for method in owner.methods.values():
+            for value in assigned_in(method).get(f"self.{name}", ()):
+                called = value.func if isinstance(value, ast.Call) else None
+                symbol = project.resolve(called, owner.scope) if called is not None else None
+                if symbol is None or symbol not in project.linen:
+                    return None
+                found.add(symbol)
+    return frozenset(found) or None
+
+
+def is_no_module(project: Project, module: Module, node: ast.expr) -> bool:
+    """Whether an expression is no bound module: of another library, or said to be something else."""
+    symbol = project.resolve(node, Scope(module))
+    if symbol is not None and project.split(symbol)[0] is None and not _is_bound(module, node):
+        return True
+    match node:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            info = project.by_node.get(id(module.parents.class_of(node)))
+            fields = {one.name: one.annotation for one in info.fields} if info is not None else {}
+            if info is not None and name in fields:
+                return is_other_class(project, info.scope, fields[name])
+    return False
+
+
+def _is_bound(module: Module, node: ast.expr) -> bool:
+    """Whether a function around binds the first name of an expression itself."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return True
+    return any(
+        (isinstance(one, ast.arg) and one.arg == node.id)
+        or (isinstance(one, ast.Name) and one.id == node.id and not isinstance(one.ctx, ast.Load))
+        for function in module.parents.above(node)
+        if isinstance(function, FUNCTIONS)
+        for one in walk(function)
+    )
+
+
+def is_other_class(project: Project, scope: Scope, annotation: ast.expr) -> bool:
+    """Whether an annotation names a class of the project, or a builtin, that is no module.
+
+    A file that has nothing to do with Flax is not read: none of its classes is a module.
+    """
+    symbol = project.resolve(annotation, scope)
+    if symbol is None:
+        return isinstance(annotation, ast.Name) and hasattr(builtins, annotation.id)
+    root = symbol.partition(".")[0]
+    if root in _ARRAYS:
+        return True
+    is_own = any(name.partition(".")[0] == root for name in project.modules)
+    return (is_own and symbol not in project.linen and project.definition(symbol) is None) or (
+        symbol in project.classes and symbol not in project.linen
+    )
+
+
+def plain_members(project: Project, cls: ClassInfo) -> set[str]:
+    """Attributes that methods set to numbers, strings and the like, worked out of the fields."""
+    found: dict[str, bool] = {}
+    for owner in cls.mro:
+        for method in owner.methods.values():
+            values = assigned_in(method)
+            for node in walk(method):
+                match node:
+                    case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                        given = values.get(f"self.{name}", [None])
+                        plain = all(_is_plain(project, owner, values, one) for one in given)
+                        found[name] = found.get(name, True) and plain
+    return {name for name, plain in found.items() if plain}
+
+
+@lru_cache(maxsize=4096)
+def assigned_in(method: ast.FunctionDef) -> dict[str, list[ast.expr | None]]:
+    """What the names of a method, and the attributes of self, are assigned; None: something else."""
+    found: dict[str, list[ast.expr | None]] = {}
+    plainly: set[int] = set()
+    for node in walk(method):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+            if isinstance(target, ast.Name | ast.Attribute):
+                plainly.add(id(target))
+                found.setdefault(ast.unparse(target), []).append(node.value)
+    for node in walk(method):
+        if isinstance(node, ast.Name | ast.Attribute) and id(node) not in plainly:
+            if not isinstance(node.ctx, ast.Load):
+                found.setdefault(ast.unparse(node), []).append(None)
+        elif isinstance(node, ast.arg) and node.arg != "self":
+            found.setdefault(node.arg, []).append(None)
+    return found
+
+
+def _is_plain(
+    project: Project,
+    cls: ClassInfo,
+    values: dict[str, list[ast.expr | None]],
+    node: ast.AST | None,
+    depth: int = 6,
+) -> bool:
+    """Whether an expression gives no module and no variable."""
+    if node is None or depth == 0:
+        return False
+    if isinstance(node, ast.Name | ast.Attribute):
+        text = ast.unparse(node)
+        if text in values:
+            return all(_is_plain(project, cls, values, one, depth - 1) for one in values[text])
+        if isinstance(node, ast.Attribute) and not is_self(node.value):
+            return _is_plain(project, cls, values, node.value, depth - 1)
+        if isinstance(node, ast.Attribute):
+            kinds = [one.annotation for one in cls.fields if one.name == node.attr]
+            return bool(kinds) and is_other_class(project, cls.scope, kinds[0])
+        symbol = project.resolve(node, cls.scope)
+        return hasattr(builtins, node.id) if symbol is None else project.split(symbol)[0] is None
+    if isinstance(node, ast.Call):
+        symbol = project.resolve(node.func, cls.scope)
+        head = (symbol or "").partition(".")[0]
+        builtin = (
+            isinstance(node.func, ast.Name) and symbol is None and hasattr(builtins, node.func.id)
+        )
+        if not builtin and head not in _ARRAYS:
+            return False
+    if isinstance(node, ast.Lambda | ast.Starred | ast.NamedExpr | ast.Await):
+        return False
+    parts = [one for one in ast.iter_child_nodes(node) if isinstance(one, ast.expr | ast.keyword)]
+    return all(_is_plain(project, cls, values, one, depth) for one in parts)
+
+
+def is_self(node: ast.expr) -> bool:
+    """Whether an expression is ``self``."""
+    return is_name(node, "self")
+
+
+def is_name(node: ast.expr, name: str | None) -> bool:
+    """Whether an expression is a name, and that one."""
+    return isinstance(node, ast.Name) and node.id == name
