@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.walking import walk
@@ -34,7 +35,11 @@ class Parents:
 
     def function(self, node: ast.AST) -> FunctionNode | None:
         """The innermost function around ``node``."""
-        return next((one for one in self.above(node) if isinstance(one, FUNCTIONS)), None)
+        return next(self.functions(node), None)
+
+    def functions(self, node: ast.AST) -> Iterator[FunctionNode]:
+        """Every function around ``node``, the innermost first."""
+        return (one for one in self.above(node) if isinstance(one, FUNCTIONS))
 
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The innermost class around ``node``."""

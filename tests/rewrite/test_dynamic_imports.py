@@ -75,6 +75,18 @@ REACHING = {
         "name = 'create'\n\n\ndef f(module, name):\n"
         "    return getattr(importlib.import_module(module), name)()\n"
     ),
+    "a parameter of a coroutine that shadows a table": (
+        "name = 'create'\n\n\nasync def f(module, name):\n"
+        "    return getattr(importlib.import_module(module), name)()\n"
+    ),
+    "a parameter of a lambda that shadows a table": (
+        "name = 'create'\n"
+        "f = lambda module, name: getattr(importlib.import_module(module), name)()\n"
+    ),
+    "a parameter of the function around it": (
+        "name = 'create'\n\n\ndef f(module, name):\n"
+        "    return lambda: getattr(importlib.import_module(module), name)()\n"
+    ),
     "handed on": "def f(name, use):\n    return use(importlib.import_module(name))\n",
     "handed to a function of the project": (
         "def make(kinds, kind):\n    return getattr(kinds, kind)()\n\n\n"

@@ -195,12 +195,16 @@ class AttributeUses:
 
     def _bound(self, module: Module, name: ast.Name, seen: set[int]) -> Iterator[str | None]:
         """The words that a name may hold."""
-        function = module.parents.function(name)
-        if isinstance(function, ast.FunctionDef) and name.id in parameter_names(function):
-            # Those who import write the name that a module's hook is asked for.
-            yield from () if function.name == "__getattr__" else [None]
-            return
-        values = [*_values(function, name.id)] if function is not None else []
+        values: list[ast.expr | None] = []
+        for function in module.parents.functions(name):
+            if name.id in parameter_names(function):
+                # Those who import write the name that a module's hook is asked for.
+                is_hook = getattr(function, "name", "") == "__getattr__"
+                yield from () if is_hook else [None]
+                return
+            values = [*_values(function, name.id)]
+            if values:
+                break
         values = values or [*_values(module.tree, name.id)]
         yield from () if values else [None]
         for value in values:
