@@ -23,11 +23,13 @@ class Value:
 class Unknown(Value):
     """Nothing is known.
 
-    ``made_by`` is set when the value may be a module: what an unknown callable returned.
+    ``made_by`` is set when the value may be a module: what an unknown callable returned. ``first`` is
+    what it is in the first round of a loop that changes it.
     """
 
     why: str = ""
     made_by: str = field(default="", compare=False)
+    first: Value | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ class Ground:
 
     def sizes(self, wanted: ExtraArguments) -> Mapping[str, ClassSizes]:
         """The sizes of all classes to rewrite, with the arguments that were granted."""
-        granted = (wanted.shapes, wanted.facts, wanted.dtypes)
+        granted = (wanted.shapes, wanted.facts, wanted.dtypes, wanted.unpassed)
         project, known = self.loaded.project, self._known_sizes
         return analyse(project, self._names, self.evidence, *granted, memory=known)
 
@@ -130,7 +130,7 @@ def make_explicit(
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
         decisions = ground.decide(sizes, barred, lazily)
-        while wanted.learn(decisions):
+        while wanted.learn(decisions, sizes):
             sizes = ground.sizes(wanted)
             decisions = ground.decide(sizes, barred, lazily)
         attempt = make_attempt(loaded, sizes, decisions, untouched, frozen, lazily)

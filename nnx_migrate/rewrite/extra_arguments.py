@@ -6,11 +6,13 @@ which dtype it has.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.data import Wants
 from nnx_migrate.rewrite.decide import Decisions
+from nnx_migrate.sizes import ClassSizes
 
 _ROUNDS = 4  # classes that a cut hid from the first decision show what they want in a later one
 
@@ -29,6 +31,8 @@ class ExtraArguments:
     builds: Mapping[str, Collection[str]] = field(default_factory=dict)
     wanted: dict[str, Wants] = field(default_factory=dict)
     denied: set[str] = field(default_factory=set)
+    unpassed: dict[str, frozenset[str]] = field(default_factory=dict)  # facts left out, by class
+    optional: set[str] = field(default_factory=set)  # classes that may do without facts
     converted: frozenset[str] = frozenset()  # by the decision before
     rounds: int = 0
 
@@ -45,25 +49,41 @@ class ExtraArguments:
     @property
     def facts(self) -> Mapping[str, frozenset[str]]:
         """By class, the parameters of which it is told what the initial call has."""
-        return {name: one.facts for name, one in self.granted.items() if one.facts}
+        denied = self.unpassed
+        every = {name: one.facts - denied.get(name, set()) for name, one in self.granted.items()}
+        return {name: one for name, one in every.items() if one}
 
     @property
     def dtypes(self) -> Mapping[str, frozenset[tuple[str, int]]]:
         """By class, the parameters whose dtype it gets, with the nodes that read it."""
         return {name: one.dtypes for name, one in self.granted.items() if one.dtypes}
 
-    def learn(self, decisions: Decisions) -> bool:
+    def learn(self, decisions: Decisions, sizes: Mapping[str, ClassSizes]) -> bool:
         """Take in a decision. Returns whether to decide again with other arguments."""
-        before = dict(self.granted)
-        lost = self.converted - decisions.converted.keys()
-        self.denied |= self.granted.keys() & (self._stuck(decisions) | self._built_by(lost))
+        before = (dict(self.granted), dict(self.unpassed))
+        self.optional |= {name for name, one in sizes.items() if one.untold}
+        refused = decisions.refused.keys() & sizes.keys()
+        helped = {name for name in refused if self._deny(sizes[name], sizes)}
+        lost = (self.converted & decisions.refused.keys()) - helped
+        stuck = self._stuck(decisions) - helped
+        self.denied |= self.granted.keys() & (stuck | self._built_by(lost))
         self.converted |= decisions.converted.keys()
         if self.rounds < _ROUNDS:
             for name, refusal in decisions.refused.items():
                 if refusal.wants != Wants() and name not in self.denied:
                     self.wanted[name] = self.wanted.get(name, Wants()) | refusal.wants
         self.rounds += 1
-        return dict(self.granted) != before
+        return (dict(self.granted), dict(self.unpassed)) != before
+
+    def _deny(self, caller: ClassSizes, sizes: Mapping[str, ClassSizes]) -> bool:
+        """Spare a caller the facts that it cannot pass on, where what it builds does without."""
+        if len(caller.problems) > len(caller.unpassed):
+            return False
+        ways = [_handed(child, argument, sizes) for child, argument in caller.unpassed]
+        found = [way for way in ways if any(name in self.optional for name, _ in way)]
+        for name, parameter in (one for way in found for one in way):
+            self.unpassed[name] = self.unpassed.get(name, frozenset()) | {parameter}
+        return bool(found)
 
     def _stuck(self, decisions: Decisions) -> set[str]:
         """Refused classes that have all they want."""
@@ -82,3 +102,21 @@ class ExtraArguments:
             found |= new
             todo += new
         return found
+
+
+def _handed(
+    name: str, argument: str, sizes: Mapping[str, ClassSizes]
+) -> frozenset[tuple[str, str]]:
+    """The classes that get a fact by this argument of a class, with the parameters it is about."""
+    own = sizes.get(name, ClassSizes())
+    facts = {one.name: one.argument for one in own.new_arguments if one.fact is not None}
+    parameter = facts.get(argument)
+    if parameter is None:
+        return frozenset()
+    inner = (
+        _handed(str(site.symbol), key, sizes)
+        for site in own.sites.values()
+        for key, text in site.sizes.items()
+        if site.symbol in sizes and re.search(rf"\b{argument}\b", text)
+    )
+    return frozenset({(name, parameter)}).union(*inner)

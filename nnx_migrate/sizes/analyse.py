@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     SPREAD,
@@ -21,6 +22,7 @@ from nnx_migrate.abstract.values import (
     Static,
     Submodule,
     Unknown,
+    Use,
     Value,
 )
 from nnx_migrate.constructs import layer_of
@@ -40,6 +42,7 @@ from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements.functions import run_function, set_up
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project
@@ -58,6 +61,7 @@ def analyse(
     shapes: Mapping[str, frozenset[str]] | None = None,
     told: Mapping[str, frozenset[str]] | None = None,
     dtypes: Mapping[str, frozenset[tuple[str, int]]] | None = None,
+    denied: Mapping[str, frozenset[str]] | None = None,
     memory: Memory | None = None,
 ) -> Mapping[str, ClassSizes]:
     """Sizes of Linen classes of the project by qualified name.
@@ -70,10 +74,12 @@ def analyse(
             call has for them.
         dtypes: by class, parameters of ``__call__`` whose dtype becomes an argument, each with the
             ``id`` of an expression that reads it.
+        denied: by class, parameters of ``__call__`` of which its callers cannot tell it.
         memory: what earlier calls with this project and evidence found; what this one finds is added.
     """
     memory = {} if memory is None else memory
-    analysis = ProjectAnalysis(project, evidence, shapes or {}, told or {}, dtypes or {}, memory)
+    extras = (shapes or {}, told or {}, dtypes or {}, denied or {})
+    analysis = ProjectAnalysis(project, evidence, *extras, memory)
     return analysis.run(project.linen if names is None else names)
 
 
@@ -103,6 +109,7 @@ class ProjectAnalysis:
     shapes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     told: Mapping[str, frozenset[str]] = field(default_factory=dict)
     dtypes: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
+    denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     memory: Memory = field(default_factory=dict)
     done: dict[str, ClassSizes] = field(default_factory=dict)
     running: dict[str, dict[str, ClassSizes]] = field(default_factory=dict)  # and what they asked
@@ -155,7 +162,8 @@ class ProjectAnalysis:
         return None
 
     def _extras(self, name: str) -> tuple[object, ...]:
-        return self.shapes.get(name), self.told.get(name), self.dtypes.get(name)
+        every = (self.shapes, self.told, self.dtypes, self.denied)
+        return tuple(one.get(name) for one in every)
 
     def _analysed(self, info: ClassInfo) -> ClassSizes:
         try:
@@ -185,12 +193,47 @@ class ProjectAnalysis:
         self, info: ClassInfo, ranks: Ranks, *, names_entries: bool
     ) -> tuple[ClassAnalysis, ClassSizes]:
         """One run; ``names_entries`` gives unknown sizes at a loop's start an argument each."""
+        interpreter, output = self._run(info, ranks, self._given(info), names_entries=names_entries)
+        exported = info.name in self._exported
+        recorded = self.evidence.of(info) if self.evidence and info.function is None else None
+        shapes = self.shapes.get(info.name, frozenset())
+        dtypes = self.dtypes.get(info.name, frozenset())
+        analysis = ClassAnalysis(
+            interpreter,
+            interpreter.root,
+            output,
+            self.sizes_of,
+            exported,
+            recorded,
+            shapes,
+            dtypes,
+            default_call=lambda: self._default_call(info, ranks),
+        )
+        return analysis, finish(analysis)
+
+    def _default_call(self, info: ClassInfo, ranks: Ranks) -> Mapping[int, list[Use]]:
+        """What is called in a call of the class that leaves out all that has a default."""
+        method = info.find("__call__")
+        defaults = defaults_of(method[1].args) if method else {}
+        given = {
+            name: Static(ex.literal(node.value))
+            for name, node in defaults.items()
+            if isinstance(node, ast.Constant)
+            and isinstance(node.value, str | int | float | bool | None)
+        }
+        return self._run(info, ranks, given, names_entries=True)[0].root.records
+
+    def _run(
+        self, info: ClassInfo, ranks: Ranks, given: Mapping[str, Value], *, names_entries: bool
+    ) -> tuple[Interpreter, Value]:
+        """Run all methods, with these parameters of ``__call__`` known."""
         root = Instance(info, {}, None, None)
         interpreter = Machine(
             self.project,
             root,
             factories=self.factories,
             told=self.told.get(info.name, frozenset()),
+            denied=self.denied.get(info.name, frozenset()),
             varying=family_of(self.project, info).varying,
             scope_functions=self.scope_functions,
             names_entries=names_entries,
@@ -201,16 +244,9 @@ class ProjectAnalysis:
             if base.linen and lifts_axes(interpreter, base):
                 reason = f"it inherits from {base.node.name}, which is lifted over axes"
                 interpreter.refuse(info.node, reason)
-        output = _run_methods(interpreter, info, root, self._given(info))
+        output = _run_methods(interpreter, info, root, given)
         _leave_rest_to_class(interpreter, info)
-        exported = info.name in self._exported
-        recorded = self.evidence.of(info) if self.evidence and info.function is None else None
-        shapes = self.shapes.get(info.name, frozenset())
-        dtypes = self.dtypes.get(info.name, frozenset())
-        analysis = ClassAnalysis(
-            interpreter, root, output, self.sizes_of, exported, recorded, shapes, dtypes
-        )
-        return analysis, finish(analysis)
+        return interpreter, output
 
     def _given(self, info: ClassInfo) -> dict[str, Value]:
         """Parameters of a scope function that stand for what its callers know beforehand."""

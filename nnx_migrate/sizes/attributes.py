@@ -30,7 +30,7 @@ from nnx_migrate.abstract.values import (
     spelled_out,
 )
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.instance_attributes import instance_attribute
+from nnx_migrate.sizes.instance_attributes import VARIABLES, instance_attribute
 from nnx_migrate.sizes.lists import READING, hold, list_method
 from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_method
 from nnx_migrate.sizes.outside_uses import check_outside
@@ -88,6 +88,8 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
             return _array_attribute(interpreter.ranks.settled(base), name)
         case Record(entries=entries):
             return entries.get(name, Unknown(f"no entry {name}"))
+        case Submodule() if name == "variables":
+            return VARIABLES
         case Submodule(arguments=arguments):
             return arguments.get(name, Unknown(f"attribute {name} of a layer"))
         case Static(expr=expr):

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
 
+VARIABLES = Library("<variables>")  # of a module, and every entry of them: never None
+
+
 def instance_attribute(
     interpreter: Interpreter, instance: Instance, name: str, frame: Frame
 ) -> Value:
@@ -26,7 +29,7 @@ def instance_attribute(
     if name in instance.attributes:
         return instance.attributes[name]
     if name == "variables":
-        return Library("<variables>")
+        return VARIABLES
     found = instance.info.find(name)
     if found is not None:
         cls, node = found

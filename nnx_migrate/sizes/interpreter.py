@@ -76,6 +76,8 @@ class Interpreter(ABC):
     entered: set[int] = field(default_factory=set)  # calls that led into a function of the project
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls
     told: frozenset[str] = frozenset()  # parameters of the call that the constructor knows about
+    untold: set[str] = field(default_factory=set)  # others that conditions ask about
+    denied: frozenset[str] = frozenset()  # others that callers cannot tell about
     varying: frozenset[str] = frozenset()  # attributes that a class of the same __init__ has anew
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     ranks: Ranks = field(default_factory=Ranks)

@@ -102,6 +102,19 @@ class Conditional:
 
 
 @dataclass(frozen=True)
+class Untold:
+    """A submodule of ``setup`` of which the constructor cannot tell whether Linen's init reaches it.
+
+    ``parameters`` of ``__call__`` are asked about on the way: told what the initial call has for
+    them (``with_c``, ``init_train``), the constructor may.
+    """
+
+    call: ast.Call
+    reason: str
+    parameters: frozenset[str]
+
+
+@dataclass(frozen=True)
 class LoopCarry:
     """A size that a loop of a compact method changes: bound before it, updated at its body's end."""
 
@@ -137,6 +150,10 @@ class ClassSizes:
     exports_out_features: bool = False
     # places that could not be understood and make the class unconvertible: (node, reason)
     problems: tuple[tuple[ast.AST, str], ...] = ()
+    untold: tuple[Untold, ...] = ()
+    # facts of the initial call that it cannot pass on to a class that it also calls by default: the
+    # class, and its argument
+    unpassed: tuple[tuple[str, str], ...] = ()
     review: tuple[tuple[ast.AST, str], ...] = ()  # assumptions worth a person's look
     # by id of the site's call and name of the size argument; empty without an evidence file
     origins: Mapping[tuple[int, str], Origin] = field(default_factory=dict)

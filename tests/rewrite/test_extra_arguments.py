@@ -22,27 +22,27 @@ def decisions(**wants: str) -> Decisions:
 
 def test_a_refused_class_gets_the_shape_it_wants() -> None:
     wanted = ExtraArguments()
-    assert wanted.learn(decisions(A="x", B=""))
+    assert wanted.learn(decisions(A="x", B=""), {})
     assert wanted.shapes == {"A": frozenset({"x"})}
-    assert not wanted.learn(decisions(B=""))
+    assert not wanted.learn(decisions(B=""), {})
 
 
 def test_a_refused_class_gets_the_dtype_it_wants() -> None:
     wanted = ExtraArguments()
     read = frozenset({("x", 7)})
     refusal = ClassRefusal(ast.Pass(), "reason", "recipe", "rule", Wants(dtypes=read))
-    assert wanted.learn(Decisions(refused={"A": refusal}))
+    assert wanted.learn(Decisions(refused={"A": refusal}), {})
     assert wanted.dtypes == {"A": read}
-    assert wanted.learn(Decisions(refused={"A": refusal}))  # it helps nothing
+    assert wanted.learn(Decisions(refused={"A": refusal}), {})  # it helps nothing
     assert wanted.dtypes == {}
 
 
 def test_a_class_that_is_refused_all_the_same_loses_it_for_good() -> None:
     wanted = ExtraArguments()
-    wanted.learn(decisions(A="x"))
-    assert wanted.learn(decisions(A=""))
+    wanted.learn(decisions(A="x"), {})
+    assert wanted.learn(decisions(A=""), {})
     assert wanted.shapes == {}
-    assert not wanted.learn(decisions(A="x"))
+    assert not wanted.learn(decisions(A="x"), {})
 
 
 def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
@@ -50,15 +50,15 @@ def test_a_class_whose_caller_cannot_pass_the_shape_on_loses_it() -> None:
     before = decisions(A="x", B="x")
     made = {name: SimpleNamespace() for name in ("Caller", "Other")}
     before.converted = dict(made)  # type: ignore[assignment]
-    wanted.learn(before)
+    wanted.learn(before, {})
     after = decisions(Caller="")
     after.converted = {"Other": made["Other"]}  # type: ignore[dict-item]
-    assert wanted.learn(after)
+    assert wanted.learn(after, {})
     assert wanted.shapes == {"B": frozenset({"x"})}
 
 
 def test_learning_ends() -> None:
     wanted = ExtraArguments()
-    rounds = [wanted.learn(decisions(**{f"A{number}": "x"})) for number in range(9)]
+    rounds = [wanted.learn(decisions(**{f"A{number}": "x"}), {}) for number in range(9)]
     assert rounds[-1] is False
     assert sum(rounds) < 9

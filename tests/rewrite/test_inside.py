@@ -180,3 +180,35 @@ def test_a_lazy_class_that_makes_a_part_reads_that_class_alone() -> None:
     )
     found = said(auto({"m.py": LINEN + NET + other + lazy}))
     assert (found["m.Net"], found["m.Same"]) == ("lazy", "explicit")
+
+
+OTHER = (
+    "class Other(nn.Module):\n    deep: bool = True\n\n    def setup(self):\n"
+    "        if self.deep:\n            self.inner = nn.Embed(4, 3)\n\n"
+    "    def __call__(self, x):\n        return self.inner(x) if self.deep else x\n\n\n"
+)
+
+
+def other(body: str) -> str:
+    """The form of `Other` beside code that reads inside of a `Net`."""
+    text = f"{LINEN}{NET}{OTHER}{MODEL}            {body}\n{APPLIED}"
+    return said(auto({"m.py": text + "use(Other)\n"}))["m.Other"]
+
+
+def test_a_part_of_a_module_is_of_the_class_that_setup_makes_it_of() -> None:
+    assert other("return module.part.inner(x) + module.bias") == "explicit"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return module.inner(x)",
+        "part = x.part\n            return part.inner(x)",
+    ],
+)
+def test_what_no_class_has_is_of_no_class() -> None:
+    assert other("return module.held.inner(x)") == "explicit"
+
+
+def test_a_module_of_any_class_may_be_the_other(body: str) -> None:
+    assert other(body) == "lazy"

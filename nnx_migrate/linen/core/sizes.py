@@ -89,9 +89,10 @@ def _part(inputs: Mapping[str, Any], argument: str | None) -> Any:
 
 
 def inputs_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> dict[str, Any]:
-    """The inputs of a method by their names, ``self`` left out."""
-    bound = inspect.signature(function).bind(None, *args, **kwargs).arguments
-    return dict(list(bound.items())[1:])
+    """The inputs of a method by their names, ``self`` left out; defaults where they are left out."""
+    bound = inspect.signature(function).bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    return dict(list(bound.arguments.items())[1:])
 
 
 def solve(
@@ -128,7 +129,8 @@ def solve(
             if found[name] is None and name in optional:
                 del found[name]
     if hidden:
-        found |= _of_variables(make, hidden + list(measured), found, held)
+        needed = {name: sizes[name] for name in (*hidden, *measured)}
+        found |= _of_variables(make, needed, found, held)
         measured = {}
     if not measured:
         return found
@@ -136,7 +138,7 @@ def solve(
         return found | _Measure(make, found, measured, method, args, kwargs).run()
     except Exception:
         # A call of its own may need what only the given variables hold: the cache of a decoder.
-        shown = _shown(make, list(measured), found, held) if held else {}
+        shown = _shown(make, measured, found, held) if held else {}
         if shown.keys() < measured.keys():
             raise
         return found | shown
@@ -154,7 +156,7 @@ def solve_part(
     They are what the variables held show, or what is measured in the call. What neither shows belongs
     to parts that are not there: it is left out if it may be, and else any number.
     """
-    found = _shown(make, list(sizes), {}, held)
+    found = _shown(make, sizes, {}, held)
     rest = {name: size for name, size in sizes.items() if name not in found}
     if run is not None:
         measured = {name: size for name, size in rest.items() if size.path}
@@ -178,15 +180,15 @@ def _class_of(make: Any) -> Any:
 
 
 def _of_variables(
-    make: Callable[..., Any], names: list[str], known: dict[str, Any], held: Any
+    make: Callable[..., Any], sizes: Mapping[str, Size], known: dict[str, Any], held: Any
 ) -> dict[str, Any]:
     if not held:
         raise UnknownSize(
-            f"{_class_of(make).__qualname__}: this method does not show the sizes {', '.join(names)}:"
+            f"{_class_of(make).__qualname__}: this method does not show the sizes {', '.join(sizes)}:"
             " give it variables that `__call__` made"
         )
-    found = _shown(make, names, known, held)
-    for name in names:
+    found = _shown(make, sizes, known, held)
+    for name in sizes:
         if name not in found:
             kind = _class_of(make).__qualname__
             raise UnknownSize(f"{kind}: neither the call nor the variables show the size {name}")
@@ -194,21 +196,41 @@ def _of_variables(
 
 
 def _shown(
-    make: Callable[..., Any], names: list[str], known: dict[str, Any], held: Any
+    make: Callable[..., Any], sizes: Mapping[str, Size], known: dict[str, Any], held: Any
 ) -> dict[str, Any]:
-    """The sizes that an axis of a variable has."""
+    """The sizes that an axis of a variable has, and the facts of the call that made the variables."""
     shapes = _shapes(held)
-    guess = dict.fromkeys(names, _PRIMES[0])
-    first = _built_shapes(make, {**known, **guess}) if shapes else {}
-    found = {}
-    for name in names if shapes else ():
-        other = _built_shapes(make, {**known, **guess, name: _PRIMES[1]})
+    if not shapes:
+        return {}
+    numbers = [name for name, one in sizes.items() if one.fact is None]
+    guess = {**known, **dict.fromkeys(numbers, _PRIMES[0])}
+    facts = [name for name, one in sizes.items() if one.fact in ("given", "truth")]
+    found = _shown_facts(make, facts, guess, shapes)
+    guess |= found
+    first = _built_shapes(make, guess)
+    for name in numbers:
+        other = _built_shapes(make, {**guess, name: _PRIMES[1]})
         for path, shape in other.items():
             axes = [i for i, (a, b) in enumerate(zip(first[path], shape, strict=True)) if a != b]
             one = axes[0] if len(axes) == 1 and path in shapes else None
             if one is not None and (first[path][one], shape[one]) == _PRIMES:
                 found[name] = shapes[path][one]
                 break
+    return found
+
+
+def _shown_facts(
+    make: Callable[..., Any], names: list[str], known: dict[str, Any], held: Mapping[Path, Any]
+) -> dict[str, Any]:
+    """The facts with which a module is built that has the variables held, as far as they show it."""
+    found: dict[str, Any] = dict.fromkeys(names, False)
+    for name in names:
+        without, given = (
+            _built_shapes(make, {**known, **found, name: one}).keys() for one in (False, True)
+        )
+        found[name] = bool(held.keys() & (given - without)) or (
+            bool(without - given) and held.keys().isdisjoint(without - given)
+        )
     return found
 
 

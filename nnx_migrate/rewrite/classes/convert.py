@@ -48,6 +48,7 @@ from nnx_migrate.rewrite.classes.data import (
     ConversionContext,
     ConvertedClass,
     Refused,
+    Wants,
 )
 from nnx_migrate.rewrite.classes.fields.class_decorators import adapted_decorators
 from nnx_migrate.rewrite.classes.fields.late import late_fields
@@ -123,6 +124,14 @@ class _Conversion:
                 reason,
                 "give the size as a field, or run `nnx-migrate record`",
                 "sizes",
+            )
+        for one in self.sizes.untold:
+            raise Refused(
+                one.call,
+                one.reason,
+                "build it under a condition on a field, or call it always",
+                "sizes",
+                Wants(facts=one.parameters),
             )
         self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
         self.sizes = relaxed(without_uncalled(self.cls, without_applied_only(self.cls, self.sizes)))

@@ -15,7 +15,7 @@ from functools import lru_cache
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.proof.carried import INTERFACE, is_carried
 from nnx_migrate.rewrite.proof.graph import Graph
-from nnx_migrate.rewrite.proof.members import classes_of, is_name, is_no_module, is_self
+from nnx_migrate.rewrite.proof.members import classes_of, is_name, is_no_module, is_self, made_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.parents import FUNCTIONS
@@ -87,8 +87,11 @@ def _around(
         for one in readers:
             beside = _always_read(one) if isinstance(one, FUNCTIONS) else frozenset()
             for read, node in _in(project, module, [one], explicit):
-                direct = is_name(node.value, _first(one))
-                yield replace(read, beside=beside) if direct else read
+                if is_name(node.value, _first(one)):
+                    yield replace(read, beside=beside)
+                else:
+                    owners = _owners(project, node.value, _first(one), beside)
+                    yield replace(read, classes=owners if read.classes is None else read.classes)
         return
     key = graph.at(module.path, call.lineno)  # it may be handed anywhere
     for one in {key, *graph.names.get(key, ())} if key is not None else ():
@@ -192,6 +195,29 @@ def _always_read(function: ast.AST) -> frozenset[str]:
         todo.extend(ast.iter_child_nodes(node))
         if isinstance(node, ast.Attribute) and is_name(node.value, _first(function)):
             found.add(node.attr)
+    return frozenset(found)
+
+
+def _owners(
+    project: Project, node: ast.expr, first: str | None, beside: frozenset[str]
+) -> frozenset[str] | None:
+    """The classes of ``module.model.decoder``, where ``module`` has all of ``beside``."""
+    if is_name(node, first):
+        return frozenset(name for name, cls in project.linen.items() if _has_all(cls, beside))
+    if not isinstance(node, ast.Attribute):
+        return None
+    around = _owners(project, node.value, first, beside)
+    if around is None:
+        return None
+    found: set[str] = set()
+    for name in around:
+        cls = project.linen[name]
+        if not _has_all(cls, frozenset({node.attr})):
+            continue
+        made = made_of(project, cls, node.attr)
+        if made is None:
+            return None
+        found |= made
     return frozenset(found)
 
 

@@ -369,7 +369,9 @@ def _set_names(cls: ast.ClassDef) -> set[str]:
 
 def _is_hidden(size: SizeArgument) -> bool:
     """Whether neither variables nor calls of parts show a size."""
-    return size.axis is None or bool(size.each or size.within or size.fact)
+    if size.fact is not None:
+        return size.fact == "dtype"
+    return size.axis is None or bool(size.each or size.within)
 
 
 def _place(read: Read) -> tuple[bool, str, int]:

@@ -6,6 +6,7 @@ import ast
 import builtins
 from functools import lru_cache
 
+from nnx_migrate.constructs import is_linen
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.parents import FUNCTIONS
 from nnx_migrate.source.project import Module, Project, Scope
@@ -19,14 +20,18 @@ def classes_of(project: Project, module: Module, node: ast.expr) -> frozenset[st
     if not isinstance(node, ast.Attribute) or not is_self(node.value):
         return None
     info = project.by_node.get(id(module.parents.class_of(node)))
-    if info is None or info.name not in project.linen or node.attr in {f.name for f in info.fields}:
+    if info is None or info.name not in project.linen:
         return None
-    return _made_of(project, info, node.attr)
+    return made_of(project, info, node.attr)
 
 
 @lru_cache(maxsize=4096)  # every place that reads the attribute asks
-def _made_of(project: Project, info: ClassInfo, name: str) -> frozenset[str] | None:
+def made_of(project: Project, info: ClassInfo, name: str) -> frozenset[str] | None:
+    """The classes of the project whose modules an attribute of a class holds; None: nobody knows."""
+    if name in {one.name for one in info.fields}:
+        return None
     found: set[str] = set()
+    is_layer = False
     # A subclass may set it, too.
     heirs = (one for one in project.linen.values() if any(base is info for base in one.mro))
     for owner in {id(one): one for heir in heirs for one in heir.mro}.values():
@@ -36,10 +41,12 @@ def _made_of(project: Project, info: ClassInfo, name: str) -> frozenset[str] | N
             for value in assigned_in(method).get(f"self.{name}", ()):
                 called = value.func if isinstance(value, ast.Call) else None
                 symbol = project.resolve(called, owner.scope) if called is not None else None
-                if symbol is None or symbol not in project.linen:
+                if symbol is None or (symbol not in project.linen and not is_linen(symbol)):
                     return None
-                found.add(symbol)
-    return frozenset(found) or None
+                if symbol in project.linen:
+                    found.add(symbol)
+                is_layer = is_layer or is_linen(symbol)
+    return frozenset(found) if found or is_layer else None
 
 
 def is_no_module(project: Project, module: Module, node: ast.expr) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.abstract import expression as ex
@@ -17,6 +18,7 @@ from nnx_migrate.abstract.values import (
     Sequence,
     Static,
     Submodule,
+    Unknown,
     Value,
     given_when,
     is_instance,
@@ -25,10 +27,14 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.attributes import ShapeOf
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.initial_call import initial_fact
+from nnx_migrate.sizes.presence import conditions_of, presence
 from nnx_migrate.sizes.statics import static_of
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
+
+
+HAS = f"{ex.FOREIGN}hasattr__"  # hasattr(self, name), which is the same in all calls
 
 
 def truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Expr | None:
@@ -58,15 +64,18 @@ def _truth(interpreter: Interpreter, node: ast.expr, frame: Frame) -> bool | Exp
             return _compare(interpreter, node, frame)
         case ast.Call(func=ast.Name(id="isinstance"), args=[tested, cls]):
             return _is_instance(interpreter, tested, cls, frame)
-        case ast.Name(id=name) if fact := initial_fact(
-            interpreter.told, frame.env.get(name), ex.TRUTH
-        ):
+        case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str(name))]):
+            is_own = interpreter.evaluate(owner, frame) is interpreter.root
+            return ex.name(f"{HAS}{name}") if is_own else None
+        case ast.Name(id=name) if fact := initial_fact(interpreter, frame.env.get(name), ex.TRUTH):
             return fact
     value = interpreter.evaluate(node, frame)
     if isinstance(value, Static):
         return bool(value.expr.constant) if value.expr.is_constant else value.expr
     if isinstance(value, Sequence):
         return bool(value.items)
+    if isinstance(value, Unknown) and isinstance(node, ast.Name) and node.id in frame.tests:
+        return _truth(interpreter, frame.tests[node.id], frame)
     return True if isinstance(value, Function | Instance | Submodule | Class) else None
 
 
@@ -86,9 +95,18 @@ def _is_instance(
 def _junction(
     interpreter: Interpreter, is_and: bool, nodes: list[ast.expr], frame: Frame
 ) -> bool | Expr | None:
-    parts = [truth(interpreter, one, frame) for one in nodes]
-    if any(part is (not is_and) for part in parts):
-        return not is_and
+    parts: list[bool | Expr | None] = []
+    with ExitStack() as before:  # an operand is reached where those before it left it open
+        for one in nodes:
+            part = truth(interpreter, one, frame)
+            if part is (not is_and):
+                return not is_and
+            parts.append(part)
+            if not isinstance(part, bool):
+                given, left_out = (presence(one, frame, holds=holds) for holds in (True, False))
+                positive, negative = conditions_of(part, given, left_out)
+                before.enter_context(interpreter.under(positive if is_and else negative))
+                before.enter_context(interpreter.knowing(given if is_and else left_out))
     open_parts = [part for part in parts if not isinstance(part, bool)]
     if not open_parts:
         return is_and
@@ -108,7 +126,7 @@ def _compare(interpreter: Interpreter, node: ast.Compare, frame: Frame) -> bool 
                 known = is_none(one)
                 if known is not None:
                     return known is not negated
-                given = initial_fact(interpreter.told, one, ex.GIVEN) or given_when(one)
+                given = initial_fact(interpreter, one, ex.GIVEN) or given_when(one)
                 if given is not None:
                     return given if negated else Expr(ast.UnaryOp(ast.Not(), given.node))
         shapes_differ = _compare_shapes(values)

@@ -6,7 +6,6 @@ import ast
 import functools
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     Partial,
@@ -27,7 +26,7 @@ from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read
 from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.partials import partial_lambdas
-from nnx_migrate.sizes.presence import presence
+from nnx_migrate.sizes.presence import conditions_of, presence
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -131,10 +130,10 @@ def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Val
         return evaluate(interpreter, node.body if test else node.orelse, frame)
     given, left_out = (presence(node.test, frame, holds=one) for one in (True, False))
     narrow = functools.partial(narrowed, interpreter.project, frame, node.test)
-    with interpreter.under(test), interpreter.knowing(given), narrow(holds=True):
+    positive, negative = conditions_of(test, given, left_out)
+    with interpreter.under(positive), interpreter.knowing(given), narrow(holds=True):
         yes = evaluate(interpreter, node.body, frame)
-    negated = ex.negation(test) if test else None
-    with interpreter.under(negated), interpreter.knowing(left_out), narrow(holds=False):
+    with interpreter.under(negative), interpreter.knowing(left_out), narrow(holds=False):
         no = evaluate(interpreter, node.orelse, frame)
     return join(test, yes, no) if test is not None else join_given(given, left_out, yes, no)
 

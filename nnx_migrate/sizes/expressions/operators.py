@@ -154,7 +154,11 @@ def _is_shape_test(node: ast.Compare) -> bool:
 
 def _either(interpreter: Interpreter, node: ast.BoolOp, frame: Frame) -> Value | None:
     """``self.width or x.shape[-1]`` as a value."""
-    values = [interpreter.evaluate(one, frame) for one in node.values]
+    first_value = interpreter.evaluate(node.values[0], frame)
+    if not isinstance(first_value, Static):
+        return None
+    with interpreter.under(ex.negation(first_value.expr)):
+        values = [first_value, *(interpreter.evaluate(one, frame) for one in node.values[1:])]
     statics = [value.expr for value in values if isinstance(value, Static)]
     if len(statics) != len(values):
         return None

@@ -30,6 +30,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expressions.indexing import index_array
 from nnx_migrate.sizes.frames import Frame, Function, Loop
+from nnx_migrate.sizes.instance_attributes import VARIABLES
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.walking import walk
 
@@ -73,6 +74,8 @@ def item_of(
     if isinstance(key, Static) and key.expr.is_constant:
         number = key.expr.constant
     match base:
+        case Library() if base == VARIABLES:
+            return base
         case Choice(options=options):
             items = [item_of(interpreter, one, key, index, frame) for one in options]
             result = items[0]

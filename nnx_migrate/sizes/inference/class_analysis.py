@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.abstract.values import Instance, Value
+from nnx_migrate.abstract.values import Instance, Use, Value
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import ClassEvidence, SizeEvidence
 from nnx_migrate.sizes.interpreter import Interpreter
-from nnx_migrate.sizes.result import ClassSizes, Origin
+from nnx_migrate.sizes.result import ClassSizes, Origin, Untold
 
 INPUT = re.compile(r"\bsize__\w+")
 
@@ -30,6 +30,9 @@ class ClassAnalysis:
     dtypes: frozenset[tuple[str, int]] = frozenset()  # parameter, and a node that reads its dtype
     opaque: dict[str, SizeArgument] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
+    unpassed: list[tuple[str, str]] = field(default_factory=list)
+    default_call: Callable[[], Mapping[int, list[Use]]] = dict
+    untold: list[Untold] = field(default_factory=list)
     optional: set[str] = field(default_factory=set)
     required: set[str] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)  # sizes at a loop's start that no place shows

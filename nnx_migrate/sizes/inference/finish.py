@@ -90,6 +90,8 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         exports_out_features=analysis.exported,
         sized_lifts=sized_lifts(analysis.interpreter.built, final),
         problems=(*analysis.problems, *analysis.interpreter.problems),
+        untold=(*analysis.untold,),
+        unpassed=(*analysis.unpassed,),
         review=(*analysis.interpreter.review, *only_elsewhere(analysis)),
         origins=analysis.origins,
         conditional=conditional,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Argument, Static, Use, Value, given_when, is_none
+from nnx_migrate.abstract.values import Argument, Static, Unknown, Use, Value, given_when, is_none
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.static_parameters import defaults_of
@@ -52,9 +52,13 @@ def _default(call: ast.FunctionDef, parameter: str, fact: str) -> bool | None:
 
 @dataclass(frozen=True)
 class Unsure(Exception):
-    """A fact that the calls of a submodule do not show, or on which they differ."""
+    """A fact that the calls of a submodule do not show, or on which they differ.
+
+    ``by_default``: one of them has what holds where the argument is left out.
+    """
 
     reason: str
+    by_default: bool = False
 
 
 def passed_fact(analysis: ClassAnalysis, argument: SizeArgument, uses: list[Use]) -> Expr | None:
@@ -70,9 +74,22 @@ def passed_fact(analysis: ClassAnalysis, argument: SizeArgument, uses: list[Use]
     calls = [use for use in uses if use.method == argument.method]
     if not calls:
         raise Unsure(f"no call shows the argument {argument.argument!r} of this submodule")
-    found = {_in_call(analysis, argument, use) for use in calls}
+    default = ex.literal(argument.default)
+    found: set[Expr | None] = set()
+    unsure: list[Unsure] = []
+    for use in calls:
+        try:
+            fact = _in_call(analysis, argument, use)
+        except Unsure as one:
+            unsure.append(one)
+        else:
+            found.add(None if fact == default else fact)
+    by_default = None in found or any(one.by_default for one in unsure)
+    if unsure:
+        raise Unsure(unsure[0].reason, by_default)
     if len(found) > 1:
-        raise Unsure(f"the calls of this submodule differ in their argument {argument.argument!r}")
+        reason = f"the calls of this submodule differ in their argument {argument.argument!r}"
+        raise Unsure(reason, by_default)
     return found.pop()
 
 
@@ -82,15 +99,25 @@ def _in_call(analysis: ClassAnalysis, argument: SizeArgument, use: Use) -> Expr 
         return None
     found = _fact(value, argument.fact or "") if value is not None else None
     if found is None:
-        raise Unsure(_unknown(argument))
+        raise Unsure(_unknown(argument), _is_first_default(value, argument))
     own = {ex.input_of(name)[0] for name in found.names if ex.fact_of(name)}
+    is_denied = not own.isdisjoint(analysis.interpreter.denied)
     method = analysis.root.info.find(METHOD)
     names = (
         {one.arg for one in walk(method[1].args) if isinstance(one, ast.arg)} if method else set()
     )
+    if is_denied:
+        raise Unsure(_unknown(argument), by_default=True)
     if not own <= names or (own and not use.primary):
         raise Unsure(_unknown(argument))
     return found
+
+
+def _is_first_default(value: Value | None, argument: SizeArgument) -> bool:
+    """Whether the first round of a loop has what holds where the argument is left out."""
+    first = value.first if isinstance(value, Unknown) else None
+    known = _fact(first, argument.fact or "") if first is not None else None
+    return known is not None and known == ex.literal(argument.default)
 
 
 def _unknown(argument: SizeArgument) -> str:

@@ -14,10 +14,13 @@ from nnx_migrate.abstract.values import (
     Submodule,
     Value,
 )
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 
-_MAKES_STATE = frozenset({"param", "variable", "make_rng", "sow", "perturb", "put_variable"})
+_MAKES_VARIABLES = frozenset({"param", "variable", "sow", "perturb", "put_variable"})
+_MAKES_STATE = _MAKES_VARIABLES | {"make_rng"}
 
 
 def holds_state(analysis: ClassAnalysis, value: Value) -> bool:
@@ -42,7 +45,44 @@ def holds_state(analysis: ClassAnalysis, value: Value) -> bool:
     return False
 
 
+def makes_variables(analysis: ClassAnalysis, value: Value) -> bool:
+    """Whether Linen's ``init`` may make variables for a submodule when it is called."""
+    match value:
+        case Submodule(options=options) if options:
+            return any(makes_variables(analysis, one) for one in options)
+        case Submodule(symbol=symbol):
+            return not _is_stateless(symbol)
+        case Instance():
+            parts = value.fields.values()
+            return _makes_own(analysis, value.info) or any(
+                isinstance(one, Submodule | Instance) and makes_variables(analysis, one)
+                for one in parts
+            )
+    return True
+
+
+def _makes_own(analysis: ClassAnalysis, info: ClassInfo) -> bool:
+    linen = analysis.interpreter.project.linen
+    if _words(info) & _MAKES_VARIABLES:
+        return True
+    return any(
+        _makes_own(analysis, linen[site.symbol])
+        if site.symbol in linen
+        else not _is_stateless(site.symbol or "")
+        for site in analysis.sizes_of(info.name).sites.values()
+    )
+
+
+def _is_stateless(symbol: str) -> bool:
+    layer = layer_of(symbol)
+    return layer is not None and layer.is_stateless
+
+
 def _is_stateful(analysis: ClassAnalysis, module: Instance) -> bool:
-    calls = (node for cls in module.info.mro for node in walk(cls.node))
-    names = {node.attr for node in calls if isinstance(node, ast.Attribute)}
-    return bool(names & _MAKES_STATE or analysis.sizes_of(module.info.name).sites)
+    return bool(_words(module.info) & _MAKES_STATE or analysis.sizes_of(module.info.name).sites)
+
+
+def _words(info: ClassInfo) -> set[str]:
+    """The attributes that the code of a class names."""
+    calls = (node for cls in info.mro for node in walk(cls.node))
+    return {node.attr for node in calls if isinstance(node, ast.Attribute)}

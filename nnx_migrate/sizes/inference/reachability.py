@@ -7,7 +7,10 @@ from collections.abc import Collection
 from itertools import combinations
 
 from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Use
+
+Way = tuple[Expr | None, ...]  # conditions that all hold, each once; None: nobody knows which
 
 
 def reached(uses: list[Use]) -> str | None:
@@ -15,21 +18,43 @@ def reached(uses: list[Use]) -> str | None:
 
     Conditions that ``__init__`` cannot evaluate, over sizes or the variables of loops, are left out.
     """
-    tests: list[ast.expr] = []
-    for use in uses:
-        if not use.conditions or None in use.conditions:
-            return None
-        conditions = [one for one in use.conditions if one is not None and not one.names]
-        if not conditions:
-            return None
-        nodes = list({one.key: one.node for one in conditions}.values())
-        tests.append(nodes[0] if len(nodes) == 1 else ast.BoolOp(ast.And(), nodes))
-    unique = list({ast.unparse(one): one for one in tests}.values())
-    if not unique:
+    if any(None in use.conditions for use in uses):
         return None
-    if len(unique) == 2 and _opposite(*unique):
+    kept = [[one for one in use.conditions if one is not None and not one.names] for use in uses]
+    return text_of(simplest([(*dict.fromkeys(one),) for one in kept]))
+
+
+def ways(uses: list[Use]) -> list[Way]:
+    """The conditions under which each use happens, in the fewest words."""
+    return simplest([(*dict.fromkeys(use.conditions),) for use in uses])
+
+
+def text_of(found: list[Way]) -> str | None:
+    """``a and b or c`` for the ways (a, b) and (c,); None where one of them is always open."""
+    if not found or () in found:
         return None
-    return ast.unparse(unique[0] if len(unique) == 1 else ast.BoolOp(ast.Or(), unique))
+    nodes = [_joined(ast.And(), [one.node for one in way if one is not None]) for way in found]
+    return ast.unparse(_joined(ast.Or(), nodes))
+
+
+def _joined(op: ast.boolop, nodes: list[ast.expr]) -> ast.expr:
+    return nodes[0] if len(nodes) == 1 else ast.BoolOp(op, nodes)
+
+
+def simplest(found: list[Way]) -> list[Way]:
+    """The ways without those that another one covers: (a, b) beside (a,), (a, not b) and (a, b).
+
+    ``if c: f(x)`` and ``if not c: f(y)`` are one way without a condition.
+    """
+    found = list({frozenset(way): way for way in found}.values())
+    for one, other in combinations(found, 2):
+        both = frozenset(one) ^ frozenset(other)
+        if len(both) == 2 and None not in both:
+            left, right = (part for part in both if part is not None)
+            if ex.negation(left) == right or ex.negation(right) == left:
+                common = tuple(part for part in one if part not in both)
+                return simplest([way for way in found if way not in (one, other)] + [common])
+    return [way for way in found if not any(frozenset(one) < frozenset(way) for one in found)]
 
 
 def in_some_rounds(uses: list[Use], variables: Collection[str]) -> bool:
@@ -43,13 +68,3 @@ def in_some_rounds(uses: list[Use], variables: Collection[str]) -> bool:
         for one, other in combinations(tests, 2)
     )
     return bool(tests) and all(tests) and not split
-
-
-def _opposite(one: ast.expr, two: ast.expr) -> bool:
-    texts = {ast.unparse(one), ast.unparse(two)}
-    return any(
-        isinstance(node, ast.UnaryOp)
-        and isinstance(node.op, ast.Not)
-        and ast.unparse(node.operand) in texts
-        for node in (one, two)
-    )

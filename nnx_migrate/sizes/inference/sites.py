@@ -13,7 +13,7 @@ from nnx_migrate.abstract.values import Instance, Submodule, Use, class_name
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import wanted
-from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.consensus import agreed_size
 from nnx_migrate.sizes.inference.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
 from nnx_migrate.sizes.inference.initial_call import Unsure, passed_fact
@@ -28,6 +28,7 @@ from nnx_migrate.sizes.inference.options import (
 from nnx_migrate.sizes.inference.places import path_in_loop, place_of
 from nnx_migrate.sizes.inference.reachability import in_some_rounds, reached
 from nnx_migrate.sizes.inference.records import with_evidence
+from nnx_migrate.sizes.inference.setup_reach import is_in_setup, reached_in_setup
 from nnx_migrate.sizes.inference.stacks import with_layers
 from nnx_migrate.sizes.inference.witnesses import is_passed, only_given, witness_of
 from nnx_migrate.sizes.interpreter import out_variable, spellable
@@ -55,12 +56,13 @@ def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
             analysis, module, _instance_sizes(analysis, module, uses), reached(uses)
         )
     if isinstance(module, Instance):
+        sizes = _instance_sizes(analysis, module, uses)
         return Site(
             module.call,
             _kind(analysis, module),
             module.info.name,
-            _instance_sizes(analysis, module, uses),
-            reached=reached(uses),
+            sizes,
+            reached=_reached(analysis, module, uses, sizes),
             class_name=class_name(module) or None,
             holds=tuple(name for name, one in module.fields.items() if holds_state(analysis, one)),
             only_with=_only_with(analysis, module, uses),
@@ -72,8 +74,6 @@ def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     )
     if not uses and kind is not SiteKind.FACTORY:
         sizes = _unseen(analysis, module)
-    if _hang_on_another(uses, sizes) and _is_in_setup(analysis, module.call):
-        analysis.interpreter.refuse(module.call, _ANOTHER)
     variable = out_variable(module.call) if options else None
     name = class_name(module) or None
     return Site(
@@ -82,37 +82,23 @@ def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         module.symbol or None,
         sizes,
         variable,
-        reached(uses),
+        _reached(analysis, module, uses, sizes),
         name,
         takes_some=takes_different_sizes(analysis, options) and bool(sizes),
     )
 
 
-_ANOTHER = "whether the initial call reaches it hangs on another argument than its size"
-
-
-def _hang_on_another(uses: list[Use], sizes: Mapping[str, str]) -> bool:
-    """Whether calls happen or not by something else than whether what the sizes are read off is given.
-
-    ``if shared is None: x = self.dense(x)``: a caller cannot leave out the size of ``x`` to say so,
-    as it can for ``if y is not None: y = self.dense(y)``.
-    """
-    inputs = {name for text in sizes.values() for name in INPUT.findall(text)}
-    heads = {ex.input_of(name)[0].partition(".")[0].partition("[")[0] for name in inputs}
-    given = [{name for name, is_given in use.presence.items() if is_given} for use in uses]
-    # Given in one branch, not given in the other: one of them is always reached.
-    alone = [dict(use.presence) for use in uses if use.conditions == (None,)]
-    is_both = any({name: True} in alone and {name: False} in alone for one in alone for name in one)
-    return bool(uses and heads and not is_both) and all(
-        None in use.conditions and heads.isdisjoint(names)
-        for use, names in zip(uses, given, strict=True)
-    )
-
-
-def _is_in_setup(analysis: ClassAnalysis, call: ast.Call) -> bool:
-    """Whether ``setup`` builds it: a compact class is told what its initial call has instead."""
-    found = analysis.root.info.find("setup")
-    return found is not None and any(one is call for one in walk(found[1]))
+def _reached(
+    analysis: ClassAnalysis,
+    module: Submodule | Instance,
+    uses: list[Use],
+    sizes: Mapping[str, str],
+) -> str | None:
+    """The condition over what ``__init__`` knows under which the initial call reaches it."""
+    assert module.call is not None
+    if is_in_setup(analysis, module.call):
+        return reached_in_setup(analysis, module, uses, sizes)
+    return reached(uses)
 
 
 def _spelled_at(analysis: ClassAnalysis, place: ast.Call, use: Use) -> Use:
@@ -275,6 +261,8 @@ def _fact_text(
         fact = passed_fact(analysis, argument, uses)
     except Unsure as unsure:
         analysis.problems.append((module.call, unsure.reason))
+        if unsure.by_default:
+            analysis.unpassed.append((module.info.name, argument.name))
         return ""
     return fact.text if fact is not None else ""
 

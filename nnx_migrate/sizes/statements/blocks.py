@@ -10,6 +10,7 @@ from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.flow import JUMP, RAISE, RETURN, Rest
 from nnx_migrate.sizes.frames import Frame, Function
+from nnx_migrate.sizes.initial_call import is_constructible
 from nnx_migrate.sizes.lists import lose
 from nnx_migrate.sizes.narrowing import assume, note_test
 from nnx_migrate.sizes.statements.branches import run_branch
@@ -64,7 +65,8 @@ def _run_one(
         case ast.Return(value=value):
             result = interpreter.evaluate(value, frame) if value else NONE
             own = interpreter.conditions[frame.depth :]
-            frame.returns.append((own[0] if len(own) == 1 else None, result))
+            test = own[0] if len(own) == 1 else None
+            frame.returns.append((test if is_constructible(interpreter, test) else None, result))
             return RETURN, ()
         case ast.Raise():
             return RAISE, ()

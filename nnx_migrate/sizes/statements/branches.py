@@ -14,7 +14,7 @@ from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.flow import RAISE, Rest
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.narrowing import assume, narrowed
-from nnx_migrate.sizes.presence import presence
+from nnx_migrate.sizes.presence import conditions_of, presence
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -29,10 +29,10 @@ def run_branch(
         return interpreter.run_block(statement.body if test else statement.orelse, frame)
     start = dict(frame.env)
     attributes = dict(frame.instance.attributes) if frame.instance else {}
-    negated = ex.negation(test) if test else None
     given, left_out = (presence(statement.test, frame, holds=one) for one in (True, False))
+    positive, negative = conditions_of(test, given, left_out)
     with (
-        interpreter.under(test),
+        interpreter.under(positive),
         interpreter.knowing(given),
         narrowed(interpreter.project, frame, statement.test, holds=True),
     ):
@@ -43,7 +43,7 @@ def run_branch(
         frame.instance.attributes.clear()
         frame.instance.attributes.update(attributes)
     with (
-        interpreter.under(negated),
+        interpreter.under(negative),
         interpreter.knowing(left_out),
         narrowed(interpreter.project, frame, statement.test, holds=False),
     ):
@@ -54,17 +54,17 @@ def run_branch(
     if first is not None:  # the rest runs only when the test is false
         assume(interpreter.project, frame, statement.test, holds=False)
         interpreter.presence = {**interpreter.presence, **left_out}
-        return None, _beyond(first, negated, after_second)
+        return None, _beyond(first, negative, after_second)
     if second is not None:
         frame.env = yes
         _restore(frame, yes_attributes)
         assume(interpreter.project, frame, statement.test, holds=True)
         interpreter.presence = {**interpreter.presence, **given}
-        return None, _beyond(second, test, after_first)
+        return None, _beyond(second, positive, after_first)
     either = partial(join_given, given, left_out) if test is None else partial(join, test)
     frame.env = _merged(either, yes, frame.env)
     _restore(frame, _merged(partial(join, test), yes_attributes, no_attributes))
-    return None, (*_implied(test, after_first), *_implied(negated, after_second))
+    return None, (*_implied(positive, after_first), *_implied(negative, after_second))
 
 
 def _beyond(ended: str, test: Expr | None, after: Rest) -> Rest:

@@ -60,7 +60,7 @@ def widened(old: Value, new: Value, name: str, line: int) -> Value:
     held, added = items_of(old), items_of(new)
     if held is not None and added is not None:
         return Repeated(_joined([*held, *added], name, line)) if held or added else old
-    return Unknown("a loop changes it")
+    return Unknown("a loop changes it", first=old)
 
 
 def _joined(items: list[Value], name: str, line: int) -> Value:

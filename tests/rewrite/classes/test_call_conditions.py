@@ -142,7 +142,7 @@ def test_a_call_in_which_linen_would_number_otherwise_raises() -> None:
     ("call", "passed"),
     [
         ("M()(x)", "M(rngs=rngs)"),
-        ("M()(x, None, False)", "M(with_c=False, init_train=False, rngs=rngs)"),
+        ("M()(x, None, False)", "M(init_train=False, rngs=rngs)"),
         ("M()(x, x, bool(self.k))", "M(with_c=with_x, init_train=bool(self.k), rngs=rngs)"),
         ("M()(x, x + 1, self.k)", "M(with_c=True, init_train=self.k, rngs=rngs)"),
         ("M()(x, c=self.k)", "M(with_c=self.k is not None, rngs=rngs)"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.rewrite.projects import LINEN, rewrite
+from tests.rewrite.projects import LINEN, rewrite, texts
 from tests.rewrite.running import compare
 
 X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
@@ -121,20 +121,9 @@ def perhaps(value: str, use: str) -> list[str]:
     return [one.message.partition(" is ")[0] for one in found]
 
 
-@pytest.mark.parametrize(
-    ("value", "use"),
-    [
-        ("nn.Dense(3)", "if train: x = self.late(x)"),
-        ("nn.Dense(3)", "x = self.late(x) if self.deep and train else x"),
-        ("nn.Dense(3)", "if x.shape[0] > 2: x = self.late(x)"),
-        ("nn.Dense(3)", "if train: return x\n        x = self.late(x)"),
-        ("nn.Dense(3)", "while not train: x = self.late(x)"),
-        ("[Inner(), Inner()]", "for one in self.late if train else (): x = one(x)"),
-        ("Inner()", "x = train and self.late(x)"),
-    ],
-)
-def test_a_submodule_that_only_some_calls_reach_is_named(value: str, use: str) -> None:
-    assert perhaps(value, use) == ["self.late"]
+def test_submodules_that_only_some_calls_loop_over_are_named() -> None:
+    use = "for one in self.late if train else (): x = one(x)"
+    assert perhaps("[Inner(), Inner()]", use) == ["self.late"]
 
 
 @pytest.mark.parametrize(
@@ -156,9 +145,22 @@ def test_a_submodule_that_every_call_reaches_is_not(value: str, use: str) -> Non
     assert perhaps(value, use) == []
 
 
-def test_a_layer_that_calls_either_run_or_give_parameters_keeps_the_class_linen() -> None:
+def test_a_layer_that_calls_either_run_or_give_parameters_is_built_where_the_first_call_runs_it() -> (
+    None
+):
     use = "x = self.late(x) if other is None else self.late.apply({'params': {'kernel': other}}, x)"
     text = PERHAPS.format(value="nn.Dense(3, use_bias=False)", use=use)
+    files = {"m.py": LINEN + text}
+    code = texts(rewrite(files), files)["m.py"]
+    built = "nnx.Linear(3, 3, use_bias=False, rngs=rngs)"
+    assert f"        if not with_other:\n            self.late = {built}\n" in code
+    assert f"nnm.with_params(lambda rngs: {built}, {{'kernel': other}})(x)" in code
+
+
+def test_a_layer_that_calls_either_run_or_give_parameters_keeps_the_class_linen() -> None:
+    use = "x = self.late(x) if x.ndim > 2 else self.late.apply({'params': {'kernel': x}}, x)"
+    text = PERHAPS.format(value="nn.Dense(3, use_bias=False)", use=use)
     result = rewrite({"m.py": LINEN + text})
-    told = [one.reason for one in result.classes if one.reason]
-    assert told == ["self.late is called in some calls and given parameters in others"]
+    assert [one.reason for one in result.classes if one.reason] == [
+        "whether the initial call reaches it hangs on more than fields, sizes and which arguments it has"
+    ]

@@ -1,0 +1,131 @@
+"""Under which conditions Linen's initial call reaches a submodule that ``setup`` builds.
+
+Linen makes the variables of such a submodule when it is first called, NNX when it is built. So
+``__init__`` builds what the initial call reaches: the conditions around its calls move there, over
+fields, over sizes (``if x.shape != y.shape``) and over what the constructor is told about the
+arguments of that call (``if c is not None``).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Instance, Submodule, Use
+from nnx_migrate.sizes.expressions.conditions import HAS
+from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
+from nnx_migrate.sizes.inference.module_arguments import makes_variables
+from nnx_migrate.sizes.inference.places import place_of
+from nnx_migrate.sizes.inference.reachability import Way, text_of, ways
+from nnx_migrate.sizes.initial_call import is_constructible
+from nnx_migrate.sizes.result import Untold
+from nnx_migrate.source.walking import walk
+
+_OPEN = "whether the initial call reaches it hangs on more than fields, sizes and which arguments it has"
+_BY_DEFAULT = (
+    "Linen's init makes its variables if its own call gets there, as one does that leaves out all"
+    " arguments with defaults; the NNX module has them always"
+)
+
+
+def is_in_setup(analysis: ClassAnalysis, call: ast.Call) -> bool:
+    """Whether ``setup`` builds it: in a compact method the conditions stand around it already."""
+    found = analysis.root.info.find("setup")
+    return found is not None and any(one is call for one in walk(found[1]))
+
+
+def reached_in_setup(
+    analysis: ClassAnalysis,
+    module: Submodule | Instance,
+    uses: list[Use],
+    sizes: Mapping[str, str],
+) -> str | None:
+    """The condition under which ``__init__`` builds a submodule; None: always, or if it has its sizes.
+
+    Where the constructor cannot test it, that is noted in the analysis: it may be told more, or the
+    class is refused.
+    """
+    if not any(use.primary for use in uses) or not makes_variables(analysis, module):
+        return None
+    heads = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
+    sized = {one.partition(".")[0].partition("[")[0] for one in heads}
+    found = [_without_own(analysis, module, way) for way in ways(uses)]
+    if not _are_known(analysis, found, sized):
+        found = _by_default(analysis, module, found, sized)
+    if () in found or all(_is_size_given(analysis, way, sized) for way in found):
+        return None
+    conditions = [one for way in found for one in way if one is not None]
+    read = {name for one in conditions for name in one.names if ex.fact_of(name) is None}
+    analysis.required.update(read)
+    return text_of(found)
+
+
+def _by_default(
+    analysis: ClassAnalysis, module: Submodule | Instance, found: list[Way], sized: set[str]
+) -> list[Way]:
+    """The ways to a submodule of which ``__init__`` does not know the conditions.
+
+    Told more, it may know them. Else it is built where an initial call that leaves out all it may gets
+    there, and a person should look.
+    """
+    assert module.call is not None
+    asked = _asked(analysis, found, sized)
+    if asked:
+        analysis.untold.append(Untold(module.call, _OPEN, asked))
+        return []
+    uses = analysis.default_call().get(id(module.call), [])
+    found = ways([use for use in uses if use.primary])
+    found = [_without_own(analysis, module, way) for way in found]
+    if found and _are_known(analysis, found, sized):
+        analysis.interpreter.ask(module.call, _BY_DEFAULT)
+        return found
+    analysis.interpreter.refuse(module.call, _OPEN)
+    return []
+
+
+def _asked(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> frozenset[str]:
+    """The parameters about which the constructor has to be told more; any, where nobody knows which."""
+    untold = frozenset(analysis.interpreter.untold)
+    conditions = [one for way in found for one in way if not _is_known(analysis, one, sized)]
+    if None in conditions:
+        return untold
+    read = {name for one in conditions if one is not None for name in one.names}
+    return untold & {ex.input_of(name)[0] for name in read if ex.fact_of(name)}
+
+
+def _without_own(analysis: ClassAnalysis, module: Submodule | Instance, way: Way) -> Way:
+    """A way without ``hasattr(self, "a")`` where the submodule is ``self.a``: built, it is there."""
+    assert module.call is not None
+    names = [name for one in way if one is not None for name in one.names if name.startswith(HAS)]
+    if not names:
+        return way
+    own = ex.name(f"{HAS}{place_of(analysis, module.call)}")
+    return tuple(one for one in way if one != own)
+
+
+def _are_known(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> bool:
+    return all(_is_known(analysis, one, sized) for way in found for one in way)
+
+
+def _is_known(analysis: ClassAnalysis, condition: Expr | None, sized: set[str]) -> bool:
+    """Whether ``__init__`` can evaluate a condition."""
+    if condition is None or not all(map(ex.is_input, condition.names)):
+        return False
+    return is_constructible(analysis.interpreter, condition) or _given(condition) in sized
+
+
+def _is_size_given(analysis: ClassAnalysis, way: Way, sized: set[str]) -> bool:
+    """Whether a way is open where a size is given: ``if c is not None: y = self.dense(c)``."""
+    return (
+        len(way) == 1 and way[0] is not None and _given(way[0]) in sized - analysis.interpreter.told
+    )
+
+
+def _given(condition: Expr) -> str | None:
+    """``c`` where the condition is that the argument ``c`` is given."""
+    match condition.node:
+        case ast.Name(id=name) if ex.fact_of(name) == ex.GIVEN:
+            return ex.input_of(name)[0]
+    return None
