@@ -195,6 +195,10 @@ def other(body: str) -> str:
     return said(auto({"m.py": text + "use(Other)\n"}))["m.Other"]
 
 
+def test_what_no_class_has_is_of_no_class() -> None:
+    assert other("return module.held.inner(x)") == "explicit"
+
+
 def test_a_part_of_a_module_is_of_the_class_that_setup_makes_it_of() -> None:
     assert other("return module.part.inner(x) + module.bias") == "explicit"
 
@@ -206,9 +210,5 @@ def test_a_part_of_a_module_is_of_the_class_that_setup_makes_it_of() -> None:
         "part = x.part\n            return part.inner(x)",
     ],
 )
-def test_what_no_class_has_is_of_no_class() -> None:
-    assert other("return module.held.inner(x)") == "explicit"
-
-
 def test_a_module_of_any_class_may_be_the_other(body: str) -> None:
     assert other(body) == "lazy"
