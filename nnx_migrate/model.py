@@ -173,6 +173,9 @@ class SizeArgument:
     default: bool | None = None
 
 
+FACT_PREFIXES = {"given": "with", "truth": "init"}  # ``with_c``: whether ``c`` is given
+
+
 @dataclass(frozen=True)
 class ClassMap:
     """How one Linen class reads in NNX; what ``parity`` and ``checkpoint`` need to know."""

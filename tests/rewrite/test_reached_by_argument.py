@@ -168,7 +168,7 @@ def test_a_caller_that_cannot_tell_is_lazy() -> None:
     text = CALLER.format(body=lines, parts="[Head()]")
     result = auto({"m.py": head(KNOWN["another parameter is given"][0]) + text})
     assert said(result) == {"m.Inner": "explicit", "m.Head": "explicit", "m.Caller": "lazy"}
-    assert 'with_c=Size("c", None, fact="given")' in code(result)
+    assert "[lazy(Head)()]" in code(result)
 
 
 def test_a_class_that_is_called_by_default_and_otherwise_is_built_by_default() -> None:
@@ -236,3 +236,21 @@ def _outcome(run: Callable[[], Any]) -> Any:
         return kinds[0].__name__ if kinds else type(error).__name__
     leaves = jax.tree_util.tree_flatten_with_path(found)[0]
     return {jax.tree_util.keystr(path): np.asarray(leaf).tolist() for path, leaf in leaves}
+
+
+@pytest.mark.parametrize(
+    ("field", "form"),
+    [
+        ("with_c: bool = True", "explicit"),
+        ("with_c: bool = nn.module.kw_only_dataclasses.field(kw_only=True, default=True)", "lazy"),
+        (
+            "other: bool = nn.module.kw_only_dataclasses.field(kw_only=True, default=True)",
+            "explicit",
+        ),
+    ],
+)
+def test_a_field_that_lazy_would_take_for_a_fact_makes_the_class_lazy(
+    field: str, form: str
+) -> None:
+    text = head("return self.late(x)").replace("    deep: bool = True", f"    {field}")
+    assert said(auto({"m.py": text + "use(Head)\n"}))["m.Head"] == form

@@ -216,9 +216,10 @@ def lazy(cls: Any, **sizes: Size) -> Any:
 
     Args:
       cls: a class of `flax.nnx.Module`.
-      sizes: where each size comes from. Keyword-only arguments without a default need not be listed
-        if they are called ``in_features`` (the last axis of the first input), ``NAME_features`` (the
-        last axis of the input NAME) or ``NAME_shape`` (its shape).
+      sizes: where each size comes from. Keyword-only arguments (without a default, or with None or a
+        truth value) need not be listed if they are called ``in_features`` (the last axis of the first
+        input) or, for an input NAME of ``__call__``, ``NAME_features`` (its last axis),
+        ``NAME_shape`` (its shape), ``with_NAME`` (whether it is given) or ``init_NAME`` (its truth).
 
     Raises:
       TypeError: it is no such class, or its constructor takes ``*args`` or ``**kwargs``.
@@ -241,6 +242,7 @@ def as_lazy(value: Any) -> Any:
 def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
     parameters = dict(list(inspect.signature(cls.__init__).parameters.items())[1:])
     parameters.pop("rngs", None)
+    inputs = frozenset(inspect.signature(cls.__call__).parameters)
     sizes = dict(declared)
     annotations: dict[str, Any] = {}
     body: dict[str, Any] = {"__module__": cls.__module__, "__doc__": cls.__doc__}
@@ -251,7 +253,7 @@ def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
             )
         if name in sizes:
             continue
-        size = _size_called(name) if _is_needed(parameter) else None
+        size = _size_of(parameter, inputs)
         if size is not None:
             sizes[name] = size
             continue
@@ -273,18 +275,25 @@ def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
     return make(cls.__name__, (ExplicitInLazy,), body)
 
 
-def _is_needed(parameter: inspect.Parameter) -> bool:
-    return parameter.kind is parameter.KEYWORD_ONLY and parameter.default is parameter.empty
+def _size_of(parameter: inspect.Parameter, inputs: frozenset[str]) -> Size | None:
+    """Where a keyword argument comes from by its name, if it is a size or a fact of the call.
 
-
-def _size_called(name: str) -> Size | None:
-    """Where a size comes from by its name."""
-    if name == "in_features":
+    ``inputs`` are the parameters of ``__call__``: one with a default is a field unless it names one.
+    """
+    name, default = parameter.name, parameter.default
+    is_required = default is parameter.empty
+    if parameter.kind is not parameter.KEYWORD_ONLY:
+        return None
+    if is_required or isinstance(default, bool):
+        for start, fact in (("with_", "given"), ("init_", "truth")):
+            if name.startswith(start) and name.removeprefix(start) in inputs:
+                return Size(name.removeprefix(start), None, fact=fact)
+    if name == "in_features" and (is_required or default is None):
         return Size()
-    if name.endswith("_features"):
-        return Size(name.removesuffix("_features"))
-    if name.endswith("_shape"):
-        return Size(name.removesuffix("_shape"), axis=None)
+    for end, axis in (("_features", -1), ("_shape", None)):
+        argument = name.removesuffix(end)
+        if name.endswith(end) and argument in inputs and (is_required or default is None):
+            return Size(argument, axis=axis)
     return None
 
 

@@ -6,14 +6,17 @@ What `nnx_migrate.linen.lazy` reads off the name of a size is not written. The r
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping
 
 from nnx_migrate.edit.calls import Argument, call, named
 from nnx_migrate.edit.expressions import Expression, dotted, integer, string
-from nnx_migrate.model import SizeArgument
+from nnx_migrate.model import FACT_PREFIXES, SizeArgument
 from nnx_migrate.rewrite.outside.sizes import Unknown
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.classes import ClassInfo, Field
+from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 Arguments = Mapping[str, tuple[SizeArgument, ...]]
 _DEPTH = 6  # longest chain of sizes of submodules of submodules
@@ -26,6 +29,9 @@ def declarations(project: Project, cls: ClassInfo, arguments: Arguments) -> dict
       Unknown: a size cannot be declared; the message says which.
     """
     taken = {one.name for one in cls.fields}
+    for field in cls.fields:
+        if _is_keyword(field) and _reads_as_size(cls, field.name):
+            raise Unknown(f"the field {field.name} has the name of a size")
     found: dict[str, Expression] = {}
     for one in arguments.get(cls.name, ()):
         if one.name in taken:
@@ -37,7 +43,9 @@ def declarations(project: Project, cls: ClassInfo, arguments: Arguments) -> dict
 
 def _is_named(cls: ClassInfo, one: SizeArgument) -> bool:
     """Whether the size's name says where it comes from."""
-    if one.optional or one.fact or one.submodule or one.each or one.within:
+    if one.fact in FACT_PREFIXES and one.method == "__call__":
+        return one.name == f"{FACT_PREFIXES[one.fact]}_{one.argument}"
+    if one.fact or one.submodule or one.each or one.within:
         return False
     if one.method != "__call__" or one.argument is None or not one.argument.isidentifier():
         return False
@@ -45,6 +53,22 @@ def _is_named(cls: ClassInfo, one: SizeArgument) -> bool:
         return one.axis == -1 and one.argument == _first(cls, one.method)
     ending = "shape" if one.axis is None else "features"
     return one.axis in (None, -1) and one.name == f"{one.argument}_{ending}"
+
+
+def _is_keyword(field: Field) -> bool:
+    """Whether a field may be given by keyword alone."""
+    options = (one for one in walk(field.node) if isinstance(one, ast.keyword))
+    every = (*options, *field.owner.node.keywords)
+    return field.keyword_only or any(one.arg == "kw_only" for one in every)
+
+
+def _reads_as_size(cls: ClassInfo, name: str) -> bool:
+    """Whether ``lazy`` takes a keyword argument of this name for a size or a fact."""
+    found = cls.find("__call__")
+    inputs = parameter_names(found[1]) if found is not None else ()
+    names = {f"{start}_{one}" for one in inputs for start in FACT_PREFIXES.values()}
+    names |= {f"{one}_{end}" for one in inputs for end in ("features", "shape")}
+    return name in {"in_features", *names}
 
 
 def _first(cls: ClassInfo, method: str) -> str | None:

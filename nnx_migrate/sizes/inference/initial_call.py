@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Argument, Static, Unknown, Use, Value, given_when, is_none
-from nnx_migrate.model import SizeArgument
+from nnx_migrate.model import FACT_PREFIXES, SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.walking import walk
 
 METHOD = "__call__"
-_PREFIXES = {ex.GIVEN: "with", ex.TRUTH: "init"}
 
 
 def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> SizeArgument:
@@ -27,7 +26,7 @@ def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> S
     fact = ex.fact_of(name)
     assert fact is not None
     parameter, _ = ex.input_of(name)
-    text = f"{parameter}_dtype" if fact == ex.DTYPE else f"{_PREFIXES[fact]}_{parameter}"
+    text = f"{parameter}_dtype" if fact == ex.DTYPE else f"{FACT_PREFIXES[fact]}_{parameter}"
     used = {one.id for one in walk(call) if isinstance(one, ast.Name)} if call else set()
     while text in taken | used:
         text = f"input_{text}"

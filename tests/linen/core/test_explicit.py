@@ -371,3 +371,36 @@ def test_arrays_that_are_no_variables_stay_out_of_them():
     np.testing.assert_array_equal(net.apply({"params": {"scale": jnp.ones(())}}, X), X * table)
     jitted = jax.jit(net.apply)({"params": {"scale": jnp.ones(())}}, X)
     np.testing.assert_array_equal(jitted, X * table)
+
+
+class Optional(nnx.Module):
+    def __init__(
+        self,
+        with_bias: bool = True,
+        *,
+        in_features: int | None = None,
+        c_features: int | None = None,
+        with_c: bool = False,
+        init_train: bool = True,
+        with_other: bool = True,
+        rngs: nnx.Rngs,
+    ):
+        self.asked = (with_bias, in_features, c_features, with_c, init_train, with_other)
+        self.w = nnx.Param(jnp.ones(()))
+
+    def __call__(self, x, c=None, train=True):
+        return x * self.w, self.asked
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "asked"),
+    [
+        ((X,), {}, (X.shape[-1], None, False, True)),
+        ((X, X[:, :2]), {}, (X.shape[-1], 2, True, True)),
+        ((X,), {"train": False}, (X.shape[-1], None, False, False)),
+    ],
+)
+def test_sizes_and_facts_are_read_off_the_call_by_their_names(args, kwargs, asked):
+    module = nn.lazy(Optional)(False, with_other=False)  # no input is called bias or other
+    (_, found), _ = module.init_with_output(RNGS, *args, **kwargs)
+    assert found == (False, *asked, False)
