@@ -395,7 +395,8 @@ def _listening(kind: Any) -> Any:
     class Listening(kind):  # type: ignore[misc]
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             inputs = inputs_of(kind.__call__, args, kwargs)
-            shapes = jax.tree.map(_shape_alone, inputs)
+            # One by one: a tree of them all would be in the order of the names.
+            shapes = {name: jax.tree.map(_shape_alone, one) for name, one in inputs.items()}
             _SEEN.get().setdefault(self._linen_path, shapes)
             return super().__call__(*args, **kwargs)
 

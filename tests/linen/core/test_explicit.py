@@ -404,3 +404,19 @@ def test_sizes_and_facts_are_read_off_the_call_by_their_names(args, kwargs, aske
     module = nn.lazy(Optional)(False, with_other=False)  # no input is called bias or other
     (_, found), _ = module.init_with_output(RNGS, *args, **kwargs)
     assert found == (False, *asked, False)
+
+
+class Rescaled(nnx.Module):
+    """Its layer's input has a width that no input of its own shows."""
+
+    def __init__(self, *, norm_in_features: int, rngs: nnx.Rngs):
+        self.norm = nnx.LayerNorm(norm_in_features, rngs=rngs)
+
+    def __call__(self, x):
+        return self.norm(jnp.concatenate([x, x], axis=-1))
+
+
+def test_the_first_input_of_a_layer_is_measured_whatever_its_inputs_are_called():
+    module = nn.lazy(Rescaled, norm_in_features=nn.Size(of="norm"))()
+    variables = module.init(RNGS, X)  # nnx.LayerNorm has a mask beside x
+    assert variables["params"]["norm"]["scale"].shape == (2 * X.shape[-1],)
