@@ -8,6 +8,7 @@ from typing import Any
 import libcst as cst
 
 from nnx_migrate.edit.calls import comments_in
+from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.edit.fitting import Place, Unrenderable, fitted
 from nnx_migrate.edit.statements import (
     GONE,
@@ -53,9 +54,12 @@ class _Apply(cst.CSTTransformer):
         super().__init__()
         self._edits, self._way, self._root, self._make = edits, way, root, make
         self._classes: set[int] = set()  # ids of the bodies of classes
+        self._quotes: list[str] = []  # of the f-strings around, outermost first
         self._done: dict[int, Any] = {}  # replacements, each made once
 
     def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.FormattedString):
+            self._quotes.append(node.end)
         if isinstance(node, cst.ClassDef):
             self._classes.add(id(node.body))
         if node is self._root:
@@ -71,6 +75,8 @@ class _Apply(cst.CSTTransformer):
             return self._suite(original, updated)
         if isinstance(original, cst.FunctionDef | cst.ClassDef):
             return self._decorated(original, updated)
+        if isinstance(original, cst.FormattedString):
+            self._quotes.pop()
         if isinstance(original, cst.FormattedStringExpression):
             return self._field(original, updated)
         place = self._edits.get(id(original))
@@ -79,7 +85,10 @@ class _Apply(cst.CSTTransformer):
         made = self._made(place)
         if isinstance(original, cst.ImportAlias):
             return cst.FlattenSentinel(made)
-        return updated if made is GONE else fitted(made, original, place)
+        if made is GONE:
+            return updated
+        made = fitted(made, original, place)
+        return _in_string(made, place, self._quotes) if self._quotes else made
 
     def _made(self, place: Place) -> Any:
         key = id(place.node)
@@ -198,3 +207,34 @@ def _ended(statement: Any, newline: cst.Newline) -> Any:
     if trailing.newline.value is not None:
         return statement
     return statement.with_changes(trailing_whitespace=trailing.with_changes(newline=newline))
+
+
+def _in_string(made: Any, place: Place, quotes: Sequence[str]) -> Any:
+    """A replacement inside of f-strings with such ``quotes``, its own strings in others.
+
+    Before Python 3.12 an expression in an f-string has no quotes of it, and no backslashes.
+    """
+    found = made.visit(_Requoted(quotes))
+    text = code_of(found)
+    if any(one in text for one in (*quotes, "\\", "#", "\n")):
+        raise Unrenderable(place.node, "an expression inside this f-string cannot be replaced")
+    return found
+
+
+class _Requoted(cst.CSTTransformer):
+    """Strings in quotes that the f-strings around do not have."""
+
+    def __init__(self, quotes: Sequence[str]) -> None:
+        super().__init__()
+        self._quotes = quotes
+        self._other = next((one for one in ("'", '"') if one not in quotes), "")
+
+    def leave_SimpleString(
+        self, original_node: cst.SimpleString, updated_node: cst.SimpleString
+    ) -> cst.SimpleString:
+        raw = updated_node.raw_value
+        if updated_node.quote not in self._quotes or self._other in raw or not self._other:
+            return updated_node
+        return updated_node.with_changes(
+            value=f"{updated_node.prefix}{self._other}{raw}{self._other}"
+        )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnx_migrate.edit.data import EditError
-from nnx_migrate.edit.expressions import code_of, is_element, is_operand, parenthesized
+from nnx_migrate.edit.expressions import is_element, is_operand, parenthesized
 from nnx_migrate.edit.syntax import cst
 
 # Fields of a parent that take any expression except a bare tuple, a walrus or a yield.
@@ -68,8 +68,6 @@ def fitted(made: Any, old: Any, place: Place) -> Any:
         made = made.with_changes(lpar=[*old.lpar, *made.lpar], rpar=[*made.rpar, *old.rpar])
     elif not _fits(made, place):
         made = parenthesized(made)
-    if place.string is not None:
-        _check_in_string(made, place)
     return made
 
 
@@ -81,10 +79,3 @@ def _fits(made: Any, place: Place) -> bool:
     if isinstance(place.parent, ast.Call) and isinstance(place.node, ast.GeneratorExp):
         return is_element(made)
     return is_element(made) and place.field in _OPEN_FIELDS.get(type(place.parent), ())
-
-
-def _check_in_string(made: Any, place: Place) -> None:
-    """Before Python 3.12 an expression in an f-string has no quotes of it, and no backslashes."""
-    text = code_of(made)
-    if any(one in text for one in "\"'\\#\n"):
-        raise Unrenderable(place.node, "an expression inside this f-string cannot be replaced")

@@ -203,9 +203,23 @@ def test_edits_reach_into_chains() -> None:
     ("source", "text"),
     [
         ("f'{x=}'", "NEW"),  # the text of the expression is part of the string
-        ("f'{x}'", "f('a')"),
+        ("f'{x}'", "f('\"')"),  # its own strings have no other quotes to take
     ],
 )
+@pytest.mark.parametrize(
+    ("source", "text", "changed"),
+    [
+        ("f'{x}'", "f('a')", "f'{f(\"a\")}'"),
+        ('f"{x} {y:.{x}f}"', "f('a', \"b\")", "f\"{f('a', 'b')} {y:.{f('a', 'b')}f}\""),
+        ('f"""{x}"""', "f('a', \"b\")", 'f"""{f(\'a\', "b")}"""'),
+    ],
+)
+def test_strings_of_an_edit_inside_an_f_string_take_other_quotes(
+    source: str, text: str, changed: str
+) -> None:
+    assert written(named(source, x=text)) == changed
+
+
 def test_an_edit_inside_an_f_string_that_changes_the_string_is_refused(
     source: str, text: str
 ) -> None:

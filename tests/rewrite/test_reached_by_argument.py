@@ -182,6 +182,34 @@ def test_a_class_that_is_called_by_default_and_otherwise_is_built_by_default() -
     assert {one.name: one.confidence.value for one in result.classes}["m.Head"] == "review"
 
 
+CHOSEN = """\
+class Attention(nn.Module):
+    cross: bool = False
+
+    def setup(self):
+        if self.cross:
+            self.pair = Inner()
+            self.query = Inner()
+        else:
+            self.pair = Inner(name="triple")
+
+    def __call__(self, x, c=None):
+        is_cross = c is not None
+        if not is_cross:
+            return self.pair(x)
+        return self.pair(c) + self.query(x)
+
+
+"""
+
+
+def test_a_size_that_a_fact_chooses_needs_only_that_one() -> None:
+    result = auto({"m.py": head("return self.late(x)") + CHOSEN})
+    assert said(result)["m.Attention"] == "explicit", reason(result, "m.Attention")
+    built = "Inner(in_features=c_features if with_c else x_features, rngs=rngs)"
+    assert f"        if self.cross:\n            self.pair = {built}\n" in code(result)
+
+
 # ---- run
 
 PROGRAM = """\

@@ -125,14 +125,7 @@ class _Conversion:
                 "give the size as a field, or run `nnx-migrate record`",
                 "sizes",
             )
-        for one in self.sizes.untold:
-            raise Refused(
-                one.call,
-                one.reason,
-                "build it under a condition on a field, or call it always",
-                "sizes",
-                Wants(facts=one.parameters),
-            )
+        self._check_told(can_help=True)
         self.inferred = frozenset(one.name for one in self.sizes.new_arguments)
         self.sizes = relaxed(without_uncalled(self.cls, without_applied_only(self.cls, self.sizes)))
         self.layout: Layout = layout_of(self.cls)
@@ -186,6 +179,18 @@ class _Conversion:
         )
         edits = self._edits(common, constructor, reads)
         return self._finish(edits, constructor, reads)
+
+    def _check_told(self, *, can_help: bool) -> None:
+        """Refuse what the constructor cannot tell; what it may be told is asked for first of all."""
+        for one in self.sizes.untold:
+            if bool(one.parameters) is can_help:
+                raise Refused(
+                    one.call,
+                    one.reason,
+                    "build it under a condition on a field, or call it always",
+                    "sizes",
+                    Wants(facts=one.parameters),
+                )
 
     # What the class has -------------------------------------------------------------------
 
@@ -430,6 +435,7 @@ class _Conversion:
             return [self.with_members(renderer.with_edits(edits).without(node).inner(node))]
 
         check_class(self.project, self.cls, tree_of(make(renderer_of(self.cls.module))))
+        self._check_told(can_help=False)
         new_arguments = constructor.new_arguments()
         arguments = {one.name: one.name for one in constructor.parameters}
         review = (*self.remarks.review, *self.sizes.review)

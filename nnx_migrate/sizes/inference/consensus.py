@@ -53,10 +53,10 @@ def _size_of_one(uses: list[Use], key: str) -> tuple[Expr | None, bool]:
         for conditions, group in groups.items()
     ]
     size = _chosen([arm for arm in arms if not _is_covered(arm, arms)])
-    return size, size is not None and not _is_called(uses)
+    return size, size is not None and not is_called(uses)
 
 
-def _is_called(uses: Sequence[Use]) -> bool:
+def is_called(uses: Sequence[Use]) -> bool:
     """Whether one of the calls happens whatever the arguments are.
 
     Of two calls, one where a parameter is given and one where it is not, one does.

@@ -24,6 +24,8 @@ from nnx_migrate.sizes.result import Untold
 from nnx_migrate.source.walking import walk
 
 _OPEN = "whether the initial call reaches it hangs on more than fields, sizes and which arguments it has"
+_ELSEWHERE = "__call__ never reaches it: Linen's init through __call__ makes no parameters for it"
+_UNSEEN = "no call seen here reaches it: Linen's init makes no parameters for what is never called"
 _BY_DEFAULT = (
     "Linen's init makes its variables if its own call gets there, as one does that leaves out all"
     " arguments with defaults; the NNX module has them always"
@@ -47,8 +49,10 @@ def reached_in_setup(
     Where the constructor cannot test it, that is noted in the analysis: it may be told more, or the
     class is refused.
     """
-    if not any(use.primary for use in uses) or not makes_variables(analysis, module):
+    if not makes_variables(analysis, module):
         return None
+    if not any(use.primary for use in uses):
+        return _never_reached(analysis, module, uses, sizes)
     heads = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
     sized = {one.partition(".")[0].partition("[")[0] for one in heads}
     found = [_without_own(analysis, module, way) for way in ways(uses)]
@@ -60,6 +64,27 @@ def reached_in_setup(
     read = {name for one in conditions for name in one.names if ex.fact_of(name) is None}
     analysis.required.update(read)
     return text_of(found)
+
+
+def _never_reached(
+    analysis: ClassAnalysis,
+    module: Submodule | Instance,
+    uses: list[Use],
+    sizes: Mapping[str, str],
+) -> str | None:
+    """What becomes of a submodule that the initial call does not reach: Linen makes it no variables.
+
+    One that nothing is seen to call is built all the same, and noted, unless it needs a size.
+    """
+    assert module.call is not None
+    if uses:
+        analysis.interpreter.refuse(module.call, _ELSEWHERE)
+    elif (
+        set(sizes.values()) & analysis.opaque.keys()
+        and id(module.call) not in analysis.interpreter.applied
+    ):
+        analysis.untold.append(Untold(module.call, _UNSEEN, frozenset()))
+    return None
 
 
 def _by_default(

@@ -14,7 +14,7 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import wanted
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.sizes.inference.consensus import agreed_size
+from nnx_migrate.sizes.inference.consensus import agreed_size, is_called
 from nnx_migrate.sizes.inference.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
 from nnx_migrate.sizes.inference.initial_call import Unsure, passed_fact
 from nnx_migrate.sizes.inference.module_arguments import holds_state
@@ -217,7 +217,7 @@ def _instance_sizes(
     child, place = analysis.sizes_of(module.info.name), module.call
     assert place is not None
     sizes: dict[str, str] = {}
-    unsure = bool(uses) and not any(use.certain for use in uses)
+    unsure = bool(uses) and not is_called(uses)
     for argument in child.new_arguments:
         if argument.name == without:
             continue

@@ -36,12 +36,26 @@ def unread(*files: str) -> list[str]:
     [
         ("nn.Embed(8, 3)", "self.out(x)", ["self.part"]),
         ("[nn.Embed(8, 3)]", "self.out(x)", ["self.part"]),
-        ("[nn.Dense(4), nn.Dense(8)]", "self.out(self.part[0](x))", ["self.part[1]"]),
-        ("{'a': nn.Dense(4), 2: nn.Dense(8)}", "self.out(self.part[2](x))", ["self.part[a]"]),
+        ("[nn.Dense(4), nn.Embed(8, 3)]", "self.out(self.part[0](x))", ["self.part[1]"]),
+        ("{'a': nn.Embed(8, 3), 2: nn.Dense(8)}", "self.out(self.part[2](x))", ["self.part[a]"]),
     ],
 )
 def test_what_nobody_reads_asks_for_a_look(value: str, call: str, names: list[str]) -> None:
     assert unread(model(value, call)) == names
+
+
+@pytest.mark.parametrize(
+    ("value", "call"),
+    [
+        ("nn.Dense(6)", "self.out(x)"),
+        ("[nn.Dense(4), nn.Dense(8)]", "self.out(self.part[0](x))"),
+        ("{'a': nn.Dense(4), 2: nn.Dense(8)}", "self.out(self.part[2](x))"),
+    ],
+)
+def test_what_nobody_calls_has_no_size_to_pass(value: str, call: str) -> None:
+    (one,) = rewrite({"m.py": model(value, call)}).classes
+    assert one.outcome.value == "refused"
+    assert "makes no parameters for what is never called" in (one.reason or "")
 
 
 @pytest.mark.parametrize(

@@ -360,12 +360,17 @@ def _names(text: str) -> set[str]:
 
 
 def _tested(node: cst.CSTNode) -> set[str]:
-    """Names that an expression itself asks whether they are None."""
+    """Names that an expression itself asks whether they are None, or chooses by a fact.
+
+    ``c_features if with_c else in_features`` needs only the one that the initial call has.
+    """
     match node:
         case cst.Comparison(left=cst.Name(value=name), comparisons=[first]) if isinstance(
             first.operator, cst.Is | cst.IsNot
         ):
             return {name}
+        case cst.IfExp(test=cst.Name() | cst.UnaryOperation(expression=cst.Name())):
+            return {*names_in(node.body), *names_in(node.orelse)}
     return {name for child in children(node, code=True) for name in _tested(child)}
 
 
