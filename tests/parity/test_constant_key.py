@@ -57,3 +57,13 @@ def test_a_key_handed_out_twice_is_seen():
         nnx.Linear(3, 4, rngs=nnx.Rngs(0))
         nnx.Linear(3, 4, rngs=nnx.Rngs(0))
     assert len(set(keys)) == len(keys) // 2
+
+
+@pytest.mark.parametrize(("name", "count"), [("params", 2), ("dropout", 0)])
+def test_only_draws_of_initial_values_are_recorded(name, count):
+    keys = []
+    streams = nnx.Rngs(params=0, dropout=1)
+    with recorded_draws(keys):
+        streams[name]()
+        streams[name]()
+    assert len(keys) == count

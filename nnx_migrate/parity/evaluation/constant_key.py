@@ -58,6 +58,9 @@ def constant_key(key: Any) -> Iterator[None]:
     jax.clear_caches()
 
 
+_INITIAL = frozenset({"params", "default"})  # streams of initial values
+
+
 @contextmanager
 def recorded_draws(keys: list[bytes]) -> Iterator[None]:
     """Append the key data of every draw of an NNX model to ``keys``, those in lifts included.
@@ -94,7 +97,10 @@ def recorded_draws(keys: list[bytes]) -> Iterator[None]:
         return key
 
     def draw(stream: RngStream) -> Any:
-        return noted(nnx_draw(stream))
+        key = nnx_draw(stream)
+        # Lazy modules run the calls of explicit ones to make their variables, maybe more than once:
+        # what a call draws from other streams is no initial value.
+        return noted(key) if stream.tag in _INITIAL else key
 
     lazy_draw, nnx_draw = LazyScope.make_rng, RngStream.__call__
     with _replaced(Scope.make_rng, make_lazy_rng, {RngStream: draw}):
