@@ -16,7 +16,7 @@ from benchmarks.corpus.rewriting import OUTCOMES, Rewritten, last_line, tool_env
 
 # What a case ends with besides the verdicts of `parity`.
 NOT_COMPARED = ("refused", "bridged", "kept", "error")
-_OWN_CODE = ("nnx_migrate/parity", "nnx_migrate/nn", "nnx_migrate/model.py")
+_OWN_CODE = tuple(f"nnx_migrate/{one}" for one in ("parity", "nn", "linen", "sharding", "model.py"))
 
 
 @dataclass(frozen=True)

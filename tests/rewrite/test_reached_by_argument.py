@@ -182,6 +182,18 @@ def test_a_class_that_is_called_by_default_and_otherwise_is_built_by_default() -
     assert {one.name: one.confidence.value for one in result.classes}["m.Head"] == "review"
 
 
+def test_what_the_tests_around_it_ask_is_not_asked_again() -> None:
+    text = head(
+        "if self.deep and train:\n    x = self.late(x)\nreturn x",
+        "nn.Dense(3) if self.deep else None",
+    ).replace("        self.late = nn.Dense(3) if self.deep else None", DEEP)
+    built = (
+        "        if self.deep:\n            if init_train:\n                self.late = nnx.Linear("
+    )
+    assert built in code(auto({"m.py": text}))
+
+
+DEEP = "        if self.deep:\n            self.late = nn.Dense(3)"
 CHOSEN = """\
 class Attention(nn.Module):
     cross: bool = False

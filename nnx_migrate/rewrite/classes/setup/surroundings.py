@@ -75,7 +75,8 @@ class Surroundings:
                 "build them on lines of their own",
                 RULE,
             )
-        condition = next(iter(reached))
+        known = next(iter(reached))
+        condition = self._beyond_tests(statement, known)
         previous = edits.get(id(statement))
         indent, unit = statement.col_offset, self.layout.unit
         other = _otherwise(statement, {id(one.call) for one in sites})
@@ -84,10 +85,10 @@ class Surroundings:
             if condition == "False":
                 return [commented(skip(), [], "# Linen never calls it, so it has no parameters")]
             # Under a condition on fields Linen certainly calls it: a size left out is an error then.
-            guarded = [] if condition else sites
+            guarded = [] if known else sites
             sized = [self.builder.guard(one, self.builder(one, renderer)) for one in guarded]
-            known = {code_of(one): one for one in sized if one is not None}
-            conditions = [*([expression(condition)] if condition else []), *known.values()]
+            every = {code_of(one): one for one in sized if one is not None}
+            conditions = [*([expression(condition)] if condition else []), *every.values()]
             inner = _made(previous, statement, renderer)
             if not conditions:
                 return [wrapped(one, indent, unit) for one in inner]
@@ -95,6 +96,24 @@ class Surroundings:
             return [when(conjunction(conditions), inner, orelse, unit)]
 
         edits[id(statement)] = make
+
+    def _beyond_tests(self, statement: ast.stmt, condition: str | None) -> str | None:
+        """A condition without the parts that tests around the statement ask already."""
+        if condition is None:
+            return None
+        test = ast.parse(condition, mode="eval").body
+        is_and = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
+        parts = test.values if is_and and isinstance(test, ast.BoolOp) else [test]
+        asked = set[str]()
+        inner: ast.AST = statement
+        for one in self.cls.module.parents.above(statement):
+            if isinstance(one, ast.If) and inner in one.body:
+                asked.add(ast.unparse(one.test))
+            inner = one
+        left = [one for one in parts if ast.unparse(one) not in asked]
+        if not left:
+            return None
+        return ast.unparse(left[0] if len(left) == 1 else ast.BoolOp(ast.And(), left))
 
     def _local_variable(
         self, statement: ast.stmt
