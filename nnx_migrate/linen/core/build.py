@@ -69,6 +69,7 @@ def build(
         parent = made[path[:-1]]
         made[path] = definitions.get(path) or Node()
         object.__setattr__(made[path], "_is_part", True)
+        made[path]._forget()
         attach(parent, None, path[-1], made[path])
     for collection, part in variables.items():
         for path, value in _leaves(part, (), paths.__contains__):
@@ -113,7 +114,7 @@ def _build_inside(
 def _keep_streams(module: Any, streams: dict[str, Any]) -> None:
     """Give a built module streams of its own for later calls."""
     if streams:
-        module._attributes[STREAMS] = (None, STREAMS)
+        module._hold(STREAMS, None, STREAMS)
         object.__setattr__(module, STREAMS, nnx.Rngs(**streams))
 
 

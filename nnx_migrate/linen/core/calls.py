@@ -195,7 +195,7 @@ def attach(node: Any, collection: str | None, name: str, value: Any) -> None:
         attribute = f"{name}_{collection or 'module'}"
         while not _is_free(node, attribute, False):
             attribute += "_"
-    node._attributes[attribute] = (collection, name)
+    node._hold(attribute, collection, name)
     object.__setattr__(node, attribute, value)
 
 

@@ -88,6 +88,7 @@ def restore(module: Any, static: Static, nodes: Mapping[Any, Any]) -> None:
     if attributes is not None:
         begin_built(module, dict(attributes))
         object.__setattr__(module, "_is_part", is_part)
+        module._keep(static)
         for key, attribute in module._keys().items():
             object.__setattr__(module, attribute, nodes[key])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import functools
+import types
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -341,12 +342,15 @@ class Scope:
         self, name: str, value: Any, init_fn: Callable[..., Any], args: Any, kwargs: Any
     ) -> None:
         # A checkpoint of another configuration would otherwise go wrong far from its cause.
-        wanted = jax.eval_shape(lambda: init_fn(jax.random.key(0), *args, **kwargs))
-        for found, expected in zip(jax.tree.leaves(value), jax.tree.leaves(wanted), strict=False):
-            if np.shape(found) != np.shape(expected):
-                raise errors.ScopeParamShapeError(
-                    name, self.path_text, np.shape(found), np.shape(expected)
-                )
+        try:
+            is_plain = isinstance(init_fn, types.FunctionType)
+            shapes = _known_shapes if is_plain else _shapes
+            wanted = shapes(init_fn, *args, **kwargs)
+        except TypeError:  # arguments that do not hash, or its own error once more
+            wanted = _shapes(init_fn, *args, **kwargs)
+        for found, expected in zip(jax.tree.leaves(value), wanted, strict=False):
+            if np.shape(found) != expected:
+                raise errors.ScopeParamShapeError(name, self.path_text, np.shape(found), expected)
 
     # --- flags
 
@@ -372,6 +376,15 @@ class TestScope(Scope):
     def make_rng(self, name: str = "params") -> jax.Array:
         """A key."""
         return jax.random.key(0)
+
+
+def _shapes(init_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> list[tuple[int, ...]]:
+    """The shapes that an initialiser gives, leaf by leaf."""
+    made = jax.eval_shape(lambda: init_fn(jax.random.key(0), *args, **kwargs))
+    return [np.shape(leaf) for leaf in jax.tree.leaves(made)]
+
+
+_known_shapes = functools.lru_cache(maxsize=4096)(_shapes)  # most of an eager call's time without
 
 
 def _put(target: dict[str, Any], key: str, value: Any) -> None:

@@ -19,20 +19,30 @@ class Static:
     objects that do not hash by identity.
     """
 
-    __slots__ = ("_key", "value")
+    __slots__ = ("_hash", "_key", "value")
 
     def __init__(self, value: Any) -> None:
         self.value = value
         self._key = _key(value)
+        self._hash: int | None = None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Static) and self._key == other._key
+        return self is other or (isinstance(other, Static) and self._key == other._key)
 
     def __hash__(self) -> int:
-        return hash(self._key)
+        if self._hash is None:
+            self._hash = hash(self._key)
+        return self._hash
 
     def __repr__(self) -> str:
         return repr(self.value)
+
+
+def is_fixed(value: Any) -> bool:
+    """Whether a value stays what it is, so that a `Static` of it may be kept."""
+    if isinstance(value, tuple):
+        return all(map(is_fixed, value))
+    return isinstance(value, Hashable) and not is_module(value)
 
 
 def _fields(kind: Any) -> list[str]:

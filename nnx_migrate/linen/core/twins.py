@@ -18,8 +18,11 @@ from flax.nnx import module as nnx_module
 from nnx_migrate.linen.core.calls import run_built
 from nnx_migrate.linen.core.graph import DEFINITION, collection_of, restore
 from nnx_migrate.linen.core.module import Module
-from nnx_migrate.linen.core.static import Static
+from nnx_migrate.linen.core.static import Static, is_fixed
 from nnx_migrate.linen.core.wrapping import DescriptorWrapper
+
+# What a built module keeps of its place in a graph until it changes.
+_STATIC, _KEYS = "_kept_static", "_kept_keys"
 
 
 class BuiltNode:
@@ -45,6 +48,17 @@ class BuiltNode:
         return cls._definition_type
 
     def _static_part(self) -> Static:
+        static: Static | None = vars(self).get(_STATIC)
+        if static is None:
+            static = self._made_static()
+            self._keep(static)
+        return static
+
+    def _keep(self, static: Static) -> None:
+        if all(map(is_fixed, static.value[0].values())):  # no list that may change in place
+            object.__setattr__(self, _STATIC, static)
+
+    def _made_static(self) -> Static:
         attributes = self._attributes
         held = {
             field: vars(self)[field]
@@ -59,12 +73,26 @@ class BuiltNode:
         The key is Linen's name, also where the attribute could not have it. Of variables of one name
         in several collections the parameter has it, the others ``name_collection``.
         """
+        known: dict[str, str] | None = vars(self).get(_KEYS)
+        if known is not None:
+            return known
         keys: dict[str, str] = {}
         first = sorted(self._attributes.items(), key=lambda one: one[1][0] not in (None, "params"))
         for attribute, (collection, name) in first:
             key = f"{name}_{collection}" if name in keys else name
             keys[key] = attribute
-        return dict(sorted(keys.items()))
+        keys = dict(sorted(keys.items()))
+        object.__setattr__(self, _KEYS, keys)
+        return keys
+
+    def _hold(self, attribute: str, collection: str | None, name: str) -> None:
+        """Note that an attribute holds a child, or a variable of a collection."""
+        self._attributes[attribute] = (collection, name)
+        self._forget()
+
+    def _forget(self) -> None:
+        for kept in (_STATIC, _KEYS):
+            vars(self).pop(kept, None)
 
     def _nodes(self) -> list[tuple[str, Any]]:
         return [(key, vars(self)[attribute]) for key, attribute in self._keys().items()]
@@ -109,7 +137,10 @@ class BuiltNode:
         is_node = isinstance(value, NnxVariable) or graphlib.is_graph_node(value)
         if is_node and name not in self._fields and not name.startswith("_"):
             collection = collection_of(value) if isinstance(value, NnxVariable) else None
-            self._attributes.setdefault(name, (collection, name))
+            if name not in self._attributes:
+                self._hold(name, collection, name)
+        if name in self._fields or name == "name":
+            self._forget()
         object.__setattr__(self, name, value)
 
     def _check_is_read(self, name: str, value: Any) -> None:
@@ -131,6 +162,7 @@ class BuiltNode:
 
     def __delattr__(self, name: str) -> None:
         self._attributes.pop(name, None)
+        self._forget()
         object.__delattr__(self, name)
 
     def __getattr__(self, name: str) -> Any:
@@ -144,7 +176,8 @@ class BuiltNode:
         return list(object.__dir__(self))
 
     def __reduce__(self) -> Any:
-        return _rebuilt, (self._definition_type, dict(vars(self)))
+        held = {name: one for name, one in vars(self).items() if name not in (_STATIC, _KEYS)}
+        return _rebuilt, (self._definition_type, held)
 
     def __deepcopy__(self, memo: Any) -> Any:
         graph, state = graphlib.split(self, graph=True)

@@ -448,3 +448,35 @@ def test_sow_says_whether_somebody_keeps_the_value() -> None:
     with nn.sown("losses") as values:
         np.testing.assert_array_equal(model(X), X + 1)
     assert values["losses"]["size"] == (X.max(),)
+
+
+class Listed(nn.Module):
+    width: Any = 4
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width if isinstance(self.width, int) else self.width[0])(x)
+
+
+def test_a_field_that_changes_is_another_graph():
+    model = nn.build(Listed(), X, rngs=KEY)
+    graph = nnx.split(model)[0]
+    assert nnx.split(model)[0] == graph
+    model.width = 5
+    assert nnx.split(model)[0] != graph
+
+
+def test_a_list_in_a_field_that_changes_in_place_is_another_graph():
+    model = nn.build(Listed([4]), X, rngs=KEY)
+    graph = nnx.split(model)[0]
+    model.width.append(5)
+    assert nnx.split(model)[0] != graph
+
+
+def test_a_variable_that_is_added_or_taken_away_is_another_graph():
+    model = nn.build(Listed(), X, rngs=KEY)
+    graph, state = nnx.split(model)
+    model.more = nnx.Param(X)
+    assert set(nnx.split(model)[1]) == {*state, "more"}
+    del model.more
+    assert nnx.split(model)[0] == graph
