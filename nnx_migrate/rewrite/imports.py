@@ -55,7 +55,7 @@ def settle_imports(
                 f"the name {name!r} is needed for {code_of(_statement(IMPORTS[name]))!r} but means"
                 " something else in this file; rename it"
             )
-    new = [line(_statement(IMPORTS[name])) for name in missing]
+    new = [line(one) for one in _statements([IMPORTS[name] for name in missing])]
     used = loaded_names(module)
 
     def is_unused(bound: str, target: str) -> bool:
@@ -169,6 +169,19 @@ def _statement(one: NewImport) -> Any:
     if one.name is None:
         return import_module(one.module, one.alias)
     return import_from(one.module, [(one.name, one.alias)])
+
+
+def _statements(needed: Sequence[NewImport]) -> Iterator[Any]:
+    """The statements for new names, one for all from the same module."""
+    names: dict[str, list[tuple[str, str | None]]] = {}
+    for one in needed:
+        if one.name is not None:
+            names.setdefault(one.module, []).append((one.name, one.alias))
+    for one in needed:
+        if one.name is None:
+            yield _statement(one)
+        elif one.module in names:
+            yield import_from(one.module, names.pop(one.module))
 
 
 def _inserted(module: cst.Module, new: Sequence[Any]) -> cst.Module:

@@ -68,6 +68,16 @@ def test_what_is_used_or_no_linen_stays(text: str) -> None:
     assert fixed(text) == text
 
 
+def test_new_names_of_one_module_come_in_one_statement() -> None:
+    made = fixed("import flax.linen as nn\n", "lazy", "nnx", "Size", "nnm")
+    lines = sorted(made.splitlines())
+    assert lines == [
+        NNX,
+        "from nnx_migrate import nn as nnm",
+        "from nnx_migrate.linen import Size, lazy",
+    ]
+
+
 def test_a_name_that_other_files_take_from_here_stays() -> None:
     text = "from flax import linen as nn\n"
     assert fixed(text, exported=("nn",)) == text
