@@ -200,13 +200,6 @@ def test_edits_reach_into_chains() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "text"),
-    [
-        ("f'{x=}'", "NEW"),  # the text of the expression is part of the string
-        ("f'{x}'", "f('\"')"),  # its own strings have no other quotes to take
-    ],
-)
-@pytest.mark.parametrize(
     ("source", "text", "changed"),
     [
         ("f'{x}'", "f('a')", "f'{f(\"a\")}'"),
@@ -220,6 +213,13 @@ def test_strings_of_an_edit_inside_an_f_string_take_other_quotes(
     assert written(named(source, x=text)) == changed
 
 
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("f'{x=}'", "NEW"),  # the text of the expression is part of the string
+        ("f'{x}'", "f('\"')"),  # its own strings have no other quotes to take
+    ],
+)
 def test_an_edit_inside_an_f_string_that_changes_the_string_is_refused(
     source: str, text: str
 ) -> None:
