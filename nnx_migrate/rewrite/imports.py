@@ -172,13 +172,13 @@ def _statement(one: NewImport) -> Any:
 
 
 def _statements(needed: Sequence[NewImport]) -> Iterator[Any]:
-    """The statements for new names, one for all from the same module."""
+    """The statements for new names, one for all from the same module; aliases stand alone (as isort)."""
     names: dict[str, list[tuple[str, str | None]]] = {}
     for one in needed:
-        if one.name is not None:
-            names.setdefault(one.module, []).append((one.name, one.alias))
+        if one.name is not None and one.alias is None:
+            names.setdefault(one.module, []).append((one.name, None))
     for one in needed:
-        if one.name is None:
+        if one.name is None or one.alias is not None:
             yield _statement(one)
         elif one.module in names:
             yield import_from(one.module, names.pop(one.module))
