@@ -116,6 +116,11 @@ def input_shape(argument: str) -> Expr:
     return name(f"{_INPUT}{_escape(argument)}__all")
 
 
+def parameter_of(path: str) -> str:
+    """``x`` of the argument paths ``x``, ``x.nodes`` and ``x[0].edges``."""
+    return path.partition(".")[0].partition("[")[0]
+
+
 def call_fact(argument: str, fact: str) -> Expr:
     """What Linen's initial call has for a parameter: whether it is GIVEN, its TRUTH, its DTYPE."""
     return name(f"{_INPUT}{argument}__{fact}")

@@ -55,6 +55,7 @@ class _Apply(cst.CSTTransformer):
         self._edits, self._way, self._root, self._make = edits, way, root, make
         self._classes: set[int] = set()  # ids of the bodies of classes
         self._quotes: list[str] = []  # of the f-strings around, outermost first
+        self._last: Place | None = None  # whose replacement was put in last
         self._done: dict[int, Any] = {}  # replacements, each made once
 
     def on_visit(self, node: cst.CSTNode) -> bool:
@@ -87,6 +88,7 @@ class _Apply(cst.CSTTransformer):
             return cst.FlattenSentinel(made)
         if made is GONE:
             return updated
+        self._last = place
         made = fitted(made, original, place)
         return _in_string(made, place, self._quotes) if self._quotes else made
 
@@ -99,8 +101,8 @@ class _Apply(cst.CSTTransformer):
     def _field(self, original: Any, updated: Any) -> Any:
         """``{x=}`` of an f-string shows the text of the expression."""
         if original.equal is not None and updated.expression is not original.expression:
-            place = next(one for one in self._edits.values() if one.string is not None)
-            raise Unrenderable(place.node, "the text of this expression is part of the string")
+            assert self._last is not None
+            raise Unrenderable(self._last.node, "the text of this expression is part of the string")
         return updated
 
     # ---- statements

@@ -55,7 +55,6 @@ class Place:
     node: ast.AST
     parent: ast.AST
     field: str
-    string: ast.JoinedStr | None = None  # that it stands in
 
 
 def fitted(made: Any, old: Any, place: Place) -> Any:

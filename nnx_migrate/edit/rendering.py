@@ -100,7 +100,7 @@ class Renderer:
         found = self.sources.pairs.get(id(node))
         if found is None:
             return self._new(node)
-        places = list(self._edited(node, None))
+        places = list(self._edited(node))
         if not places:
             return found
         from nnx_migrate.edit.applying import apply
@@ -157,18 +157,16 @@ class Renderer:
                 return attribute(self.render(value), name)
         raise Unrenderable(node, f"a {type(node).__name__} has no position of its own")
 
-    def _edited(self, parent: ast.AST, inside: ast.JoinedStr | None) -> Iterator[Place]:
+    def _edited(self, parent: ast.AST) -> Iterator[Place]:
         """The topmost edited nodes below ``parent``."""
-        if isinstance(parent, ast.JoinedStr):
-            inside = inside or parent
         for name, value in ast.iter_fields(parent):
             for child in value if isinstance(value, list) else (value,):
                 if not isinstance(child, ast.AST):
                     continue
                 if id(child) in self.edits:
-                    yield Place(child, parent, name, inside)
+                    yield Place(child, parent, name)
                 else:
-                    yield from self._edited(child, inside)
+                    yield from self._edited(child)
 
     def _way(self, places: Sequence[Place], node: ast.AST) -> set[int]:
         """Ids of the LibCST nodes between ``node`` and the places."""

@@ -49,9 +49,11 @@ class ExtraArguments:
     @property
     def facts(self) -> Mapping[str, frozenset[str]]:
         """By class, the parameters of which it is told what the initial call has."""
-        denied = self.unpassed
-        every = {name: one.facts - denied.get(name, set()) for name, one in self.granted.items()}
-        return {name: one for name, one in every.items() if one}
+        found = {
+            name: one.facts - self.unpassed.get(name, frozenset())
+            for name, one in self.granted.items()
+        }
+        return {name: one for name, one in found.items() if one}
 
     @property
     def dtypes(self) -> Mapping[str, frozenset[tuple[str, int]]]:

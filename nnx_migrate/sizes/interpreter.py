@@ -31,6 +31,7 @@ from nnx_migrate.sizes.flow import Rest
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.lifts import layers_seen
 from nnx_migrate.sizes.loop_names import LoopNames
+from nnx_migrate.sizes.presence import Side
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
@@ -124,6 +125,12 @@ class Interpreter(ABC):
             yield
         finally:
             self.presence = before
+
+    @contextmanager
+    def on(self, side: Side) -> Iterator[None]:
+        """Run one branch of a test."""
+        with self.under(side.condition), self.knowing(side.presence):
+            yield
 
     def prove(self, array: Array | None, *, least: int = 0, exact: int | None = None) -> None:
         """Note how many axes an array has, where every call shows it."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
@@ -16,22 +17,27 @@ def presence(test: ast.expr, frame: Frame, *, holds: bool) -> dict[str, bool]:
     return dict(_presence(test, frame, holds, frame.tests))
 
 
-def conditions_of(
-    test: bool | Expr | None, given: dict[str, bool], left_out: dict[str, bool]
-) -> tuple[Expr | None, Expr | None]:
-    """Under which condition each branch of an ``if`` runs; None where the arguments decide somehow.
+@dataclass(frozen=True)
+class Side:
+    """One branch of a test: the condition under which it runs, and which parameters are given there.
 
-    Args:
-      test: what is known of its truth.
-      given: what the first branch knows to be given; ``left_out``, what the other one does.
+    The condition is None where the arguments of the call decide in a way that nobody knows.
     """
-    if isinstance(test, Expr):
-        return test, ex.negation(test)
-    if len(given) == 1 and given.keys() == left_out.keys():  # the test asks for nothing else
-        ((path, is_given),) = given.items()
+
+    condition: Expr | None
+    presence: Mapping[str, bool]
+
+
+def sides(truth: Expr | None, test: ast.expr, frame: Frame) -> tuple[Side, Side]:
+    """The branches of a test where it holds and where it does not; ``truth`` is what is known of it."""
+    given, left_out = (presence(test, frame, holds=one) for one in (True, False))
+    condition = truth
+    if condition is None and len(given) == 1 and given.keys() == left_out.keys():
+        ((path, is_given),) = given.items()  # the test asks for nothing else
         fact = ex.call_fact(path, ex.GIVEN)
-        return (fact, ex.negation(fact)) if is_given else (ex.negation(fact), fact)
-    return None, None
+        condition = fact if is_given else ex.negation(fact)
+    negation = ex.negation(condition) if condition is not None else None
+    return Side(condition, given), Side(negation, left_out)
 
 
 def _presence(

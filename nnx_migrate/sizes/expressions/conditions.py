@@ -27,7 +27,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.attributes import ShapeOf
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.initial_call import initial_fact
-from nnx_migrate.sizes.presence import conditions_of, presence
+from nnx_migrate.sizes.presence import sides
 from nnx_migrate.sizes.statics import static_of
 
 if TYPE_CHECKING:
@@ -103,10 +103,8 @@ def _junction(
                 return not is_and
             parts.append(part)
             if not isinstance(part, bool):
-                given, left_out = (presence(one, frame, holds=holds) for holds in (True, False))
-                positive, negative = conditions_of(part, given, left_out)
-                before.enter_context(interpreter.under(positive if is_and else negative))
-                before.enter_context(interpreter.knowing(given if is_and else left_out))
+                met, unmet = sides(part, one, frame)
+                before.enter_context(interpreter.on(met if is_and else unmet))
     open_parts = [part for part in parts if not isinstance(part, bool)]
     if not open_parts:
         return is_and

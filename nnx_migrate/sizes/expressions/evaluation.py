@@ -26,7 +26,7 @@ from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read
 from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.partials import partial_lambdas
-from nnx_migrate.sizes.presence import conditions_of, presence
+from nnx_migrate.sizes.presence import sides
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -128,14 +128,17 @@ def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Val
     test = truth(interpreter, node.test, frame)
     if isinstance(test, bool):
         return evaluate(interpreter, node.body if test else node.orelse, frame)
-    given, left_out = (presence(node.test, frame, holds=one) for one in (True, False))
+    met, unmet = sides(test, node.test, frame)
     narrow = functools.partial(narrowed, interpreter.project, frame, node.test)
-    positive, negative = conditions_of(test, given, left_out)
-    with interpreter.under(positive), interpreter.knowing(given), narrow(holds=True):
+    with interpreter.on(met), narrow(holds=True):
         yes = evaluate(interpreter, node.body, frame)
-    with interpreter.under(negative), interpreter.knowing(left_out), narrow(holds=False):
+    with interpreter.on(unmet), narrow(holds=False):
         no = evaluate(interpreter, node.orelse, frame)
-    return join(test, yes, no) if test is not None else join_given(given, left_out, yes, no)
+    return (
+        join(test, yes, no)
+        if test is not None
+        else join_given(met.presence, unmet.presence, yes, no)
+    )
 
 
 def _fstring(interpreter: Interpreter, node: ast.JoinedStr, frame: Frame) -> Value:

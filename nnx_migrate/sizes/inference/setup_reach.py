@@ -53,9 +53,9 @@ def reached_in_setup(
         return None
     if not any(use.primary for use in uses):
         return _never_reached(analysis, module, uses, sizes)
-    heads = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
-    sized = {one.partition(".")[0].partition("[")[0] for one in heads}
-    found = [_without_own(analysis, module, way) for way in ways(uses)]
+    paths = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
+    sized = set(map(ex.parameter_of, paths))
+    found = _ways_to(analysis, module, uses)
     if not _are_known(analysis, found, sized):
         found = _by_default(analysis, module, found, sized)
     if () in found or all(_is_size_given(analysis, way, sized) for way in found):
@@ -101,8 +101,7 @@ def _by_default(
         analysis.untold.append(Untold(module.call, _OPEN, asked))
         return []
     uses = analysis.default_call().get(id(module.call), [])
-    found = ways([use for use in uses if use.primary])
-    found = [_without_own(analysis, module, way) for way in found]
+    found = _ways_to(analysis, module, [use for use in uses if use.primary])
     if found and _are_known(analysis, found, sized):
         analysis.interpreter.ask(module.call, _BY_DEFAULT)
         return found
@@ -120,14 +119,15 @@ def _asked(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> frozen
     return untold & {ex.input_of(name)[0] for name in read if ex.fact_of(name)}
 
 
-def _without_own(analysis: ClassAnalysis, module: Submodule | Instance, way: Way) -> Way:
-    """A way without ``hasattr(self, "a")`` where the submodule is ``self.a``: built, it is there."""
+def _ways_to(analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use]) -> list[Way]:
+    """The ways without ``hasattr(self, "a")`` where the submodule is ``self.a``: built, it is there."""
+    found = ways(uses)
+    names = {name for way in found for one in way if one is not None for name in one.names}
+    if not any(name.startswith(HAS) for name in names):
+        return found
     assert module.call is not None
-    names = [name for one in way if one is not None for name in one.names if name.startswith(HAS)]
-    if not names:
-        return way
     own = ex.name(f"{HAS}{place_of(analysis, module.call)}")
-    return tuple(one for one in way if one != own)
+    return [tuple(one for one in way if one != own) for way in found]
 
 
 def _are_known(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> bool:

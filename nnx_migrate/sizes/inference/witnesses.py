@@ -83,7 +83,7 @@ def _inner(
 
 def is_passed(argument: SizeArgument, use: Use) -> bool:
     """Whether a call hands in what the size is read off: then it is needed, known or not."""
-    head = (argument.argument or "").partition(".")[0].partition("[")[0]
+    head = ex.parameter_of(argument.argument or "")
     if not head or use.method != argument.method:
         return False
     given = use.arguments.get(head, use.arguments.get(SPREAD))

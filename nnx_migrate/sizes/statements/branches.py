@@ -14,7 +14,7 @@ from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.flow import RAISE, Rest
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.narrowing import assume, narrowed
-from nnx_migrate.sizes.presence import conditions_of, presence
+from nnx_migrate.sizes.presence import sides
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -29,11 +29,9 @@ def run_branch(
         return interpreter.run_block(statement.body if test else statement.orelse, frame)
     start = dict(frame.env)
     attributes = dict(frame.instance.attributes) if frame.instance else {}
-    given, left_out = (presence(statement.test, frame, holds=one) for one in (True, False))
-    positive, negative = conditions_of(test, given, left_out)
+    met, unmet = sides(test, statement.test, frame)
     with (
-        interpreter.under(positive),
-        interpreter.knowing(given),
+        interpreter.on(met),
         narrowed(interpreter.project, frame, statement.test, holds=True),
     ):
         first, after_first = interpreter.run_block(statement.body, frame)
@@ -43,8 +41,7 @@ def run_branch(
         frame.instance.attributes.clear()
         frame.instance.attributes.update(attributes)
     with (
-        interpreter.under(negative),
-        interpreter.knowing(left_out),
+        interpreter.on(unmet),
         narrowed(interpreter.project, frame, statement.test, holds=False),
     ):
         second, after_second = interpreter.run_block(statement.orelse, frame)
@@ -53,18 +50,20 @@ def run_branch(
         return first, ()
     if first is not None:  # the rest runs only when the test is false
         assume(interpreter.project, frame, statement.test, holds=False)
-        interpreter.presence = {**interpreter.presence, **left_out}
-        return None, _beyond(first, negative, after_second)
+        interpreter.presence = {**interpreter.presence, **unmet.presence}
+        return None, _beyond(first, unmet.condition, after_second)
     if second is not None:
         frame.env = yes
         _restore(frame, yes_attributes)
         assume(interpreter.project, frame, statement.test, holds=True)
-        interpreter.presence = {**interpreter.presence, **given}
-        return None, _beyond(second, positive, after_first)
-    either = partial(join_given, given, left_out) if test is None else partial(join, test)
+        interpreter.presence = {**interpreter.presence, **met.presence}
+        return None, _beyond(second, met.condition, after_first)
+    either = (
+        partial(join_given, met.presence, unmet.presence) if test is None else partial(join, test)
+    )
     frame.env = _merged(either, yes, frame.env)
     _restore(frame, _merged(partial(join, test), yes_attributes, no_attributes))
-    return None, (*_implied(positive, after_first), *_implied(negative, after_second))
+    return None, (*_implied(met.condition, after_first), *_implied(unmet.condition, after_second))
 
 
 def _beyond(ended: str, test: Expr | None, after: Rest) -> Rest:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import code_of, conjunction, expression, negation
+from nnx_migrate.edit.expressions import Expression, code_of, conjunction, expression, negation
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import (
     Statement,
@@ -75,8 +75,8 @@ class Surroundings:
                 "build them on lines of their own",
                 RULE,
             )
-        known = next(iter(reached))
-        condition = self._beyond_tests(statement, known)
+        condition = next(iter(reached))
+        tests = self._beyond_tests(statement, condition) if condition else []
         previous = edits.get(id(statement))
         indent, unit = statement.col_offset, self.layout.unit
         other = _otherwise(statement, {id(one.call) for one in sites})
@@ -85,10 +85,10 @@ class Surroundings:
             if condition == "False":
                 return [commented(skip(), [], "# Linen never calls it, so it has no parameters")]
             # Under a condition on fields Linen certainly calls it: a size left out is an error then.
-            guarded = [] if known else sites
+            guarded = [] if condition else sites
             sized = [self.builder.guard(one, self.builder(one, renderer)) for one in guarded]
-            every = {code_of(one): one for one in sized if one is not None}
-            conditions = [*([expression(condition)] if condition else []), *every.values()]
+            known = {code_of(one): one for one in sized if one is not None}
+            conditions = [*tests, *known.values()]
             inner = _made(previous, statement, renderer)
             if not conditions:
                 return [wrapped(one, indent, unit) for one in inner]
@@ -97,10 +97,8 @@ class Surroundings:
 
         edits[id(statement)] = make
 
-    def _beyond_tests(self, statement: ast.stmt, condition: str | None) -> str | None:
-        """A condition without the parts that tests around the statement ask already."""
-        if condition is None:
-            return None
+    def _beyond_tests(self, statement: ast.stmt, condition: str) -> list[Expression]:
+        """The parts of a condition that no test around the statement asks already."""
         test = ast.parse(condition, mode="eval").body
         is_and = isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And)
         parts = test.values if is_and and isinstance(test, ast.BoolOp) else [test]
@@ -110,10 +108,8 @@ class Surroundings:
             if isinstance(one, ast.If) and inner in one.body:
                 asked.add(ast.unparse(one.test))
             inner = one
-        left = [one for one in parts if ast.unparse(one) not in asked]
-        if not left:
-            return None
-        return ast.unparse(left[0] if len(left) == 1 else ast.BoolOp(ast.And(), left))
+        texts = map(ast.unparse, parts)
+        return [expression(text) for text in texts if text not in asked]
 
     def _local_variable(
         self, statement: ast.stmt
