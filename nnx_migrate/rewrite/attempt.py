@@ -129,14 +129,20 @@ def _render(
         text = made.code
         ast.parse(text)
     except ImportConflict as error:
-        attempt.failed[path] = Failure(str(error), "then run again")
+        _fail(attempt, path, Failure(str(error), "then run again"))
         return
     except (EditError, SyntaxError, ValueError) as error:
         reason = f"the new text cannot be made: {error}"
-        attempt.failed[path] = Failure(reason, "please report this with the file")
+        _fail(attempt, path, Failure(reason, "please report this with the file"))
         return
     if text != module.text:
         attempt.texts[path] = text
+
+
+def _fail(attempt: Attempt, path: str, failure: Failure) -> None:
+    """The file stays as it is: nothing that it does with a class has been edited."""
+    attempt.failed[path] = failure
+    attempt.edited[path] = attempt.lazy[path] = frozenset()
 
 
 def _lines_of_builders(

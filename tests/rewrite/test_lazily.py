@@ -431,3 +431,12 @@ def test_calls_alike_of_an_explicit_and_a_lazy_class_stand_side_by_side() -> Non
     ]
     assert code(result).count("lazy(A)") == 3
     assert result.call_sites.rewritten == result.call_sites.total == 5
+
+
+@pytest.mark.parametrize("shown", ["A().name", "type(A())", "use(A)"])
+def test_classes_that_a_file_which_cannot_be_edited_names_are_lazy(shown: str) -> None:
+    """The text before ``=}`` is part of the string: no edit may change it."""
+    shows = f'from m import A\n\n\ndef show():\n    print(f"{{{shown}=}}")\n'
+    result = auto({"m.py": LINEN + dense("A"), "n.py": shows})
+    assert said(result)["m.A"] == "lazy"
+    assert "part of the string" in reason(result, "m.A")

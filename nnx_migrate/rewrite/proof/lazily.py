@@ -105,7 +105,9 @@ class _Judge:
                 continue
             if place.context in (Context.ANNOTATION, Context.BASE):
                 continue
-            doubt = Doubt(module.path, getattr(node, "lineno", 1), f"{word} is named here")
+            failure = self.attempt.failed.get(module.path)
+            reason = failure.reason if failure else f"{word} is named here"
+            doubt = Doubt(module.path, getattr(node, "lineno", 1), reason)
             for cls in self.by_word[word]:
                 if self._may_mean(cls, node, place.scope):
                     yield cls.name, doubt
