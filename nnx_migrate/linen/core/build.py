@@ -68,8 +68,8 @@ def build(
     for path in sorted(paths, key=len):
         parent = made[path[:-1]]
         made[path] = definitions.get(path) or Node()
-        object.__setattr__(made[path], "_is_part", True)
-        made[path]._forget()
+        if is_module(made[path]):
+            made[path]._become_part()
         attach(parent, None, path[-1], made[path])
     for collection, part in variables.items():
         for path, value in _leaves(part, (), paths.__contains__):

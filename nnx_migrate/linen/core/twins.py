@@ -90,6 +90,11 @@ class BuiltNode:
         self._attributes[attribute] = (collection, name)
         self._forget()
 
+    def _become_part(self) -> None:
+        """Stand inside of another built module."""
+        object.__setattr__(self, "_is_part", True)
+        self._forget()
+
     def _forget(self) -> None:
         for kept in (_STATIC, _KEYS):
             vars(self).pop(kept, None)

@@ -480,3 +480,16 @@ def test_a_variable_that_is_added_or_taken_away_is_another_graph():
     assert set(nnx.split(model)[1]) == {*state, "more"}
     del model.more
     assert nnx.split(model)[0] == graph
+
+
+class Deep(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(2, parent=self.scope.push("a").push("b"))(x)
+
+
+def test_a_place_without_a_module_of_its_own_is_a_node():
+    model = nn.build(Deep(), X, rngs=KEY)
+    variables = Deep().init(KEY, X)
+    np.testing.assert_array_equal(model(X), Deep().apply(variables, X))
+    np.testing.assert_array_equal(model.a.b.kernel[...], variables["params"]["a"]["b"]["kernel"])
