@@ -64,7 +64,7 @@ class Project:
         name = head.id if head else ""
         match binding:
             case Import(target=target):
-                return self._beside(target, scope.module)
+                return self.beside(target, scope.module)
             case Definition(node=node) | Rebound(node=node):
                 if scope.module.table.get(name) == binding:
                     return f"{scope.module.name}.{name}"
@@ -79,7 +79,7 @@ class Project:
             case _:
                 return None
 
-    def _beside(self, target: str, module: Module) -> str:
+    def beside(self, target: str, module: Module) -> str:
         """An absolute import of a script: the file beside it comes before one of that name elsewhere.
 
         Files of one name in several folders carry their folders in the module name, so ``models``

@@ -158,49 +158,6 @@ def test_code_that_may_take_a_class_makes_it_lazy(text: str) -> None:
     assert forms(text) == {"m.A": "lazy"}
 
 
-# ---- modules whose names code reads by strings
-
-STAR = {"pkg.py": "from m import *\n", "top.py": "from pkg import *\n"}
-LISTED = "__all__ = ['main']\n"
-ASKED = "import top\n\n\ndef f(n):\n    return vars(top)[n]()\n"
-NAMES = {
-    "globals of a file that imports it": (
-        {"pkg.py": "from m import A\n\n\ndef f(n):\n    return globals()[n]()\n"},
-        "lazy",
-    ),
-    "its other name in a string": (
-        {"pkg.py": "from m import A as Z\n\n\ndef f():\n    return globals()['Z']()\n"},
-        "lazy",
-    ),
-    "its name in a string": (
-        {"f.py": "import m\n\n\ndef f():\n    return vars(m)['A']()\n"},
-        "lazy",
-    ),
-    "another name in a string": ({"m.py": "FILE = globals()['__file__']\n"}, "explicit"),
-    "another name of the module": ({"f.py": "import m\n\nFILE = m.__dict__['main']\n"}, "explicit"),
-    "a chain of stars": ({**STAR, "f.py": ASKED}, "lazy"),
-    "a chain of stars that leaves it out": ({**STAR, "m.py": LISTED, "f.py": ASKED}, "explicit"),
-    "a list of names that grows": (
-        {**STAR, "m.py": LISTED + "__all__ += [A.__name__]\n", "f.py": ASKED},
-        "lazy",
-    ),
-    "an alias that a list has": (
-        {
-            "pkg.py": "from m import A as Z\n\n__all__ = ['Z']\n",
-            "top.py": STAR["top.py"],
-            "f.py": ASKED,
-        },
-        "lazy",
-    ),
-}
-
-
-@pytest.mark.parametrize(("files", "form"), NAMES.values(), ids=NAMES)
-def test_names_that_are_read_by_strings(files: dict[str, str], form: str) -> None:
-    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
-    assert said(auto({**files, "m.py": model + files.get("m.py", "")})) == {"m.A": form}
-
-
 # ---- what the project's settings say
 
 HUB = "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n"

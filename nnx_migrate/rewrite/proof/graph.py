@@ -13,12 +13,11 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 
+from nnx_migrate.rewrite.proof.accesses import accesses
 from nnx_migrate.source.bindings import bound_names
-from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.named_imports import name_starts
-from nnx_migrate.source.names import Import, relative_target
-from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.names import relative_target
+from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
 
 Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
@@ -98,83 +97,12 @@ def graph_of(project: Project) -> Graph:
             for word in words & defined[other].keys()
             if (target := defined[other][word]) != key
         }
-        named |= {
-            target
-            for one in opened(project, module, statements)
-            if one.word is None
-            for target in defined[one.module].values()
-        }
         graph.names[key] = named
+    for one in accesses(project):
+        at = graph.at(one.path, one.line)
+        if at is not None and one.module is not None and one.word is None:
+            graph.names[at] |= {*defined[one.module].values()}
     return graph
-
-
-@dataclass(frozen=True)
-class Opened:
-    """A place where code asks a module for a name by a string; ``word`` is None where it is computed."""
-
-    node: ast.expr
-    module: str
-    word: str | None = None
-
-    def may_be(self, cls: ClassInfo, project: Project) -> bool:
-        """Whether it may ask for a class."""
-        if self.module not in class_homes(project)[cls.name]:
-            return False
-        asked = project.canonical(f"{self.module}.{self.word}")
-        return self.word in (None, cls.node.name) or asked == cls.name
-
-    @property
-    def reason(self) -> str:
-        """Why such a class is in doubt."""
-        if self.word is None:
-            return f"names of {self.module} are computed here"
-        return f"{self.word} is read from {self.module} here"
-
-
-def opened(project: Project, module: Module, statements: Iterable[ast.AST]) -> Iterator[Opened]:
-    """Places where code asks modules for names by strings.
-
-    ``getattr(models, config.model)`` may mean any class of ``models``, ``globals()["A"]`` means one.
-    """
-    for statement in statements:
-        nodes = walk(statement)
-        written = dict(_written(nodes))
-        for node in nodes:
-            match node:
-                case ast.Call(func=ast.Name(id="getattr" | "vars" | "dir"), args=[owner, *rest]):
-                    given = rest[0] if rest else None
-                case ast.Attribute(value=owner, attr="__dict__"):
-                    given = None
-                case ast.Call(func=ast.Name(id="globals")):
-                    yield Opened(node, module.name, written.get(id(node)))
-                    continue
-                case _:
-                    continue
-            if not isinstance(given, ast.Constant):
-                symbol = project.resolve(owner, Scope(module))
-                if symbol in project.modules:
-                    assert symbol is not None
-                    word = written.get(id(node))
-                    yield Opened(node, symbol, word)
-                    yield from (Opened(node, one, word) for one in _handing_on(project, symbol))
-
-
-def _written(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
-    """The names that are read from namespaces by a string as it stands."""
-    for node in nodes:
-        match node:
-            case ast.Subscript(value=value, slice=ast.Constant(value=str() as word)):
-                if isinstance(node.ctx, ast.Load):
-                    yield id(value), word
-
-
-def _handing_on(project: Project, package: str) -> Iterator[str]:
-    """The modules that a package takes names from."""
-    for binding in project.modules[package].table.values():
-        if isinstance(binding, Import):
-            home, _ = project.split(project.canonical(binding.target))
-            if home is not None:
-                yield home.name
 
 
 def _read(module: Module, graph: Graph) -> dict[str, Key]:

@@ -19,11 +19,11 @@ from nnx_migrate.rewrite.outside.lazily import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
-from nnx_migrate.rewrite.proof.dynamic_imports import takers
-from nnx_migrate.rewrite.proof.graph import Graph, loaded_word, opened
+from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.inside import Read, reads
 from nnx_migrate.rewrite.proof.members import is_self, plain_members
 from nnx_migrate.rewrite.proof.reading import named_classes, read_by
+from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Module, Project, Scope
@@ -82,12 +82,12 @@ class _Judge:
                 yield one.cls, Doubt(path, getattr(one.node, "lineno", 1), one.reason)
         yield from self._read()
         yield from self._builders()
-        yield from self._computed()
+        for cls in self.lazily:
+            yield from ((cls.name, one) for one in ways_to(self.project, cls, self.attempt))
         given: dict[str, tuple[str, int]] = {}  # keywords and strings, and where
         for module in self.project.modules.values():
             places = places_of(module, self.explicit)
             yield from self._named(module, list(places))
-            yield from self._opened(module)
             yield from self._asked_inside(module)
             for node in (one.node for one in places if id(one.node) not in self.attempt.checked):
                 for word in _said(node) if not isinstance(node, ast.Attribute) else ():
@@ -127,22 +127,6 @@ class _Judge:
         # The class may be an attribute of a class itself.
         is_nested = cls.name.rpartition(".")[0] not in (cls.module.name, "")
         return is_nested or not is_self(node.value)
-
-    def _opened(self, module: Module) -> Iterator[tuple[str, Doubt]]:
-        """Modules whose names code reads by strings: any class in them may be meant."""
-        handled = self.attempt.lazy.get(module.path, frozenset())
-        for one in opened(self.project, module, module.tree.body):
-            if id(one.node) in handled:
-                continue
-            doubt = Doubt(module.path, one.node.lineno, one.reason)
-            for cls in self.lazily:
-                if one.may_be(cls, self.project):
-                    yield cls.name, doubt
-
-    def _computed(self) -> Iterator[tuple[str, Doubt]]:
-        for cls in self.lazily:
-            for one in takers(self.project, cls):
-                yield cls.name, Doubt(one.path, one.line, one.reason)
 
     # ---- what is between explicit classes
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.proof.dynamic_imports import takers
-from nnx_migrate.rewrite.proof.graph import loaded_word, opened
+from nnx_migrate.rewrite.proof.graph import loaded_word
+from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
@@ -28,19 +28,10 @@ def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
             continue
         edited = attempt.edited.get(module.path, frozenset())
         yield from _handed_on(module, names, inside, edited)
-    for module in project.modules.values():
-        handled = attempt.lazy.get(module.path, frozenset())
-        for asked in opened(project, module, module.tree.body):
-            if id(asked.node) in handled:
-                continue
-            for cls in (cls for cls in converted if asked.may_be(cls, project)):
-                yield module.path, asked.node.lineno, asked.reason
-                place = f"{module.path}:{asked.node.lineno}"
-                yield cls.module.path, cls.node.lineno, f"{asked.reason} ({place})"
     for cls in converted:
-        for one in takers(project, cls):
-            yield one.path, one.line, one.reason
-            yield cls.module.path, cls.node.lineno, f"{one.reason} ({one.path}:{one.line})"
+        for way in ways_to(project, cls, attempt):
+            yield way.path, way.line, way.reason
+            yield cls.module.path, cls.node.lineno, f"{way.reason} ({way.path}:{way.line})"
         yield from _keepers(project, cls)
         yield from _borrowed(project, cls)
         if cls.name in attempt.lazily and cls.name in attempt.placed:

@@ -1,0 +1,101 @@
+"""Names that a class shares with something else: nobody knows which of them a use means.
+
+``try: from models import Net`` with ``except ImportError: Net = None`` binds ``Net`` twice, and so does
+``from models import Net`` with ``Net = functools.partial(Net, 3)``.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from nnx_migrate.constructs import is_linen
+from nnx_migrate.rewrite.outside.places import Place, places_of
+from nnx_migrate.rewrite.proof.accesses import Access
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.linked import class_homes, linked_modules
+from nnx_migrate.source.names import Definition, Import, Opaque, relative_target
+from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.rebound import Rebound
+
+
+@lru_cache(maxsize=1)  # every attempt of a run asks
+def ambiguous_names(project: Project) -> tuple[Access, ...]:
+    """Every import and definition of a class, or of a module, whose name has another binding."""
+    linked = linked_modules(project)
+    modules = [one for one in project.modules.values() if one.name in linked]
+    return tuple(found for module in modules for found in _of_module(project, module))
+
+
+def _of_module(project: Project, module: Module) -> Iterator[Access]:
+    yield from _overwritten(project, module)
+    for place in places_of(module, frozenset()):
+        match place.node:
+            case ast.Import(names=names):
+                for one in names:
+                    bound = one.asname or one.name.partition(".")[0]
+                    target = one.name if one.asname else bound
+                    yield from _imported(project, place, bound, target)
+            case ast.ImportFrom(names=names, module=name, level=level):
+                owner = relative_target(module.package, level, name)
+                for one in names:
+                    target = f"{owner}.{one.name}".lstrip(".")
+                    yield from _imported(project, place, one.asname or one.name, target)
+            case ast.ClassDef() as node if not isinstance(place.frame, ast.ClassDef):
+                cls = project.by_node.get(id(node))
+                if cls is not None and cls.linen and _is_bound_anew(project, place, node):
+                    yield _access(place, cls.module.name, node.name, node.name)
+
+
+def _is_bound_anew(project: Project, place: Place, node: ast.ClassDef) -> bool:
+    """Whether a class's name may mean more than the class and Linen's lifts of it."""
+    match place.scope.lookup(node.name):
+        case Opaque():
+            return True
+        case Rebound(values=values):
+            lifts = [one.func for one in values if isinstance(one, ast.Call)]
+            symbols = [project.resolve(one, place.scope) or "" for one in lifts]
+            return len(lifts) < len(values) or not all(map(is_linen, symbols))
+    return False
+
+
+def _imported(project: Project, place: Place, bound: str, target: str) -> Iterator[Access]:
+    is_member = isinstance(place.frame, ast.ClassDef)  # read as an attribute, by any name before it
+    if isinstance(place.scope.lookup(bound), Import) and not is_member:
+        return
+    symbol = project.canonical(project.beside(target, place.scope.module))
+    word = target.rpartition(".")[2]
+    if symbol in project.linen:
+        cls = project.linen[symbol]
+        yield _access(place, cls.module.name, cls.node.name, bound)
+    elif symbol in project.modules:
+        yield _access(place, symbol, None, bound)
+    elif project.split(symbol)[0] is not None or any(
+        word == one.node.name for one in project.linen.values()
+    ):
+        yield _access(place, None, word, bound)  # through what nobody follows
+
+
+def _overwritten(project: Project, module: Module) -> Iterator[Access]:
+    """Classes that a star import brings, and whose name the file binds to something else."""
+    for cls in project.linen.values() if module.stars else ():
+        binding = module.table.get(cls.node.name)
+        if binding is None or isinstance(binding, Definition) or _is_class(project, binding, cls):
+            continue
+        if class_homes(project)[cls.name].intersection(module.stars):
+            name = cls.node.name
+            node = next(one for one in module.nodes if isinstance(one, ast.ImportFrom))
+            yield Access(node, module.path, cls.module.name, name, _reason(name))
+
+
+def _is_class(project: Project, binding: object, cls: ClassInfo) -> bool:
+    return isinstance(binding, Import) and project.canonical(binding.target) == cls.name
+
+
+def _access(place: Place, module: str | None, word: str | None, bound: str) -> Access:
+    return Access(place.node, place.scope.module.path, module, word, _reason(bound))
+
+
+def _reason(name: str) -> str:
+    return f"{name} may mean something else, too"

@@ -1,0 +1,71 @@
+"""A class whose name may mean something else is lazy: no call of it can be told from others."""
+
+import pytest
+
+from tests.rewrite.projects import LINEN, dense
+from tests.rewrite.test_accesses import MODEL, form
+from tests.rewrite.test_forms import auto, said
+
+EITHER = "try:\n    from m import {0}\nexcept ImportError:\n    {1} = None\n\nuse({1}())\n"
+AMBIGUOUS = {
+    "an import that may fail": EITHER.format("A", "A"),
+    "one with an alias": EITHER.format("A as N", "N"),
+    "one of its module": EITHER.format("main", "main").replace(
+        "from m import main", "import m as main"
+    ),
+    "one or another": (
+        "if FLAG:\n    from m import A as Net\nelse:\n    from other import B as Net\n\nuse(Net())\n"
+    ),
+    "in a function": (
+        "def f(k):\n    if k:\n        from m import A as Net\n    else:\n        Net = None\n    use(Net)\n"
+    ),
+    "a name that is bound anew": "import functools\nfrom m import A\n\nA = functools.partial(A)\nuse(A())\n",
+    "a name that is taken away": "from m import A as N\n\nM = N\ndel N\nuse(M())\n",
+    "a name that a function binds": (
+        "Net = None\n\n\ndef load():\n    global Net\n    from m import A as Net\n\n\nuse(Net())\n"
+    ),
+    "an attribute of a class": "class Zoo:\n    from m import A as net\n\n\nuse(Zoo.net())\n",
+    "a star and an assignment": (
+        "import functools\nfrom m import *\n\nA = functools.partial(A)\nuse(A())\n"
+    ),
+    "a fallback for a module that is not there": (
+        "try:\n    from gone import Big as N\nexcept ImportError:\n    from m import A as N\n\nuse(N())\n"
+    ),
+}
+PLAIN = {
+    "an alias": "from m import A as N\n\n\ndef f(k, x):\n    return N().init(k, x)\n",
+    "imports of the same": "from m import A\nfrom m import A\n\n\ndef f(k, x):\n    return A().init(k, x)\n",
+    "an import in each function": (
+        "def f(k, x):\n    from m import A\n\n    return A().init(k, x)\n\n\n"
+        "def g(k, x):\n    from m import A\n\n    return A().init(k, x)\n"
+    ),
+    "another name that is bound twice": EITHER.format("width", "width").replace("use", "print"),
+}
+
+
+@pytest.mark.parametrize("text", AMBIGUOUS.values(), ids=AMBIGUOUS)
+def test_a_class_of_an_ambiguous_name_is_lazy(text: str) -> None:
+    assert form(text) == "lazy"
+
+
+@pytest.mark.parametrize("text", PLAIN.values(), ids=PLAIN)
+def test_a_class_of_one_name_is_explicit(text: str) -> None:
+    assert form(text) == "explicit"
+
+
+def test_a_class_whose_own_name_becomes_something_else_is_lazy() -> None:
+    model = "import functools\n" + LINEN + dense("A") + "A = functools.partial(A, name='a')\n"
+    assert form("from m import A\n\n\ndef f(k, x):\n    return A().init(k, x)\n", model) == "lazy"
+
+
+def test_a_class_whose_own_name_becomes_its_lift_is_explicit() -> None:
+    model = LINEN + dense("A") + "A = nn.remat(A)\n"
+    assert (
+        form("from m import A\n\n\ndef f(k, x):\n    return A().init(k, x)\n", model) == "explicit"
+    )
+
+
+def test_the_other_classes_of_the_file_are_explicit() -> None:
+    text = MODEL + "\n\n" + dense("B") + "def run(k, x):\n    return B().init(k, x)\n"
+    result = auto({"m.py": text, "f.py": EITHER.format("A", "A")})
+    assert said(result) == {"m.A": "lazy", "m.B": "explicit"}
