@@ -87,6 +87,9 @@ def named_imports(module: Module) -> Iterator[NamedImport]:
             case ast.Call(func=ast.Attribute(attr="get", value=owner), args=[name, *_]):
                 if _is_loaded(owner, aliases):
                     yield _import(module, node, name, [])
+            case ast.Call(func=ast.Attribute(attr="copy" | "items" | "values", value=owner)):
+                if _symbol(owner, aliases) == "sys.modules":
+                    yield NamedImport(module, node, "")
             case ast.Call(func=function, args=[name, *rest]):
                 symbol = _symbol(function, aliases)
                 if symbol.rpartition(".")[2] in _BY_NAME:

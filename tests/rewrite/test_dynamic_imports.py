@@ -233,6 +233,14 @@ WRONG = {
 }
 
 
+@pytest.mark.parametrize(("imports", "form"), [({}, "lazy"), ({"hub.patch": ()}, "explicit")])
+def test_the_settings_say_that_a_loop_over_all_modules_takes_no_class(
+    imports: dict[str, tuple[str, ...]], form: str
+) -> None:
+    text = "def patch():\n    for one in sys.modules.values():\n        use(vars(one))\n"
+    assert said(declared(text, imports)) == {"m.A": form}
+
+
 @pytest.mark.parametrize(("imports", "problem"), WRONG.values(), ids=WRONG)
 def test_settings_that_do_not_fit_the_code_are_errors(
     imports: dict[str, tuple[str, ...]], problem: str

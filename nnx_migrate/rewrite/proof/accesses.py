@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from nnx_migrate.rewrite.outside.places import Place, Places, places_of
+from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes, linked_modules
 from nnx_migrate.source.names import Assignment, Definition, Import, first_name
@@ -25,7 +26,7 @@ _OF_MODULES = ("__dict__", "__getattribute__")
 # What asks for an attribute by a string, and what sets one; `object` is that of `mock.patch`.
 _READERS = ("getattr", "hasattr")
 _BY_STRING = (*_READERS, "setattr", "delattr", "object")
-_EVERYWHERE = ("sys.modules", "__subclasses__")
+_SUBCLASSES = "__subclasses__"
 _Bound = tuple[str, str | None]  # a module, and one of its names or None for any
 _IMPORTING = re.compile(r"^\s*(import|from)\s", re.MULTILINE)
 
@@ -65,12 +66,12 @@ class Access:
 @lru_cache(maxsize=1)  # every attempt of a run asks
 def accesses(project: Project) -> tuple[Access, ...]:
     """Every such place of a project."""
-    linked = linked_modules(project)
+    linked, uses = linked_modules(project), AttributeUses(project)
     return tuple(
         found
         for module in project.modules.values()
-        if module.name in linked or any(one in module.text for one in _EVERYWHERE)
-        for found in _Reader(project, module).accesses()
+        if module.name in linked or _SUBCLASSES in module.text
+        for found in _Reader(project, module, uses).accesses()
     )
 
 
@@ -78,6 +79,7 @@ def accesses(project: Project) -> tuple[Access, ...]:
 class _Reader:
     project: Project
     module: Module
+    uses: AttributeUses
 
     @cached_property
     def places(self) -> Places:
@@ -90,7 +92,7 @@ class _Reader:
                 case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()) as node:
                     symbol = self._module(node, place.scope)
                     if symbol is not None:
-                        yield from self._of_value(place, symbol)
+                        yield from self._of_value(place, node, symbol)
 
     def _at(self, place: Place) -> Iterator[Access]:
         match place.node:
@@ -101,11 +103,7 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name), args=[text, *_]) if name in _EVALUATORS:
                 if place.scope.lookup(name) is None:
                     yield from self._evaluated(place, text)
-            case ast.Attribute(value=owner, attr="values" | "items" | "copy"):
-                if self.project.resolve(owner, place.scope) == "sys.modules":
-                    reason = "every module that is loaded is looked at here"
-                    yield Access(place.node, self.module.path, None, None, reason)
-            case ast.Attribute(value=owner, attr="__subclasses__"):
+            case ast.Attribute(value=owner, attr=name) if name == _SUBCLASSES:
                 yield from self._subclasses(place, owner)
             case ast.Constant(value=str() as text) if not isinstance(place.parent, ast.Expr):
                 if _IMPORTING.search(text) and _is_code(text):
@@ -148,30 +146,36 @@ class _Reader:
                     found.add(name)
         return found
 
-    def _of_value(self, place: Place, symbol: str) -> Iterator[Access]:
+    def _of_value(self, place: Place, value: ast.expr, symbol: str) -> Iterator[Access]:
         """What code may get of a module at a place where the module is a value."""
-        node, parent = place.node, place.parent
-        word: str | None = None
+        node: ast.expr = value
+        parent = place.parent
+        words: Iterable[str | None] = ()
         match parent:
             case ast.Attribute(attr=name) if name in _OF_MODULES:
-                node, word = parent, self._subscript(parent)
+                node, words = parent, [self._subscript(parent)]
             case ast.Call(func=ast.Name(id=name), args=[owner]) if (
                 owner is node and name in _NAMESPACES
             ):
-                node, word = parent, self._subscript(parent)
+                node, words = parent, [self._subscript(parent)]
             case ast.Call(func=function, args=[owner, given, *_]) if (
                 owner is node and _last(function) in _BY_STRING
             ):
                 if isinstance(given, ast.Constant) and _last(function) in _READERS:
                     return
-                node, word = parent, str(given.value) if isinstance(given, ast.Constant) else None
+                node = parent
+                words = [str(given.value) if isinstance(given, ast.Constant) else None]
             case ast.Assign(targets=[ast.Name(id=name)]) if isinstance(
                 place.scope.lookup(name), Assignment
             ):
                 return  # an alias, which is followed
             case ast.Attribute() | ast.Compare() | ast.Expr():
                 return
-        bound = [(one, word) for one in (symbol, *self._handing_on(symbol))]
+            case _:
+                taken = self.uses.of(self.module, value)
+                words = [None] if taken is None else taken
+        homes = (symbol, *self._handing_on(symbol))
+        bound = [(home, word) for word in words for home in homes]
         yield from self._bound(node, bound, f"names of {symbol} are computed here")
 
     def _subscript(self, node: ast.AST) -> str | None:
