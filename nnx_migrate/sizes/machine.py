@@ -42,6 +42,7 @@ from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.interpreter import Interpreter, out_variable
 from nnx_migrate.sizes.library.dispatch import call_library
 from nnx_migrate.sizes.lifts import call_lifted
+from nnx_migrate.sizes.module_fields import fields_with_modules
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
 
@@ -206,7 +207,8 @@ class Machine(Interpreter):
             return False
         symbol = annotated_symbol(self.project, found)
         is_any = symbol == "typing.Any" and found.default is None
-        return is_any or symbol == "flax.linen.Module"
+        holds = (self.root.info.name, name) in fields_with_modules(self.project)
+        return is_any or holds or symbol == "flax.linen.Module"
 
     def _is_layer_value(self, value: Value) -> bool:
         is_plain = isinstance(value, Library) and layer_of(value.symbol) is not None

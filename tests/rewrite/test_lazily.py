@@ -440,3 +440,18 @@ def test_classes_that_a_file_which_cannot_be_edited_names_are_lazy(shown: str) -
     result = auto({"m.py": LINEN + dense("A"), "n.py": shows})
     assert said(result)["m.A"] == "lazy"
     assert "part of the string" in reason(result, "m.A")
+
+
+def test_the_size_behind_a_field_that_is_given_a_module_is_asked_for() -> None:
+    """``act`` may be any module: what it returns need not be as wide as what it is given."""
+    text = dense("Mix") + (
+        "class Block(nn.Module):\n    act: Callable = nn.relu\n\n    @nn.compact\n"
+        "    def __call__(self, x):\n        return nn.Dense(2)(self.act(nn.Dense(5)(x)))\n\n\n"
+        "class Outer(nn.Module):\n    @nn.compact\n"
+        "    def __call__(self, x):\n        return Block()(x) + Block(act=Mix())(x)\n\n\n"
+        "def main(k, x):\n    return Outer().init(k, x)\n"
+    )
+    result = auto({"m.py": "from typing import Callable\n" + LINEN + text})
+    arguments = {one.name: one.new_arguments for one in result.classes}
+    assert arguments["m.Block"] == ("x_features", "Dense_0_in_features")
+    assert "self.Mix_0" in code(result)

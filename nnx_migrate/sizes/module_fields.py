@@ -1,0 +1,87 @@
+"""Fields that some constructor call of the project gives a module: they hold no mere activation."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from functools import lru_cache
+
+from nnx_migrate.sizes.return_values import is_module_class
+from nnx_migrate.source.classes import ClassInfo, arguments_by_field
+from nnx_migrate.source.linked import linked_modules
+from nnx_migrate.source.names import Assignment
+from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
+
+
+@lru_cache(maxsize=2)  # every analysis of a project asks
+def fields_with_modules(project: Project) -> frozenset[tuple[str, str]]:
+    """Classes and their fields that a constructor call gives a module, or what holds one.
+
+    ``Block(act=Dense(3))`` is one, and so is ``Block(act=self.mix)`` where `setup` makes ``mix`` a module.
+    """
+    linked = linked_modules(project)
+    modules = [one for one in project.modules.values() if one.name in linked]
+    return frozenset(found for module in modules for found in _in_module(project, module))
+
+
+def _in_module(project: Project, module: Module) -> Iterator[tuple[str, str]]:
+    for node in module.nodes:
+        if not isinstance(node, ast.Call) or not (node.args or node.keywords):
+            continue
+        scope = _scope(module, node)
+        cls = project.linen.get(project.resolve(node.func, scope) or "")
+        if cls is None:
+            continue
+        around = module.parents.class_of(node)
+        for name, value in arguments_by_field(cls, node.args, node.keywords):
+            if _holds_module(project, value, scope, around):
+                yield from ((owner, name) for owner in _owners(cls))
+
+
+def _owners(cls: ClassInfo) -> Iterator[str]:
+    """The class and those of the project that it inherits from."""
+    return (one.name for one in cls.mro)
+
+
+def _scope(module: Module, node: ast.AST) -> Scope:
+    scope = Scope(module)
+    for function in reversed([*module.parents.functions(node)]):
+        scope = scope.enter(function)
+    return scope
+
+
+def _holds_module(
+    project: Project, value: ast.expr, scope: Scope, around: ast.ClassDef | None
+) -> bool:
+    """Whether an expression builds a module, or names what was assigned one."""
+    for node in walk(value):
+        match node:
+            case ast.Call(func=ast.Name() | ast.Attribute() as function):
+                if is_module_class(project, project.resolve(function, scope)):
+                    return True
+            case ast.Name(id=name):
+                match scope.lookup(name):
+                    case Assignment(value=assigned) if assigned is not value:
+                        if _builds(project, assigned, scope):
+                            return True
+            case ast.Attribute(value=ast.Name(id="self"), attr=name) if around is not None:
+                assigned_here = _assigned(around, name)
+                if any(_builds(project, one, scope) for one in assigned_here):
+                    return True
+    return False
+
+
+def _builds(project: Project, value: ast.expr, scope: Scope) -> bool:
+    calls = (one.func for one in walk(value) if isinstance(one, ast.Call))
+    return any(is_module_class(project, project.resolve(one, scope)) for one in calls)
+
+
+def _assigned(cls: ast.ClassDef, name: str) -> Iterator[ast.expr]:
+    """What methods assign to ``self.name``."""
+    for node in walk(cls):
+        match node:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id="self"), attr=attribute)], value=value
+            ) if attribute == name:
+                yield value
