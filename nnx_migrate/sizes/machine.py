@@ -199,16 +199,17 @@ class Machine(Interpreter):
     def _is_module_field(self, target: Static) -> bool:
         """Whether a value is a field that holds, or may hold, a module of any class.
 
-        ``act: Any = nn.relu`` shows what it is for, ``embed: Any`` does not.
+        ``act: Any = nn.relu`` shows what it is for, ``embed: Any`` does not, and some call may
+        give either a module.
         """
         name = target.expr.text.removeprefix("self.")
         found = next((one for one in self.root.info.fields if one.name == name), None)
         if found is None:
             return False
         symbol = annotated_symbol(self.project, found)
-        is_any = symbol == "typing.Any" and found.default is None
-        holds = (self.root.info.name, name) in fields_with_modules(self.project)
-        return is_any or holds or symbol == "flax.linen.Module"
+        if symbol == "flax.linen.Module" or (symbol == "typing.Any" and found.default is None):
+            return True
+        return (self.root.info.name, name) in fields_with_modules(self.project)
 
     def _is_layer_value(self, value: Value) -> bool:
         is_plain = isinstance(value, Library) and layer_of(value.symbol) is not None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from nnx_migrate.sizes.return_values import is_module_class
-from nnx_migrate.source.classes import ClassInfo, arguments_by_field
+from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.names import Assignment
 from nnx_migrate.source.project import Module, Project, Scope
@@ -29,47 +29,30 @@ def _in_module(project: Project, module: Module) -> Iterator[tuple[str, str]]:
     for node in module.nodes:
         if not isinstance(node, ast.Call) or not (node.args or node.keywords):
             continue
-        scope = _scope(module, node)
+        scope = Scope(module).around(node)
         cls = project.linen.get(project.resolve(node.func, scope) or "")
         if cls is None:
             continue
         around = module.parents.class_of(node)
         for name, value in arguments_by_field(cls, node.args, node.keywords):
             if _holds_module(project, value, scope, around):
-                yield from ((owner, name) for owner in _owners(cls))
-
-
-def _owners(cls: ClassInfo) -> Iterator[str]:
-    """The class and those of the project that it inherits from."""
-    return (one.name for one in cls.mro)
-
-
-def _scope(module: Module, node: ast.AST) -> Scope:
-    scope = Scope(module)
-    for function in reversed([*module.parents.functions(node)]):
-        scope = scope.enter(function)
-    return scope
+                yield from ((owner.name, name) for owner in cls.mro)
 
 
 def _holds_module(
     project: Project, value: ast.expr, scope: Scope, around: ast.ClassDef | None
 ) -> bool:
     """Whether an expression builds a module, or names what was assigned one."""
+    assigned: list[ast.expr] = [value]
     for node in walk(value):
         match node:
-            case ast.Call(func=ast.Name() | ast.Attribute() as function):
-                if is_module_class(project, project.resolve(function, scope)):
-                    return True
             case ast.Name(id=name):
                 match scope.lookup(name):
-                    case Assignment(value=assigned) if assigned is not value:
-                        if _builds(project, assigned, scope):
-                            return True
+                    case Assignment(value=found):
+                        assigned.append(found)
             case ast.Attribute(value=ast.Name(id="self"), attr=name) if around is not None:
-                assigned_here = _assigned(around, name)
-                if any(_builds(project, one, scope) for one in assigned_here):
-                    return True
-    return False
+                assigned += _assigned(around, name)
+    return any(_builds(project, one, scope) for one in assigned)
 
 
 def _builds(project: Project, value: ast.expr, scope: Scope) -> bool:

@@ -84,6 +84,13 @@ class Scope:
         """The scope inside ``function``."""
         return Scope(self.module, (function_table(function, self.module.package), *self.tables))
 
+    def around(self, node: ast.AST) -> Scope:
+        """The scope of a node of this one's module inside the functions that stand around it."""
+        scope = self
+        for function in reversed([*self.module.parents.functions(node)]):
+            scope = scope.enter(function)
+        return scope
+
     def binder(self, name: str) -> Scope:
         """The scope, this one or one around it, that binds ``name``; the module's if none does."""
         for position, table in enumerate(self.tables):

@@ -146,17 +146,12 @@ def _statement_bindings(
     statement: ast.stmt, package: str, stars: list[str]
 ) -> Iterator[tuple[str, Binding]]:
     match statement:
-        case ast.Import(names=names):
-            for alias in names:
-                bound = alias.asname or alias.name.split(".")[0]
-                yield bound, Import(alias.name if alias.asname else bound)
-        case ast.ImportFrom(module=module, names=names, level=level):
-            target = relative_target(package, level, module)
-            for alias in names:
-                if alias.name == "*":
+        case ast.Import() | ast.ImportFrom():
+            for bound, target in imported_names(statement, package):
+                if bound == "*":
                     stars.append(target)
                 else:
-                    yield alias.asname or alias.name, Import(f"{target}.{alias.name}".lstrip("."))
+                    yield bound, Import(target)
         case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             yield name, Definition(statement)
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
@@ -166,6 +161,24 @@ def _statement_bindings(
         case _:
             for name in _other_targets(statement):
                 yield name, Opaque()
+
+
+def imported_names(
+    statement: ast.Import | ast.ImportFrom, package: str
+) -> Iterator[tuple[str, str]]:
+    """Each name that an import binds, and what it stands for: ``("nn", "flax.linen")``.
+
+    The name of ``from .layers import *`` is ``*``, and stands for the module.
+    """
+    if isinstance(statement, ast.Import):
+        for alias in statement.names:
+            bound = alias.asname or alias.name.partition(".")[0]
+            yield bound, alias.name if alias.asname else bound
+        return
+    owner = relative_target(package, statement.level, statement.module)
+    for alias in statement.names:
+        target = owner if alias.name == "*" else f"{owner}.{alias.name}".lstrip(".")
+        yield alias.asname or alias.name, target
 
 
 def _other_targets(statement: ast.stmt) -> Iterator[str]:
@@ -238,6 +251,14 @@ def dotted(expression: ast.expr) -> tuple[str, ...] | None:
         parts.append(expression.attr)
         expression = expression.value
     return (head.id, *reversed(parts))
+
+
+def last_name(expression: ast.expr) -> str:
+    """The ``c`` of ``a.b.c``; empty for anything but a name."""
+    match expression:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
 
 
 def first_name(expression: ast.expr) -> ast.Name | None:

@@ -93,6 +93,10 @@ class Project:
             return target
         return f"{sibling.name}{dot}{rest}"
 
+    def imported(self, target: str, module: Module) -> str:
+        """Symbol of what an import in a module names, through all re-exports."""
+        return self.canonical(self.beside(target, module))
+
     @cached_property
     def _by_path(self) -> dict[str, Module]:
         return {module.path: module for module in self.modules.values()}

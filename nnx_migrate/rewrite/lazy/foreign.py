@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.request import RewriteRequest
-from nnx_migrate.source.names import relative_target
+from nnx_migrate.source.names import imported_names
 from nnx_migrate.source.roots import imports
 from nnx_migrate.source.walking import walk
 
@@ -103,14 +103,10 @@ def _imported_bases(text: str) -> Iterator[tuple[ast.ClassDef, str]]:
 def _imports(nodes: Iterable[ast.AST], package: str) -> Iterator[tuple[str, str]]:
     """Names that imports bind, and what they name; relative ones only inside a package."""
     for node in nodes:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                bound = alias.asname or alias.name.partition(".")[0]
-                yield bound, alias.name if alias.asname else bound
-        elif isinstance(node, ast.ImportFrom) and (package or not node.level):
-            module = relative_target(package, node.level, node.module)
-            for alias in node.names:
-                yield alias.asname or alias.name, f"{module}.{alias.name}"
+        if isinstance(node, ast.Import) or (
+            isinstance(node, ast.ImportFrom) and (package or not node.level)
+        ):
+            yield from imported_names(node, package)
 
 
 def _target(base: ast.expr, names: dict[str, str]) -> str | None:

@@ -10,13 +10,13 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
-from nnx_migrate.rewrite.outside.places import Place, Places, places_of
+from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.linked import class_homes, linked_modules
-from nnx_migrate.source.names import Assignment, Definition, Import, first_name
+from nnx_migrate.source.linked import class_homes
+from nnx_migrate.source.names import Assignment, Definition, Import, first_name, last_name
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.rebound import Rebound
 
@@ -26,7 +26,7 @@ _OF_MODULES = ("__dict__", "__getattribute__")
 # What asks for an attribute by a string, and what sets one; `object` is that of `mock.patch`.
 _READERS = ("getattr", "hasattr")
 _BY_STRING = (*_READERS, "setattr", "delattr", "object")
-_SUBCLASSES = "__subclasses__"
+SUBCLASSES = "__subclasses__"
 _Bound = tuple[str, str | None]  # a module, and one of its names or None for any
 _IMPORTING = re.compile(r"^\s*(import|from)\s", re.MULTILINE)
 
@@ -63,27 +63,17 @@ class Access:
         return self.word in (None, cls.node.name) or asked == cls.name
 
 
-@lru_cache(maxsize=1)  # every attempt of a run asks
-def accesses(project: Project) -> tuple[Access, ...]:
-    """Every such place of a project."""
-    linked, uses = linked_modules(project), AttributeUses(project)
-    return tuple(
-        found
-        for module in project.modules.values()
-        if module.name in linked or _SUBCLASSES in module.text
-        for found in _Reader(project, module, uses).accesses()
-    )
+def accesses(project: Project, places: Places, uses: AttributeUses) -> Iterator[Access]:
+    """Every such place of a module."""
+    return _Reader(project, places.module, places, uses).accesses()
 
 
 @dataclass
 class _Reader:
     project: Project
     module: Module
+    places: Places
     uses: AttributeUses
-
-    @cached_property
-    def places(self) -> Places:
-        return places_of(self.module, frozenset())
 
     def accesses(self) -> Iterator[Access]:
         for place in self.places:
@@ -103,7 +93,7 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name), args=[text, *_]) if name in _EVALUATORS:
                 if place.scope.lookup(name) is None:
                     yield from self._evaluated(place, text)
-            case ast.Attribute(value=owner, attr=name) if name == _SUBCLASSES:
+            case ast.Attribute(value=owner, attr=name) if name == SUBCLASSES:
                 yield from self._subclasses(place, owner)
             case ast.Constant(value=str() as text) if not isinstance(place.parent, ast.Expr):
                 if _IMPORTING.search(text) and _is_code(text):
@@ -159,9 +149,9 @@ class _Reader:
             ):
                 node, words = parent, [self._subscript(parent)]
             case ast.Call(func=function, args=[owner, given, *_]) if (
-                owner is node and _last(function) in _BY_STRING
+                owner is node and last_name(function) in _BY_STRING
             ):
-                if isinstance(given, ast.Constant) and _last(function) in _READERS:
+                if isinstance(given, ast.Constant) and last_name(function) in _READERS:
                     return
                 node = parent
                 words = [str(given.value) if isinstance(given, ast.Constant) else None]
@@ -205,7 +195,7 @@ class _Reader:
             cls = None
             match binding:
                 case Import(target=target):
-                    cls = self.project.linen.get(self._symbol(target))
+                    cls = self.project.linen.get(self.project.imported(target, self.module))
                 case Definition(node=node) | Rebound(node=node):
                     cls = self.project.by_node.get(id(node))
             if cls is not None:
@@ -216,12 +206,9 @@ class _Reader:
         for table in (*place.scope.tables, self.module.table):
             for binding in table.values():
                 if isinstance(binding, Import):
-                    symbol = self._symbol(binding.target)
+                    symbol = self.project.imported(binding.target, self.module)
                     if symbol in self.project.modules:
                         yield symbol, None
-
-    def _symbol(self, target: str) -> str:
-        return self.project.canonical(self.project.beside(target, self.module))
 
     def _bound(self, node: ast.AST, bound: Iterable[_Bound], reason: str) -> Iterator[Access]:
         for module, word in bound:
@@ -250,13 +237,6 @@ class _Reader:
                 reason = "the classes that inherit from a class are listed here"
                 path, home, word = self.module.path, cls.module.name, cls.node.name
                 yield Access(place.node, path, home, word, reason)
-
-
-def _last(function: ast.expr) -> str:
-    match function:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name
-    return ""
 
 
 def _is_code(text: str) -> bool:

@@ -8,40 +8,26 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
-from nnx_migrate.rewrite.outside.places import Place, places_of
+from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.proof.accesses import Access
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.linked import class_homes, linked_modules
-from nnx_migrate.source.names import Definition, Import, Opaque, relative_target
+from nnx_migrate.source.linked import class_homes
+from nnx_migrate.source.names import Definition, Import, Opaque, imported_names
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.rebound import Rebound
 
 
-@lru_cache(maxsize=1)  # every attempt of a run asks
-def ambiguous_names(project: Project) -> tuple[Access, ...]:
+def ambiguous_names(project: Project, places: Places) -> Iterator[Access]:
     """Every import and definition of a class, or of a module, whose name has another binding."""
-    linked = linked_modules(project)
-    modules = [one for one in project.modules.values() if one.name in linked]
-    return tuple(found for module in modules for found in _of_module(project, module))
-
-
-def _of_module(project: Project, module: Module) -> Iterator[Access]:
-    yield from _overwritten(project, module)
-    for place in places_of(module, frozenset()):
+    yield from _overwritten(project, places.module)
+    for place in places:
         match place.node:
-            case ast.Import(names=names):
-                for one in names:
-                    bound = one.asname or one.name.partition(".")[0]
-                    target = one.name if one.asname else bound
-                    yield from _imported(project, place, bound, target)
-            case ast.ImportFrom(names=names, module=name, level=level):
-                owner = relative_target(module.package, level, name)
-                for one in names:
-                    target = f"{owner}.{one.name}".lstrip(".")
-                    yield from _imported(project, place, one.asname or one.name, target)
+            case ast.Import() | ast.ImportFrom() as statement:
+                for bound, target in imported_names(statement, places.module.package):
+                    if bound != "*":
+                        yield from _imported(project, place, bound, target)
             case ast.ClassDef() as node if not isinstance(place.frame, ast.ClassDef):
                 cls = project.by_node.get(id(node))
                 if cls is not None and cls.linen and _is_bound_anew(project, place, node):
@@ -64,7 +50,7 @@ def _imported(project: Project, place: Place, bound: str, target: str) -> Iterat
     is_member = isinstance(place.frame, ast.ClassDef)  # read as an attribute, by any name before it
     if isinstance(place.scope.lookup(bound), Import) and not is_member:
         return
-    symbol = project.canonical(project.beside(target, place.scope.module))
+    symbol = project.imported(target, place.scope.module)
     word = target.rpartition(".")[2]
     if symbol in project.linen:
         cls = project.linen[symbol]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import PurePosixPath
 
-from nnx_migrate.rewrite.proof.accesses import accesses
+from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.named_imports import name_starts
 from nnx_migrate.source.names import relative_target
@@ -98,7 +98,7 @@ def graph_of(project: Project) -> Graph:
             if (target := defined[other][word]) != key
         }
         graph.names[key] = named
-    for one in accesses(project):
+    for one in ways(project).accesses:
         at = graph.at(one.path, one.line)
         if at is not None and one.module is not None and one.word is None:
             graph.names[at] |= {*defined[one.module].values()}

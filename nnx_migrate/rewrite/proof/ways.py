@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.proof.accesses import accesses
+from nnx_migrate.rewrite.outside.places import places_of
+from nnx_migrate.rewrite.proof.accesses import SUBCLASSES, Access, accesses
 from nnx_migrate.rewrite.proof.ambiguous import ambiguous_names
+from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.dynamic_imports import takers
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.project import Project
+
+
+@dataclass(frozen=True)
+class Ways:
+    """The ways to all classes of a project."""
+
+    accesses: tuple[Access, ...]
+    ambiguous: tuple[Access, ...]
+
+
+@lru_cache(maxsize=1)  # every attempt of a run asks
+def ways(project: Project) -> Ways:
+    """Read the places of a project where code may get a class."""
+    linked, uses = linked_modules(project), AttributeUses(project)
+    by_place: list[Access] = []
+    by_name: list[Access] = []
+    for module in project.modules.values():
+        if module.name in linked or SUBCLASSES in module.text:
+            places = places_of(module, frozenset())
+            by_place += accesses(project, places, uses)
+            by_name += ambiguous_names(project, places) if module.name in linked else ()
+    return Ways(tuple(by_place), tuple(by_name))
 
 
 def ways_to(project: Project, cls: ClassInfo, attempt: Attempt) -> Iterator[Doubt]:
     """Places where code may get the class, but those where the attempt makes it lazy."""
-    for one in (*accesses(project), *ambiguous_names(project)):
+    found = ways(project)
+    for one in (*found.accesses, *found.ambiguous):
         handled = attempt.lazy.get(one.path, frozenset())
         if id(one.node) not in handled and one.may_be(cls, project):
             yield Doubt(one.path, one.line, one.reason)
