@@ -66,7 +66,7 @@ def _ratio(text: str, form: str) -> float:
     assert libcst.parse_module(text).code == text
     own = time.process_time() - start
     path = Path("/project/m.py")
-    source = SourceText(path, text.encode(), text, "utf-8")
+    source = SourceText(path, text)
     start = time.process_time()
     result = rewrite_in(RewriteRequest(path.parent, (source,), base=path.parent), form)
     spent = time.process_time() - start

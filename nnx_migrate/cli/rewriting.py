@@ -38,7 +38,7 @@ class _Run:
     settings: Settings
     journal: Journal | None = None
     texts: dict[str, SourceText] = field(default_factory=dict)  # by path in the report
-    on_disk: dict[str, bytes] = field(default_factory=dict)
+    replaced: dict[str, bytes] = field(default_factory=dict)  # what an interrupted run left there
     failures: dict[str, str] = field(default_factory=dict)
 
     def name(self, path: Path) -> str:
@@ -132,19 +132,21 @@ def _read(run: _Run) -> None:
         name = run.name(path)
         content = read(path)
         if isinstance(content, SourceText):
-            run.on_disk[name] = content.raw
-            original = _as_found(run, pending, content)
-            content = content if original == content.raw else decode(path, original)
+            on_disk = content.raw
+            original = _as_found(run, pending, path, on_disk)
+            if original != on_disk:
+                run.replaced[name] = on_disk
+                content = decode(path, original)
         if isinstance(content, SourceText):
             run.texts[name] = content
         else:
             run.failures[name] = content.reason
 
 
-def _as_found(run: _Run, pending: Journal | None, content: SourceText) -> bytes:
-    name = journals.name_in(run.root, content.path)
+def _as_found(run: _Run, pending: Journal | None, path: Path, on_disk: bytes) -> bytes:
+    name = journals.name_in(run.root, path)
     try:
-        return journals.as_found(run.root, pending, name, content.raw)
+        return journals.as_found(run.root, pending, name, on_disk)
     except JournalError as error:
         raise UsageError(str(error)) from error
 
@@ -225,10 +227,11 @@ def _write_copy(run: _Run, output: Path, after: Mapping[str, bytes]) -> None:
 
 
 def _write_in_place(run: _Run, after: Mapping[str, bytes]) -> None:
+    before = {name: run.replaced.get(name) or run.texts[name].raw for name in after}
     plans = [
-        PlannedWrite(run.texts[name].path, run.on_disk[name], content)
+        PlannedWrite(run.texts[name].path, before[name], content)
         for name, content in after.items()
-        if content != run.on_disk[name]
+        if content != before[name]
     ]
     if not run.options.allow_dirty:
         _refuse_dirty(run, plans)

@@ -21,8 +21,8 @@ from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS, Scope, Unit
 from nnx_migrate.ledger.suspects import suspects
 from nnx_migrate.ledger.verdicts import ClassKey, Judge, Verdict, class_key
 
-# Characters of source whose syntax trees are held at a time: about 60 MiB of them.
-AT_ONCE = 2_000_000
+# Characters of source whose syntax trees are held at a time: about 6 MiB of them.
+AT_ONCE = 200_000
 
 
 def count(

@@ -24,7 +24,6 @@ from nnx_migrate.rewrite.lazy.run import LazyTexts, make_lazy
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.proof import Doubt, judge
 from nnx_migrate.rewrite.request import RewriteRequest
-from nnx_migrate.source.files import SourceText
 from nnx_migrate.source.settings import SettingsError
 
 FORMS = ("auto", "lazy", "explicit")
@@ -133,8 +132,7 @@ def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
     explicit = proof.explicit.result if proof.explicit is not None else None
     texts = {one.path: one.code for one in explicit.files if one.code} if explicit else {}
     sources = tuple(
-        one if (code := texts.get(relative(one.path, base))) is None else _with_text(one, code)
-        for one in request.files
+        replace(one, text=texts.get(relative(one.path, base), one.text)) for one in request.files
     )
     made = make_lazy(replace(request, files=sources))
     made.failures = {**proof.unreadable, **made.failures}
@@ -154,10 +152,6 @@ def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
         findings=tuple(ordered),
         migration_map=explicit.migration_map if explicit else result.migration_map,
     )
-
-
-def _with_text(source: SourceText, text: str) -> SourceText:
-    return replace(source, text=text, raw=text.encode("utf-8", "replace"))
 
 
 def _classes(

@@ -46,7 +46,7 @@ def rewrite_source(text: str, form: str = "auto") -> SourceResult:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ValueError(reason_of(error)) from error
     root = Path("/")  # only a name: the text has no place on disk
-    source = SourceText(root / "source.py", text.encode("utf-8"), text, "utf-8", bom=False)
+    source = SourceText(root / "source.py", text)
     result = rewrite_in(RewriteRequest(root, (source,), base=root), form)
     (file,) = result.files
     if file.status is FileStatus.FAILED:

@@ -17,13 +17,17 @@ _LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 @dataclass(frozen=True)
 class SourceText:
-    """One file as read: its bytes, their text, and how one becomes the other."""
+    """One file as read: its text, and how that becomes its bytes."""
 
     path: Path
-    raw: bytes
     text: str
-    encoding: str
+    encoding: str = "utf-8"
     bom: bool = False
+
+    @property
+    def raw(self) -> bytes:
+        """The bytes that were read: made anew, since a project's texts are in memory all along."""
+        return self.encode(self.text)
 
     def encode(self, text: str) -> bytes:
         """Bytes of ``text`` in this file's encoding and with its byte order mark.
@@ -71,7 +75,7 @@ def decode(path: Path, raw: bytes) -> SourceText | ReadFailure:
         return ReadFailure(path, f"undecodable: {reason or _one_line(error)}")
     if not same:
         return ReadFailure(path, f"undecodable: {encoding} text does not encode back to its bytes")
-    return SourceText(path, raw, text, encoding, bom)
+    return SourceText(path, text, encoding, bom)
 
 
 def _not_utf8(raw: bytes) -> str | None:

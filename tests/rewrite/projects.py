@@ -52,7 +52,7 @@ def caller(name: str, body: str, fields: str = "") -> str:
 
 def source(path: str, text: str) -> SourceText:
     """One file of the project."""
-    return SourceText(ROOT / path, text.encode(), text, "utf-8", bom=False)
+    return SourceText(ROOT / path, text)
 
 
 def explicit_source(text: str) -> SourceResult:

@@ -34,7 +34,7 @@ ALONE = SOURCE.partition("class Parent")[0].rstrip() + "\n"
 
 def _rewrite(text: str) -> RewriteResult:
     root = Path("/")
-    source = SourceText(root / "module.py", text.encode(), text, "utf-8", bom=False)
+    source = SourceText(root / "module.py", text)
     return rewrite_project(RewriteRequest(root, (source,), base=root))
 
 

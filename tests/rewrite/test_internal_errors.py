@@ -31,7 +31,7 @@ class Bad(nn.Module):
 
 def _rewrite() -> RewriteResult:
     root = Path("/")
-    source = SourceText(root / "module.py", SOURCE.encode(), SOURCE, "utf-8", bom=False)
+    source = SourceText(root / "module.py", SOURCE)
     return rewrite_project(RewriteRequest(root, (source,), base=root))
 
 

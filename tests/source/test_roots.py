@@ -13,9 +13,7 @@ ROOT = Path("/project")
 
 
 def names(files: dict[str, str]) -> dict[str, str]:
-    sources = [
-        SourceText(ROOT / path, text.encode(), text, "utf-8") for path, text in files.items()
-    ]
+    sources = [SourceText(ROOT / path, text) for path, text in files.items()]
     found = import_names(sources, ROOT)
     return {path: found[id(one)][0] for path, one in zip(files, sources, strict=True)}
 

@@ -36,7 +36,7 @@ def foreign_bases(request: RewriteRequest) -> Iterator[tuple[str, int, str, str]
     own = {part.removesuffix(".py") for source in files for part in source.path.parts}
     places = tuple(_places(request.root))
     for source in request.files:
-        if b"flax" not in source.raw or not _may_inherit(source.text, own, places):
+        if "flax" not in source.text or not _may_inherit(source.text, own, places):
             continue
         for node, target in _imported_bases(source.text):
             package = target.partition(".")[0]

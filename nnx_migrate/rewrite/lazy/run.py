@@ -43,7 +43,7 @@ def make_lazy(request: RewriteRequest) -> LazyTexts:
     made.lifted = found.lifted
     for source in request.files:
         path = relative(source.path, request.base or request.root)
-        if not mentions_linen(source.raw) and path not in found.mixed:
+        if not mentions_linen(source.text) and path not in found.mixed:
             continue
         try:
             _make(path, source.text, source.path.name == "__init__.py", found.mixed, made)

@@ -8,10 +8,8 @@ from nnx_migrate.rewrite.lazy.plan import Plan
 from nnx_migrate.rewrite.lazy.strings import renamed
 
 
-def mentions_linen(text: str | bytes) -> bool:
+def mentions_linen(text: str) -> bool:
     """Whether a file can have a reference to ``flax.linen`` at all, by its letters alone."""
-    if isinstance(text, bytes):
-        return b"linen" in text and b"flax" in text
     return "linen" in text and "flax" in text
 
 
