@@ -110,14 +110,25 @@ def _check(options: RewriteOptions) -> None:
     """Refuse what cannot work before anything is read."""
     if options.evidence is not None and not options.evidence.is_file():
         raise UsageError(f"--evidence {options.evidence}: no such file; `record` makes one")
-    if options.root is not None and not options.root.is_dir():
-        raise UsageError(f"--root {options.root}: expected a directory")
+    if options.root is not None:
+        _check_root(options, options.root)
     for name, file in (("--map", options.map), ("--report", options.report)):
         if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
             raise UsageError(f"{name} {file}: expected a file in an existing directory")
     output = options.output
     if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
         raise UsageError(f"--output {output}: not empty; name a new or empty directory")
+
+
+def _check_root(options: RewriteOptions, root: Path) -> None:
+    if not root.is_dir():
+        raise UsageError(f"--root {root}: expected a directory")
+    for path in options.paths if options.in_place else ():
+        if not path.resolve().is_relative_to(root.resolve()):
+            raise UsageError(
+                f"--root {root}: expected a directory that holds {path}, whose journal it keeps; "
+                "name one above it, or write a copy with --output"
+            )
 
 
 def _read(run: _Run) -> None:

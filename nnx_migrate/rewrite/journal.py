@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, astuple, dataclass, replace
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 DIRECTORY = ".nnx-migrate"
@@ -94,7 +94,7 @@ def load(root: Path) -> Journal | None:
         content = json.loads(file.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise JournalError(
             f"{file}: unreadable journal ({' '.join(str(error).split())}); "
             f"restore or remove {file.parent}"
@@ -109,13 +109,41 @@ def _from_json(file: Path, content: Any) -> Journal:
         return Journal(
             State(content["state"]),
             tuple(content["run"]),
-            tuple(Entry(**entry) for entry in content["entries"]),
+            tuple(_entry(file, entry) for entry in content["entries"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise JournalError(
             f"{file}: expected a journal of schema {SCHEMA}, found {error!r}; "
             f"use the nnx-migrate that wrote it, or remove {file.parent}"
         ) from error
+
+
+def _entry(file: Path, content: Mapping[str, Any]) -> Entry:
+    """One entry; nothing outside the root is believed to be a file of ours, whoever says so."""
+    entry = Entry(**content)
+    if not all(isinstance(value, str) and value for value in astuple(entry)):
+        raise ValueError(f"entry {content}")
+    for kept in (entry.before, entry.found):
+        if not kept.isalnum():
+            raise ValueError(f"entry {entry.path!r}: hash {kept!r}")
+    root = file.parent.parent
+    if not leads_inside(root, entry.path):
+        raise JournalError(
+            f"{file}: entry {entry.path!r}: expected a path inside {root}, found one that leads out "
+            f"of it; nothing was changed: remove the entry, or {file.parent}"
+        )
+    return entry
+
+
+def leads_inside(root: Path, name: str) -> bool:
+    """Whether a path from the root stays in it, links followed."""
+    parts = PurePosixPath(name)
+    if parts.is_absolute() or ".." in parts.parts:
+        return False
+    try:
+        return (root / name).resolve().is_relative_to(root.resolve())
+    except (OSError, RuntimeError):  # a loop of links
+        return False
 
 
 def read_original(root: Path, name: str, before: str) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -45,11 +46,49 @@ def test_no_journal_is_none(tmp_path: Path) -> None:
     assert load(tmp_path) is None
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"schema": 2}', '{"schema": 1, "state": "odd"}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[" * 20_000, "[]", '{"schema": 2}', '{"schema": 1, "state": "odd"}']
+)
 def test_a_damaged_journal_is_refused_with_what_to_do(tmp_path: Path, text: str) -> None:
     store(tmp_path, text)
     with pytest.raises(JournalError, match=r"journal"):
         load(tmp_path)
+
+
+def stored(root: Path, **changes: object) -> Path:
+    """A root with a journal of one entry, one field of which is as given."""
+    entry = {"path": "a.py", "before": "1", "found": "2", "after": "3", **changes}
+    root.mkdir(exist_ok=True)
+    store(root, json.dumps({"schema": 1, "state": "done", "run": [], "entries": [entry]}))
+    return root
+
+
+@pytest.mark.parametrize(
+    "path", ["../a.py", "b/../../a.py", "/etc/passwd", "out/a.py", "loop/a.py"]
+)
+def test_an_entry_that_leads_out_of_the_root_is_refused(tmp_path: Path, path: str) -> None:
+    root = stored(tmp_path / "root", path=path)
+    (root / "out").symlink_to(tmp_path)
+    (root / "loop").symlink_to(root / "loop")
+    with pytest.raises(JournalError, match=f"journal.json: entry '{path}': expected a path inside"):
+        load(root)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"path": ""}, {"path": 1}, {"before": "../../a"}, {"found": None}, {"odd": "x"}]
+)
+def test_an_entry_that_is_no_path_with_hashes_is_refused(
+    tmp_path: Path, changes: dict[str, object]
+) -> None:
+    with pytest.raises(JournalError, match="expected a journal of schema 1"):
+        load(stored(tmp_path, **changes))
+
+
+def test_an_entry_in_a_folder_that_is_a_link_within_the_root_is_read(tmp_path: Path) -> None:
+    root = stored(tmp_path, path="link/a.py")
+    (root / "real").mkdir()
+    (root / "link").symlink_to(root / "real")
+    assert load(root) is not None
 
 
 def test_a_second_run_keeps_the_first_original() -> None:
