@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+JOURNAL_FOLDER = ".nnx-migrate"  # at a project's root: what in-place runs replaced
+
 
 class Outcome(StrEnum):
     """What became of a class, a reference to Linen, or a call site of a Linen module."""

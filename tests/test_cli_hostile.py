@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,56 @@ def test_a_file_outside_the_root_is_not_rewritten_in_place(
     assert "expected a directory that holds" in line
     assert (root / "model.py").read_text() == MODEL
     assert main(["rewrite", str(root), "--root", str(tmp_path / "other"), "--check"]) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--report", "model.py"],
+        ["--map", "pyproject.toml"],
+        ["--report", "sizes.db"],
+        ["--map", "link.json"],
+        ["--report", f"{DIRECTORY}/journal.json"],
+        ["--report", "new.json", "--map", "new.json"],
+        ["--report", "new.json", "--map", "../root/new.json"],
+        ["--report", "dangling.json", "--map", "new.json"],
+        ["--report", "new", "--output", "new"],
+        ["--report", "pipe"],
+    ],
+)
+def test_a_report_or_map_never_replaces_what_is_read_or_the_other(
+    root: Path,
+    words: list[str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(root)
+    (root / DIRECTORY).mkdir()
+    (root / "sizes.db").write_text("evidence")
+    (root / "link.json").symlink_to("model.py")
+    (root / "dangling.json").symlink_to("new.json")
+    os.mkfifo(root / "pipe")
+    before = contents(root)
+    line = refused(["rewrite", ".", "--evidence", "sizes.db", *words], capsys)
+    option = words[2] if len(words) > 2 and words[2] == "--map" else words[0]
+    assert line.startswith(f"nnx-migrate: error: {option} ")
+    assert ": expected a file" in line
+    assert contents(root) == before
+
+
+def test_a_report_is_written_through_a_link(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to("report.json")
+    assert main(["rewrite", str(root), "--report", str(tmp_path / "link.json")]) == 0
+    assert (tmp_path / "link.json").is_symlink()
+    assert json.loads((tmp_path / "report.json").read_text())["schema"] == 1
+
+
+@pytest.mark.parametrize("name", ["empty.py", "shim.txt"])
+def test_record_never_replaces_a_source(
+    tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text("")
+    line = refused(["record", "-o", name, "--shim", name, "--", "true"], capsys)
+    assert f"-o {name}: expected a file" in line
+    assert (tmp_path / name).read_text() == ""

@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).parent.parent / "nnx_migrate"
 ALLOWED = {
     "model": set(),
     "fixtures": set(),
+    "outputs": set(),
     "source": set(),
     "ledger": set(),
     "evidence": set(),
@@ -28,14 +29,15 @@ ALLOWED = {
     "linen": {"sharding", "numerics", "nn"},
     "nn": {"sharding", "numerics"},
     "sharding": set(),
-    "parity": {"sharding", "linen", "nn", "fixtures", "evidence"},
+    "parity": {"sharding", "linen", "nn", "fixtures", "evidence", "outputs"},
     "record": {"evidence"},
-    "cli": {"rewrite", "parity", "source", "fixtures", "evidence", "record"},
+    "cli": {"rewrite", "parity", "source", "fixtures", "evidence", "record", "outputs"},
     "__main__": {"cli"},
 }
 LIGHT = (
     "model",
     "fixtures",
+    "outputs",
     "source",
     "ledger",
     "evidence",

@@ -21,6 +21,7 @@ from nnx_migrate.cli.arguments import (
     UsageError,
     nearest,
 )
+from nnx_migrate.outputs import OutputError, check_outputs
 
 
 def run(options: Options) -> int:
@@ -74,8 +75,11 @@ def _record(options: RecordOptions) -> int:
 
     if options.shim is not None and not options.shim.is_file():
         raise UsageError(f"--shim {options.shim}: no such file")
-    if not options.output.absolute().parent.is_dir():
-        raise UsageError(f"-o {options.output}: expected a file in an existing directory")
+    try:
+        shim = [options.shim] if options.shim is not None else []
+        check_outputs([(f"-o {options.output}", options.output)], shim)
+    except OutputError as error:
+        raise UsageError(str(error)) from error
     words = command.RecordOptions(options.output, options.command, options.shim, options.seconds)
     try:
         status = command.record(words)

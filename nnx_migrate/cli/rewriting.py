@@ -14,6 +14,7 @@ from nnx_migrate import __version__
 from nnx_migrate.cli import printing
 from nnx_migrate.cli.arguments import RewriteOptions, UsageError
 from nnx_migrate.cli.git import uncommitted
+from nnx_migrate.cli.usage import check
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import FileStatus, RewriteResult
 from nnx_migrate.rewrite import journal as journals
@@ -68,7 +69,7 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
     """
     # Syntax trees are many objects and hardly any garbage: looking for it often costs much.
     gc.set_threshold(200_000, 50, 100)
-    _check(options)
+    check(options)
     found = discover(options.paths, options.select, options.exclude)
     root = find_root(found.base, options.root)
     run = _Run(options, root, found, _settings(root))
@@ -104,31 +105,6 @@ def _settings(root: Path) -> Settings:
         return read_settings(root)
     except SettingsError as error:
         raise UsageError(str(error)) from error
-
-
-def _check(options: RewriteOptions) -> None:
-    """Refuse what cannot work before anything is read."""
-    if options.evidence is not None and not options.evidence.is_file():
-        raise UsageError(f"--evidence {options.evidence}: no such file; `record` makes one")
-    if options.root is not None:
-        _check_root(options, options.root)
-    for name, file in (("--map", options.map), ("--report", options.report)):
-        if file is not None and (file.is_dir() or not file.absolute().parent.is_dir()):
-            raise UsageError(f"{name} {file}: expected a file in an existing directory")
-    output = options.output
-    if output is not None and output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise UsageError(f"--output {output}: not empty; name a new or empty directory")
-
-
-def _check_root(options: RewriteOptions, root: Path) -> None:
-    if not root.is_dir():
-        raise UsageError(f"--root {root}: expected a directory")
-    for path in options.paths if options.in_place else ():
-        if not path.resolve().is_relative_to(root.resolve()):
-            raise UsageError(
-                f"--root {root}: expected a directory that holds {path}, whose journal it keeps; "
-                "name one above it, or write a copy with --output"
-            )
 
 
 def _read(run: _Run) -> None:
@@ -270,7 +246,7 @@ def _store(file: Path | None, content: dict[str, Any]) -> None:
     if file is None:
         return
     try:
-        writer.write_file(file.absolute(), (json.dumps(content, indent=1) + "\n").encode())
+        writer.write_file(file.resolve(), (json.dumps(content, indent=1) + "\n").encode())
     except OSError as error:
         raise UsageError(f"{file}: {writer.reason_of(error)}") from error
 

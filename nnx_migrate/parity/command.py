@@ -51,7 +51,7 @@ def _run_case(words: Sequence[str]) -> CommandOutcome:
     if "case" not in given:
         raise BadWord("nothing to compare: pass case=FILE.py or model=NAME")
     options = _options(given)
-    report_file = read_words.writable(given.get("report"))
+    report_file = read_words.report_file(given)
     if is_evidence(Path(given["case"])):
         return _run_recorded(given, options, report_file)
     for key in ("class", "instances", "shim"):
@@ -90,16 +90,17 @@ def _run_model(words: Sequence[str]) -> CommandOutcome:
     given = read_words.read(words)
     options = model_options(given)
     if not options.distributed:
-        return _compare_model(options, given.get("report"))
+        return _compare_model(options, given)
     from nnx_migrate.parity.models import distributed
 
     distributed.join()
-    name = given.get("report") if distributed.is_first() else None
+    if not distributed.is_first():
+        given.pop("report", None)
     # First of all: a process that gave up later, alone, would leave the others waiting.
-    ready = distributed.agreed(_attempt(lambda: _ready(name)))
+    ready = distributed.agreed(_attempt(lambda: _ready(given)))
     if ready.exit_code:
         return ready
-    return distributed.agreed(_attempt(lambda: _compare_model(options, name)))
+    return distributed.agreed(_attempt(lambda: _compare_model(options, given)))
 
 
 def _attempt(work: Callable[[], CommandOutcome]) -> CommandOutcome:
@@ -109,13 +110,13 @@ def _attempt(work: Callable[[], CommandOutcome]) -> CommandOutcome:
         return CommandOutcome(2, (f"parity: {error}",))
 
 
-def _ready(report_name: str | None) -> CommandOutcome:
-    read_words.writable(report_name)
+def _ready(given: Mapping[str, str]) -> CommandOutcome:
+    read_words.report_file(given)
     return CommandOutcome(0, ())
 
 
-def _compare_model(options: ModelOptions, report_name: str | None) -> CommandOutcome:
-    report_file = read_words.writable(report_name)
+def _compare_model(options: ModelOptions, given: Mapping[str, str]) -> CommandOutcome:
+    report_file = read_words.report_file(given)
     from nnx_migrate.parity.models.full import run_full
     from nnx_migrate.parity.models.run import run_model
 

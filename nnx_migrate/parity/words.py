@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from nnx_migrate.outputs import OutputError, check_outputs
 from nnx_migrate.parity.files.case_file import nearest
 
 
@@ -67,14 +68,17 @@ def choice(given: Mapping[str, str], key: str, choices: Sequence[str]) -> str | 
     return given.get(key)
 
 
-def writable(name: str | None) -> Path | None:
-    """The report's place, checked before anything runs."""
-    if name is None:
+def report_file(given: Mapping[str, str]) -> Path | None:
+    """The report's place, checked before anything runs: no file that another word names."""
+    if "report" not in given:
         return None
-    path = Path(name)
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise BadWord(f"report={name}: expected a file in an existing directory")
-    return path
+    path = Path(given["report"])
+    others = [Path(value) for key, value in given.items() if key != "report"]
+    try:
+        check_outputs([(f"report={path}", path)], others)
+    except OutputError as error:
+        raise BadWord(str(error)) from error
+    return path.resolve()
 
 
 def write(path: Path, text: str) -> None:

@@ -15,7 +15,9 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-DIRECTORY = ".nnx-migrate"
+from nnx_migrate.model import JOURNAL_FOLDER
+
+DIRECTORY = JOURNAL_FOLDER
 SCHEMA = 1
 
 

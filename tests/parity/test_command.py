@@ -58,6 +58,20 @@ def test_a_missing_tree_or_map_is_one_line(tmp_path: Path, word: str, line: str)
     assert outcome.lines[0].startswith(f"parity: {line}")
 
 
+@pytest.mark.parametrize("report", ["case.txt", "map.json", "link", "other.py"])
+def test_a_report_never_replaces_what_is_read(tmp_path: Path, report: str) -> None:
+    for name in ("case.txt", "map.json"):
+        (tmp_path / name).write_text("mine")
+    (tmp_path / "link").symlink_to("map.json")
+    words = [
+        f"{key}={tmp_path / name}" for key, name in (("case", "case.txt"), ("map", "map.json"))
+    ]
+    outcome = run([*words, f"report={tmp_path / report}"])
+    assert outcome.exit_code == 2
+    assert outcome.lines[0].startswith(f"parity: report={tmp_path / report}: expected a file ")
+    assert [(tmp_path / name).read_text() for name in ("case.txt", "map.json")] == ["mine"] * 2
+
+
 def test_equal_sides_exit_0_and_leave_a_report(tmp_path: Path) -> None:
     case = write_trees(tmp_path)
     report = tmp_path / "report.json"
