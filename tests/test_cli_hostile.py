@@ -126,3 +126,14 @@ def test_record_never_replaces_a_source(
     line = refused(["record", "-o", name, "--shim", name, "--", "true"], capsys)
     assert f"-o {name}: expected a file" in line
     assert (tmp_path / name).read_text() == ""
+
+
+def test_a_notebook_is_not_said_to_be_unchanged(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "book.ipynb").write_text("{}")
+    assert "found a notebook: convert it" in refused(["rewrite", str(root / "book.ipynb")], capsys)
+    assert main(["rewrite", str(root / "model.py"), str(root / "book.ipynb")]) == 1
+    said = capsys.readouterr()
+    assert "book.ipynb: expected a Python file, found a notebook" in said.err
+    assert "1 files rewritten, 0 unchanged, 1 failed" in said.out

@@ -85,9 +85,30 @@ def _under(path: Path) -> Iterator[Path | ReadFailure]:
         if resolved.is_dir():
             yield from _walk(resolved, resolved)
         elif resolved.is_file():
-            yield resolved
+            yield resolved if _is_python(path, resolved) else ReadFailure(path, _kind(resolved))
         else:
             yield ReadFailure(path, "expected a file or a directory")
+
+
+def _is_python(path: Path, resolved: Path) -> bool:
+    """Whether a file that was named is Python; a script without a suffix says so itself."""
+    if path.suffix or resolved.suffix:
+        return ".py" in (path.suffix, resolved.suffix)
+    try:
+        with resolved.open("rb") as file:
+            first = file.readline(200)
+    except OSError:
+        return True  # reading it says why it cannot be read
+    return first.startswith(b"#!") and b"python" in first
+
+
+def _kind(path: Path) -> str:
+    if path.suffix == ".ipynb":
+        return (
+            "expected a Python file, found a notebook: convert it "
+            f"(`jupyter nbconvert --to script {path.name}`, or jupytext), then name the script"
+        )
+    return "expected a Python file (*.py, or a script that starts with #! and python)"
 
 
 def _walk(directory: Path, tree: Path) -> Iterator[Path | ReadFailure]:

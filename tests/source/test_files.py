@@ -167,6 +167,33 @@ def test_a_missing_path_is_a_failure_and_the_others_are_found(tmp_path: Path) ->
     assert found.base == tmp_path
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("a.py", "", None),
+        ("script", "#!/usr/bin/env python3\n", None),
+        ("link", "", None),
+        ("a.ipynb", "{}", "expected a Python file, found a notebook: convert it"),
+        ("a.pyi", "", "expected a Python file (*.py"),
+        ("README", "import flax", "expected a Python file (*.py"),
+        ("run", "#!/bin/sh\n", "expected a Python file (*.py"),
+    ],
+)
+def test_a_named_file_that_is_no_python_is_a_failure(
+    tmp_path: Path, name: str, text: str, reason: str | None
+) -> None:
+    if name == "link":
+        make(tmp_path, "real.py")
+        (tmp_path / name).symlink_to("real.py")
+    else:
+        (tmp_path / name).write_text(text)
+    found = discover([tmp_path / name])
+    assert len(found.files) == (reason is None)
+    assert [failure.reason[: len(reason or "")] for failure in found.failures] == (
+        [] if reason is None else [reason]
+    )
+
+
 def test_the_base_is_what_all_paths_share(tmp_path: Path) -> None:
     make(tmp_path, "a/b/c.py", "a/d.py")
     assert discover([tmp_path / "a" / "b", tmp_path / "a" / "d.py"]).base == tmp_path / "a"
