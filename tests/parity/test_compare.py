@@ -89,6 +89,20 @@ def test_other_programs_with_equal_numbers_are_numerically_equal_and_say_so():
     assert any(line.startswith("program: not the same") for line in result.not_checked)
 
 
+def test_other_programs_are_different_where_no_number_was_computed():
+    without = {
+        "skipped": dict.fromkeys((*UNTRAINED, "init_values", "forward", "loss", "gradients"), "no"),
+        "first": Numbers(),
+        "second": Numbers(),
+        "init_values": {},
+    }
+    linen, same = side("linen", **without), side("nnx", **without)
+    assert compare(ParityCase(), linen, same).verdict == "identical"
+    other = dataclasses.replace(same, programs={"forward": DOUBLED, "loss_and_grad": BROADCAST})
+    result = compare(ParityCase(), linen, other)
+    assert (result.verdict, failed(result)) == ("different", {"program"})
+
+
 def test_other_programs_with_other_numbers_fail_the_program_check_too():
     result = judged(programs={"forward": DOUBLED, "loss_and_grad": BROADCAST}, first=numbers(OTHER))
     assert "program" in failed(result)

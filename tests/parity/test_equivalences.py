@@ -138,6 +138,38 @@ def test_order_of_independent_operations_and_unused_results_do_not_count():
     assert graphs.equal_by_rules(text(one, PAIR), text(other, PAIR)) == (DATAFLOW,)
 
 
+def nested_loops(swapped, step=1):
+    """A loop before or after one in a loop, which carries its values in either order."""
+
+    def alone(x):
+        return lax.fori_loop(0, 2, lambda i, c: jnp.sin(c), x)
+
+    def inner(a, b):
+        def body(carry):
+            i, a, b = (carry[0], carry[2], carry[1]) if swapped else carry
+            a, b = a * b, b + step
+            return (i + 1, b, a) if swapped else (i + 1, a, b)
+
+        start = (0, b, a) if swapped else (0, a, b)
+        return lax.while_loop(lambda carry: carry[0] < 3, body, start)[2 if swapped else 1]
+
+    def outer(x):
+        return lax.fori_loop(0, 2, lambda i, c: inner(c, c + 1), x)
+
+    def run(x):
+        if swapped:
+            before = alone(x)
+            return outer(x), before
+        return outer(x), alone(x)
+
+    return run
+
+
+def test_order_of_loops_in_a_loop_does_not_count():
+    one, other = text(nested_loops(False), PAIR), text(nested_loops(True), PAIR)
+    assert graphs.equal_by_rules(one, other) == (DATAFLOW, "loop_carries")
+
+
 def shifted_loop(start):
     def run(x):
         return lax.while_loop(
@@ -172,6 +204,7 @@ REFUSED = {
     ),
     "the start of a loop": (shifted_loop(0), shifted_loop(1)),
     "values that change places in a loop": (crossed_loop(False), crossed_loop(True)),
+    "a step of a loop in a loop": (nested_loops(False), nested_loops(True, step=2)),
     "the number of steps": (many, lambda x: lax.fori_loop(0, 5, lambda i, c: c + i, x)),
     "a reshape and a transpose": (lambda x: x.reshape(4, 2), lambda x: x.T),
     "the axis of a broadcast": (

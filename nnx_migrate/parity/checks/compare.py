@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.checks import programs
 from nnx_migrate.parity.checks import shardings as compare_shardings
 from nnx_migrate.parity.checks.base import blocked_check, checked, differences, one_sided, shared
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
-from nnx_migrate.parity.programs import canonical, graphs
 from nnx_migrate.parity.report import CHECKS, Check, Verdict
 from nnx_migrate.parity.values import ALL_ZERO, Arrays, emptiness, same_bits
 
@@ -27,18 +27,9 @@ class Comparison:
     rules_used: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Programs:
-    """How far the programs agree: ``same`` text, the rules needed, or where they part."""
-
-    same: bool
-    rules: tuple[str, ...] = ()
-    parts: tuple[str, ...] = ()
-
-
 def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
     """Compare what the two sides of a case yielded. Of ``case`` only the settings are read."""
-    found = _program_agreement(linen, nnx)
+    found = programs.agreement(linen, nnx)
     made: dict[str, Callable[[], Check]] = {
         "stacks": lambda: _stacks(linen, nnx),
         "control": lambda: _control(linen),
@@ -53,7 +44,7 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
         "losses_over_steps": lambda: _losses(case, linen, nnx),
         "rng": lambda: _rng(case, linen, nnx),
         "collections": lambda: _collections(case, linen, nnx),
-        "program": lambda: _program(linen, nnx, found),
+        "program": lambda: programs.program(linen, nnx, found),
         "collectives": lambda: _counts("collectives", linen.collectives, nnx.collectives),
         "memory": lambda: _counts("memory", _bytes(linen), _bytes(nnx)),
     }
@@ -65,10 +56,11 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
     ]
     if nnx.bridged:
         not_checked.append(f"still Linen, behind ToNNX: {', '.join(nnx.bridged)}")
-    failed = any(check.status == "fail" for check in checks)
-    if failed and found.parts:
-        # Nothing speaks for a program that differs once any number does.
+    statuses = {check.name: check.status for check in checks}
+    if found.parts and ("fail" in statuses.values() or statuses["forward"] != "pass"):
+        # Nothing speaks for a program that differs where any number does, or none was computed.
         checks = tuple(_failed(check) if check.name == "program" else check for check in checks)
+    failed = any(check.status == "fail" for check in checks)
     verdict = _verdict(failed, found, linen, nnx)
     if verdict == "numerically_equal" and not linen.untraced:
         not_checked.append("program: not the same; the numbers are for the inputs of this case")
@@ -80,7 +72,7 @@ def _failed(check: Check) -> Check:
     return Check(check.name, "fail", check.leaves, check.details)
 
 
-def _verdict(failed: bool, found: Programs, linen: SideResult, nnx: SideResult) -> Verdict:
+def _verdict(failed: bool, found: programs.Programs, linen: SideResult, nnx: SideResult) -> Verdict:
     if failed:
         return "different"
     if linen.untraced or found.parts or not _all_bits(linen, nnx):
@@ -287,25 +279,6 @@ def _collections(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
     )
 
 
-def _program_agreement(linen: SideResult, nnx: SideResult) -> Programs:
-    rules: list[str] = []
-    parts: list[str] = []
-    for name in sorted(linen.programs.keys() & nnx.programs.keys()):
-        ours, theirs = linen.programs[name], nnx.programs[name]
-        if ours == theirs:
-            continue
-        try:
-            needed = graphs.equal_by_rules(ours, theirs)
-        except ValueError as error:
-            parts.append(f"{name}: {' '.join(str(error).split())[:300]}")
-            continue
-        if needed is None:
-            parts.append(f"{name}: {canonical.first_line_apart(ours, theirs)}")
-        else:
-            rules += [rule for rule in needed if rule not in rules]
-    return Programs(not rules and not parts, tuple(rules), tuple(parts))
-
-
 def _bytes(side: SideResult) -> dict[str, int]:
     """Bytes of one device: what of the training state lies there, and what the compiler adds."""
     held: dict[str, int] = {}
@@ -328,19 +301,3 @@ def _counts(name: str, ours: dict[str, int], theirs: dict[str, int]) -> Check:
     ]
     notes = [f"{key}: {ours[key]:,}" for key in shared_names]
     return checked(name, len(shared_names), failures, notes)
-
-
-def _program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
-    failures = [
-        f"{name}: there is no NNX program to compare with"
-        for name in linen.programs
-        if name not in nnx.programs
-    ]
-    if linen.untraced:
-        return Check("program", "not_run", 0, (linen.untraced,))
-    if not linen.programs:
-        failures.append("nothing was compared")
-    leaves = len(linen.programs.keys() & nnx.programs.keys())
-    notes = [f"the same by {', '.join(found.rules)}"] if found.rules else []
-    notes += [f"not the same program: {line}" for line in found.parts]
-    return checked("program", leaves, failures, notes)

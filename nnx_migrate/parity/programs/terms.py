@@ -39,6 +39,15 @@ class Term:
 Rule: TypeAlias = "Callable[[Terms, Term], int | Term | None]"
 
 
+# Operands from this place on are a set, kept sorted: replaced ones have other numbers.
+_SETS = {"loop": 2, "barrier": 1}
+
+
+def _ordered(op: str, operands: list[int]) -> tuple[int, ...]:
+    fixed = _SETS.get(op, len(operands))
+    return (*operands[:fixed], *sorted(set(operands[fixed:])))
+
+
 class Terms:
     """Interned terms of any number of programs, and the rules they are simplified by.
 
@@ -98,7 +107,7 @@ class Terms:
                 result[number] = values[number]
                 continue
             term = self._terms[number]
-            operands = tuple(result[operand] for operand in term.operands)
+            operands = _ordered(term.op, [result[operand] for operand in term.operands])
             if operands == term.operands:
                 result[number] = number
             else:

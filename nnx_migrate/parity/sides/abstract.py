@@ -1,4 +1,4 @@
-"""Sides that are never run: shapes, layouts and the program of loss and gradients, no values.
+"""Sides that are never run: shapes, layouts, the programs of init and of loss and gradients.
 
 Nothing is allocated, so a model may have any size and the mesh any number of devices; with a mesh of
 devices (simulated ones will do) the program can be compiled too.
@@ -23,6 +23,7 @@ from nnx_migrate.parity.evaluation.measure import (
     LOSS,
     LOSS_AND_GRADIENTS,
     Apply,
+    Variables,
     differentiated,
 )
 from nnx_migrate.parity.evaluation.results import SideResult, Stack
@@ -41,6 +42,7 @@ from nnx_migrate.sharding.placing import AnyMesh
 
 INIT_VALUES = "init_values"
 NO_VALUES = "nothing has values at this size"
+INIT = "init"
 # The platform that programs are lowered for: the one that simulates devices.
 PLATFORM = "cpu"
 
@@ -54,9 +56,14 @@ def trace_linen(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -
     assert module is not None
     arguments = arguments_of(case)
     with surroundings(case, mesh):
-        boxed = jax.eval_shape(
-            lambda arrays: initialiser_of(case, module, arguments, arrays)(), list(arguments.arrays)
-        )
+
+        def boxes(arrays: list[Any]) -> Any:
+            return initialiser_of(case, module, arguments, arrays)()
+
+        def init(arrays: list[Any]) -> Variables:
+            return named_leaves(unboxed(boxes(arrays)))[0]
+
+        boxed = jax.eval_shape(boxes, list(arguments.arrays))
         shapes, treedef = named_leaves(unboxed(boxed))
         apply = linen_apply(case, module, treedef, list(shapes))
 
@@ -64,7 +71,8 @@ def trace_linen(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -
             return begin_linen(case, lambda: boxed, apply, None, arguments, mesh)
 
         side = _traced("linen", type(module), shapes, case, apply, arguments, begin, compile_too)
-        return _controlled(side, case, apply, arguments, begin)
+        side = _controlled(side, case, apply, arguments, begin)
+        return _initialised(side, init, arguments)
 
 
 def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> SideResult:
@@ -72,17 +80,23 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
     arguments = arguments_of(case)
     construct = constructor_of(case)
     with surroundings(case, mesh):
-        module = nnx.eval_shape(
-            lambda arrays: _built(case, construct, arguments, arrays), list(arguments.arrays)
-        )
         names = LinenNames(case.path_map or {})
+
+        def build(arrays: list[Any]) -> Any:
+            return _built(case, construct, arguments, arrays)
+
+        def init(arrays: list[Any]) -> Variables:
+            return names.variables(nnx.state(build(arrays)))[0]
+
+        module = nnx.eval_shape(build, list(arguments.arrays))
         shapes, _ = names.variables(nnx.state(module))
         apply = nnx_apply(case, module, names, set())
 
         def begin(case: ParityCase) -> Training:
             return begin_nnx(case, module, names, None, arguments, mesh)
 
-        return _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
+        side = _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
+        return _initialised(side, init, arguments)
 
 
 def _built(
@@ -125,6 +139,20 @@ def _traced(
     )
 
 
+def _initialised(
+    side: SideResult, init: Callable[[list[Any]], Variables], arguments: Arguments
+) -> SideResult:
+    """The side with the program of its initial values by path: without values, their only trace."""
+
+    def run(key: Any, arrays: list[Any]) -> Variables:
+        with constant_key(key):
+            return init(arrays)
+
+    lowered = _lower(run, _key(), list(arguments.arrays))
+    programs = {INIT: canonical.canonical(lowered.as_text()), **side.programs}
+    return dataclasses.replace(side, programs=programs)
+
+
 def _controlled(
     side: SideResult,
     case: ParityCase,
@@ -148,8 +176,11 @@ def _lowered(
     """The loss and its gradients, of parameters sharded as the model's calls want them."""
     training = begin(dataclasses.replace(case, zero1=False))
     run, parts = differentiated(case, apply, arguments, training.variables(training.state))
-    arrays = list(arguments.arrays)
-    traced = retraced(lambda: jax.jit(run).trace(parts, _key(), arrays))
+    return _lower(run, parts, _key(), list(arguments.arrays))
+
+
+def _lower(run: Callable[..., Any], *operands: Any) -> Any:
+    traced = retraced(lambda: jax.jit(run).trace(*operands))
     return traced.lower(lowering_platforms=(PLATFORM,))
 
 

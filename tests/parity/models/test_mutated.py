@@ -1,0 +1,57 @@
+"""Models in which one line of the NNX side is wrong are different, whatever the size."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.parity.models.mutated import parity
+
+LLAMA = ("model=llama2-7b", "size=full")
+DEEPSEEK = ("model=deepseek3-671b", "size=full", "mtp_num_layers=1")
+FULL = {
+    "initial values of another scale": (
+        *("gqa/nnx/linears.py", '1.0, "fan_in"', '2.0, "fan_in"'),
+        LLAMA,
+    ),
+    "the scale of the loss": (
+        *("gqa/nnx/objective.py", "jnp.sum(per_token * counts)", "2 * jnp.sum(per_token * counts)"),
+        LLAMA,
+    ),
+    "a lost reshard": (
+        *("gqa/nnx/layers.py", "constrain(", "(lambda x, _: x)("),
+        (*LLAMA, "shard_mode=explicit"),
+    ),
+    "a stopped gradient": (
+        "deepseek/nnx/mtp.py",
+        *("self.projection(both)", "jax.lax.stop_gradient(self.projection(both))"),
+        DEEPSEEK,
+    ),
+    "a mask off by one": (
+        *("deepseek/nnx/attention.py", "dtype=bool))", "dtype=bool), 1)"),
+        DEEPSEEK,
+    ),
+    "a lost constraint": (
+        "deepseek/nnx/mtp.py",
+        *("constrain(jnp.concatenate([known, coming], axis=-1), RESIDUAL)",
+          "jnp.concatenate([known, coming], axis=-1)"),
+        DEEPSEEK,
+    ),
+    "a lost checkpoint policy": (
+        *("deepseek/nnx/model.py", "policy=saved", "policy=None"),
+        DEEPSEEK,
+    ),
+}  # fmt: skip
+SLOW = {*FULL} - {"initial values of another scale", "the scale of the loss"}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in FULL],
+)
+def test_a_fault_at_full_size_is_another_program(fault: str) -> None:
+    *change, words = FULL[fault]
+    done = parity(*change, *words)
+    assert done.returncode == 1, done.stdout + done.stderr
+    first, *lines = done.stdout.splitlines()
+    assert ": different (" in first
+    assert [line.split()[1] for line in lines if line.startswith("  fail ")] == ["program:"]
