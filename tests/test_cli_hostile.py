@@ -137,3 +137,55 @@ def test_a_notebook_is_not_said_to_be_unchanged(
     said = capsys.readouterr()
     assert "book.ipynb: expected a Python file, found a notebook" in said.err
     assert "1 files rewritten, 0 unchanged, 1 failed" in said.out
+
+
+def test_a_folder_of_the_project_that_is_named_like_the_journal_stays(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / DIRECTORY / "own").mkdir(parents=True)
+    (root / DIRECTORY / "own" / "mine.txt").write_text("mine")
+    before = contents(root)
+    line = refused(["rewrite", str(root)], capsys)
+    assert f"{root / DIRECTORY / 'own'}: expected the journal of in-place runs" in line
+    assert contents(root) == before
+
+
+def test_a_file_that_is_named_like_the_journal_stays(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / DIRECTORY).write_text("mine")
+    assert "found a file; move it elsewhere" in refused(["rewrite", str(root)], capsys)
+    assert (root / DIRECTORY).read_text() == "mine"
+    assert (root / "model.py").read_text() == MODEL
+
+
+@pytest.mark.parametrize("name", ["", "originals", "lock", ".gitignore"])
+def test_links_in_the_journal_lead_nowhere(
+    root: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "photo").write_text("precious")
+    if name:
+        (root / DIRECTORY).mkdir()
+    folder = name in ("", "originals")
+    (root / DIRECTORY / name).symlink_to(outside if folder else outside / "photo")
+    assert "found a link; move it elsewhere" in refused(["rewrite", str(root)], capsys)
+    assert contents(outside) == {"photo": "precious"}
+    assert (root / "model.py").read_text() == MODEL
+
+
+def test_a_link_where_new_content_waits_is_not_followed(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("precious")
+    (root / ".model.py.nnx-migrate-new").symlink_to(tmp_path / "victim")
+    assert main(["rewrite", str(root)]) == 0
+    assert (tmp_path / "victim").read_text() == "precious"
+    assert not (root / "model.py").is_symlink()
+
+
+def test_undo_leaves_a_file_that_someone_put_beside_the_journal(root: Path) -> None:
+    assert main(["rewrite", str(root)]) == 0
+    (root / DIRECTORY / "mine.txt").write_text("mine")
+    assert main(["undo", str(root)]) == 0
+    assert (root / "model.py").read_text() == MODEL
+    assert [file.name for file in (root / DIRECTORY).iterdir()] == ["mine.txt"]

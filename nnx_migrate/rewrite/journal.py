@@ -18,6 +18,7 @@ from typing import Any
 from nnx_migrate.model import JOURNAL_FOLDER
 
 DIRECTORY = JOURNAL_FOLDER
+STAGED = ".nnx-migrate-new"  # the suffix of new content until it is in place
 SCHEMA = 1
 
 
@@ -77,6 +78,37 @@ def journal_file(root: Path) -> Path:
 def original_file(root: Path, before: str) -> Path:
     """Where the bytes with this hash are kept."""
     return root / DIRECTORY / "originals" / before
+
+
+def check_folder(root: Path) -> None:
+    """Refuse a journal folder that is not ours: another's without a journal, or one of links.
+
+    Raises:
+        JournalError: naming what was found.
+    """
+    folder = root / DIRECTORY
+    own = {folder, *(folder / name for name in ("originals", "lock", ".gitignore", "journal.json"))}
+    for place in (folder, *sorted(folder.glob("*"))):
+        is_folder = place.name in (DIRECTORY, "originals")
+        if place.is_symlink() and place in own:
+            found = "a link"
+        elif place in own and place.exists() and place.is_dir() is not is_folder:
+            found = "a file" if is_folder else "a folder"
+        elif (
+            place not in own and not place.name.endswith(STAGED) and not journal_file(root).exists()
+        ):
+            found = "something else"
+        else:
+            continue
+        raise JournalError(
+            f"{place}: expected the journal of in-place runs and nothing else in {folder}, found "
+            f"{found}; move it elsewhere, or write a copy with --output"
+        )
+
+
+def is_hash(name: str) -> bool:
+    """Whether a name is one that an original has."""
+    return len(name) == 64 and name.isalnum()
 
 
 def name_in(root: Path, path: Path) -> str:

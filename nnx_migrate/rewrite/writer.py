@@ -55,7 +55,8 @@ def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
     """
     staged = _staged(path)
     try:
-        with staged.open("wb") as stream:
+        staged.unlink(missing_ok=True)  # of a killed run; a link there is not followed
+        with staged.open("xb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
@@ -70,7 +71,7 @@ def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
 
 def _staged(path: Path) -> Path:
     """Where the new content waits: a fixed name, so that a killed run leaves no second one."""
-    return path.with_name(f".{path.name}.nnx-migrate-new")
+    return path.with_name(f".{path.name}{journals.STAGED}")
 
 
 def read_only(path: Path) -> str | None:
@@ -182,14 +183,15 @@ def _drop_unused_originals(root: Path, journal: Journal) -> None:
     if journal.state is not State.DONE:
         used |= {entry.found for entry in journal.entries}
     for file in (root / journals.DIRECTORY / "originals").iterdir():
-        if file.name not in used:
+        if file.name not in used and journals.is_hash(file.name):
             file.unlink()
 
 
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
-    """Hold the journal directory; one that ends up without a journal is removed again."""
+    """Hold the journal directory; of one that ends up without a journal what is ours is removed."""
     directory = root / journals.DIRECTORY
+    journals.check_folder(root)
     directory.mkdir(exist_ok=True)
     ignore = directory / ".gitignore"
     try:
@@ -203,12 +205,26 @@ def _locked(root: Path) -> Iterator[None]:
             try:
                 yield
             finally:
-                if not journals.journal_file(root).exists():
-                    shutil.rmtree(directory, ignore_errors=True)
+                _remove_unused(root)
     except OSError:
-        if not journals.journal_file(root).exists():
-            shutil.rmtree(directory, ignore_errors=True)
+        _remove_unused(root)
         raise
+
+
+def _remove_unused(root: Path) -> None:
+    """Without a journal, remove our files and then the folders, should they be empty."""
+    if journals.journal_file(root).exists():
+        return
+    directory = root / journals.DIRECTORY
+    originals = directory / "originals"
+    kept = [file for file in originals.glob("*") if journals.is_hash(file.name)]
+    staged = [*directory.glob(f"*{journals.STAGED}"), *originals.glob(f"*{journals.STAGED}")]
+    with suppress(OSError):
+        for file in (*kept, *staged, directory / "lock", directory / ".gitignore"):
+            file.unlink(missing_ok=True)
+        if originals.is_dir():
+            originals.rmdir()
+        directory.rmdir()
 
 
 def undo(root: Path) -> Undone:
@@ -279,7 +295,7 @@ def write_copy(
             errno.EEXIST, f"{destination} is not empty: name a new or empty directory"
         )
     destination.parent.mkdir(parents=True, exist_ok=True)
-    staged = destination.with_name(f".{destination.name}.nnx-migrate-new")
+    staged = destination.with_name(f".{destination.name}{journals.STAGED}")
     shutil.rmtree(staged, ignore_errors=True)
     try:
         staged.mkdir()
