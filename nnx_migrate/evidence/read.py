@@ -10,6 +10,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
+from nnx_migrate.evidence.json_values import (
+    as_arguments,
+    as_changes,
+    as_encoded,
+    as_names,
+    as_passed,
+    as_shapes,
+)
 from nnx_migrate.evidence.presence import Presence
 from nnx_migrate.evidence.schema import EvidenceError, connect
 from nnx_migrate.evidence.seen import ClassKey, Instance, Place
@@ -102,8 +110,9 @@ def load(path: Path) -> Evidence:
             keys = connection.execute("SELECT id, hash, module, qualname FROM classes").fetchall()
             classes = tuple(_class(connection, id, ClassKey(*key)) for id, *key in keys)
             notes = tuple(row[0] for row in connection.execute("SELECT text FROM notes"))
-        except (sqlite3.Error, ValueError, KeyError) as error:
-            raise EvidenceError(f"{path}: damaged: {error}; record it again") from error
+        except (sqlite3.Error, ValueError, KeyError, TypeError, RecursionError) as error:
+            reason = " ".join(str(error).split())
+            raise EvidenceError(f"{path}: damaged: {reason}; record it again") from error
     if not classes:
         raise EvidenceError(f"{path}: no Linen call was recorded in it")
     modules = {hash: module for hash, module, _ in files}
@@ -143,7 +152,8 @@ def _presence(
     for site, built, instances, traces, condition, others, reason in connection.execute(
         query, (class_id,)
     ):
-        found = Presence(built, instances, traces, condition, tuple(json.loads(others)), reason)
+        others = as_names(json.loads(others))
+        found = Presence(built, instances, traces, condition, others, reason)
         yield places[site], found
 
 
@@ -165,7 +175,7 @@ def _runs(
     rows = connection.execute(query, (class_id,))
     for (_, instance, changes), group in groupby(rows, key=lambda row: row[:3]):
         sites = frozenset(places[row[3]] for row in group if row[3] is not None)
-        yield Run(instance, json.loads(changes), sites)
+        yield Run(instance, as_changes(json.loads(changes)), sites)
 
 
 _FAILURES = """
@@ -192,14 +202,14 @@ def _instances(
             Instance(
                 key,
                 method,
-                json.loads(fields),
-                json.loads(inputs),
-                tuple(json.loads(rngs)),
-                tuple(json.loads(collections)),
-                tuple(json.loads(mutable)),
+                as_encoded(json.loads(fields)),
+                as_arguments(json.loads(inputs)),
+                as_names(json.loads(rngs)),
+                as_names(json.loads(collections)),
+                as_names(json.loads(mutable)),
                 bool(outermost),
-                passed=json.loads(passed),
-                arguments=json.loads(arguments),
+                passed=as_passed(json.loads(passed)),
+                arguments=as_arguments(json.loads(arguments)),
                 initialised=bool(initialised),
             ),
         )
@@ -236,7 +246,7 @@ def _sizes(
         traces,
     ) in connection.execute(query, (class_id,)):
         key = (places[site], below, method, argument, axis)
-        yield key, RecordedSize(text, tuple(json.loads(others)), reason, seen, traces)
+        yield key, RecordedSize(text, as_names(json.loads(others)), reason, seen, traces)
 
 
 def _sightings(
@@ -254,10 +264,10 @@ def _sightings(
     ):
         yield Sighting(
             instance,
-            json.loads(changes),
+            as_changes(json.loads(changes)),
             places[site],
             ordinal,
             below,
             method,
-            tuple((name, tuple(shape)) for name, shape in json.loads(shapes)),
+            as_shapes(json.loads(shapes)),
         )

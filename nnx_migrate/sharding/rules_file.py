@@ -141,6 +141,9 @@ class _Reader:
             mark = error.problem_mark or error.context_mark
             self.fault(mark.line + 1 if mark else 0, f"not YAML: {error.problem}")
             raise AxisRulesError(self.findings) from None
+        except RecursionError:
+            self.fault(0, "nested too deeply: expected lists of pairs [name, mesh axes]")
+            raise AxisRulesError(self.findings) from None
         except yaml.reader.ReaderError as error:
             line = text.count("\n", 0, error.position) + 1
             self.fault(line, f"not YAML: {error.reason} (#x{error.character:04x})")

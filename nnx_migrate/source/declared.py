@@ -16,6 +16,7 @@ that the signature binds, or arithmetic over them.
 from __future__ import annotations
 
 import ast
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -82,7 +83,7 @@ def signature_of(text: str) -> Signature:
     """
     left, arrow, right = text.partition("->")
     if not arrow or not left.strip().startswith("(") or not left.strip().endswith(")"):
-        raise DeclarationError(f'expected "(parameters) -> result", found {text!r}')
+        raise DeclarationError(f'expected "(parameters) -> result", found {reprlib.repr(text)}')
     inner = left.strip()[1:-1].rstrip().removesuffix(",").rstrip()
     is_open = inner.endswith("*")
     inner = inner.removesuffix("*").rstrip().removesuffix(",")
@@ -90,7 +91,7 @@ def signature_of(text: str) -> Signature:
     parameters = tuple(_parameter(node) for node in nodes)
     names = [one.name for one in parameters]
     if len(set(names)) != len(names):
-        raise DeclarationError(f"a parameter is named twice in {left.strip()!r}")
+        raise DeclarationError(f"a parameter is named twice in {reprlib.repr(left.strip())}")
     result = _parsed(right.strip())
     is_tuple = isinstance(result, ast.Tuple)
     results = result.elts if isinstance(result, ast.Tuple) else [result]
@@ -107,8 +108,8 @@ def _items(text: str) -> list[ast.expr]:
 def _parsed(text: str) -> ast.expr:
     try:
         return ast.parse(text, mode="eval").body
-    except SyntaxError:
-        raise DeclarationError(f"cannot read {text!r}") from None
+    except (SyntaxError, ValueError, MemoryError):
+        raise DeclarationError(f"cannot read {reprlib.repr(text)}") from None
 
 
 def _parameter(node: ast.expr) -> Parameter:

@@ -14,6 +14,7 @@ where it stands in none; both outlive edits around them.
 from __future__ import annotations
 
 import ast
+import reprlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -194,7 +195,7 @@ def declared_imports(settings: Mapping[str, Any]) -> Declared:
         if not isinstance(patterns, list) or not all(isinstance(one, str) for one in patterns):
             raise DeclarationError(
                 f'"{place}": expected a list of modules such as ["mylib.models.*"], or [] for none '
-                f"of this project's, found {patterns!r}"
+                f"of this project's, found {reprlib.repr(patterns)}"
             )
         found[place] = tuple(patterns)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -43,13 +44,21 @@ def read_settings(root: Path) -> Settings:
     if not file.is_file():
         return Settings()
     try:
+        return _settings(file)
+    except RecursionError:
+        raise SettingsError(f"{file.name}: nested too deeply to be read; make it flatter") from None
+
+
+def _settings(file: Path) -> Settings:
+    try:
         tool = tomllib.loads(file.read_text(encoding="utf-8")).get("tool", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SettingsError(f"{file.name}: cannot be read: {error}") from error
+    except (OSError, ValueError) as error:  # also of bytes, dates and numbers with too many digits
+        reason = " ".join(str(error).split())
+        raise SettingsError(f"{file.name}: cannot be read: {reason}") from error
     table = tool.get("nnx-migrate", {}) if isinstance(tool, dict) else {}
     where = f"{file.name}: [tool.nnx-migrate"
     if not isinstance(table, dict):
-        raise SettingsError(f"{where}]: expected a table, found {table!r}")
+        raise SettingsError(f"{where}]: expected a table, found {reprlib.repr(table)}")
     for key in table:
         if key not in _KEYS:
             close = get_close_matches(key, _KEYS, n=1)
@@ -66,8 +75,9 @@ def _declared(
 ) -> _Read:
     entries = table.get(key, {})
     if not isinstance(entries, dict):
-        raise SettingsError(f"{where}.{key}]: expected a table, found {entries!r}")
+        raise SettingsError(f"{where}.{key}]: expected a table, found {reprlib.repr(entries)}")
     try:
         return read(entries)
     except DeclarationError as error:
-        raise SettingsError(f"{where}.{key}] {error}") from error
+        reason = " ".join(str(error).split())  # the keys of a table may have line breaks
+        raise SettingsError(f"{where}.{key}] {reason}") from error

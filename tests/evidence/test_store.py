@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -10,11 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 
 from nnx_migrate.evidence import store
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError, create
 from nnx_migrate.evidence.seen import Call, ClassKey, Instance, Place, SourceFile, Trace
+from tests.hostile import BYTES, DEEP, FEW, json_values, refusal
 
 FILE = SourceFile("aa" * 32, "models", "models.py")
 KEY = ClassKey(FILE.hash, "models", "Net")
@@ -132,3 +136,54 @@ def test_a_missing_file_says_how_to_make_one(tmp_path: Path) -> None:
 def test_evidence_without_any_call_is_refused(file: Path) -> None:
     with pytest.raises(EvidenceError, match="no Linen call was recorded"):
         load(file)
+
+
+@pytest.mark.parametrize("case", BYTES)
+def test_a_hostile_file_is_one_line(tmp_path: Path, case: str) -> None:
+    path = tmp_path / "sizes.db"
+    path.write_bytes(BYTES[case])
+    with pytest.raises(EvidenceError, match="expected an evidence file") as caught:
+        load(path)
+    assert "\n" not in str(caught.value)
+
+
+COLUMNS = (
+    *(f"instances.{name}" for name in ("fields", "inputs", "rngs", "collections", "mutable")),
+    *("surroundings.passed", "surroundings.arguments", "traces.changes", "calls.shapes"),
+    *("sizes.alternatives",),
+)
+
+
+def reason(file: Path, column: str, text: str) -> str:
+    """Why a file with this text in one row is refused; nothing when it is read."""
+    table, _, name = column.partition(".")
+    damaged = shutil.copy(file, file.with_name("damaged.db"))
+    with closing(sqlite3.connect(damaged)) as connection, connection:
+        connection.execute("PRAGMA synchronous=OFF")
+        first = f"(SELECT min(rowid) FROM {table})"
+        connection.execute(f"UPDATE {table} SET {name} = ? WHERE rowid = {first}", (text,))
+    return refusal(lambda: load(damaged), EvidenceError)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "5", '"a"', DEEP, '{"$": {"$": "list"}}', '[{"$": "odd"}]']
+)
+def test_damaged_json_is_one_line(file: Path, text: str) -> None:
+    store.add(file, [FILE], [instance(8, 6)])
+    for column in COLUMNS:
+        line = reason(file, column, text)
+        fine = column == "instances.fields" and text == "5"
+        assert (": damaged: " in line) is not fine
+        assert "\n" not in line
+    assert load(file).classes
+
+
+@FEW
+@given(json_values("$", "list", "dict", "array", "module", "name", "items", "fields", "shape"))
+def test_any_json_is_read_or_refused_with_one_line(tmp_path: Path, value: object) -> None:
+    path = tmp_path / "sizes.db"
+    if not path.exists():
+        create(path)
+        store.add(path, [FILE], [instance(8, 6)])
+    for column in COLUMNS:
+        assert "\n" not in reason(path, column, json.dumps(value))

@@ -7,10 +7,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from hypothesis import given
 
 from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
 from nnx_migrate.parity.instantiation.calls import Call
 from nnx_migrate.parity.instantiation.migration_map import BadMap, load_map, path_map_of
+from tests.hostile import BYTES, FEW, json_values, refusal
 
 ENTRY = ClassMap(
     linen="pkg.models.Mlp",
@@ -72,3 +74,40 @@ def test_moved_attributes_compose_along_the_scope_path() -> None:
         "if/Dense_0": "if_/proj",
         "other/Dense_0": "other/proj",
     }
+
+
+@pytest.mark.parametrize("case", BYTES)
+def test_a_hostile_file_is_one_line(tmp_path: Path, case: str) -> None:
+    (tmp_path / "map.json").write_bytes(BYTES[case])
+    with pytest.raises(BadMap) as caught:
+        load_map(tmp_path / "map.json")
+    assert "\n" not in str(caught.value)
+
+
+@FEW
+@given(json_values("linen", "nnx", "fields", "size_arguments", "name", "axis", "attributes"))
+def test_any_class_entry_is_read_or_refused_with_one_line(tmp_path: Path, entry: object) -> None:
+    path = tmp_path / "map.json"
+    for classes in (entry, [entry], [{"linen": "a", "nnx": "a", "size_arguments": [entry]}]):
+        path.write_text(json.dumps({"schema": 1, "classes": classes}))
+        assert "\n" not in refusal(lambda: load_map(path), BadMap)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"linen": 1},
+        {"fields": {"a": 1}},
+        {"attributes": ["a"]},
+        {"rng_streams": "params"},
+        {"size_arguments": [{"name": "x", "axis": "last"}]},
+        {"size_arguments": [{"name": "x", "axis": True}]},
+        {"size_arguments": [{"name": "x", "optional": 1}]},
+        {"size_arguments": [[]]},
+    ],
+)
+def test_an_entry_of_the_wrong_kind_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "map.json"
+    path.write_text(json.dumps({"schema": 1, "classes": [{**asdict(ENTRY), **change}]}))
+    with pytest.raises(BadMap, match="malformed class entry"):
+        load_map(path)

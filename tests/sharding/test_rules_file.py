@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from nnx_migrate.sharding import AxisRulesError, load_axis_rules
+from nnx_migrate.sharding.rules_file import parse, text_of
+from tests.hostile import BYTES, FEW, refusal
 from tests.sharding.rules_files import HEAD, faults, written
 
 KEYS = "mesh_axes, data_sharding, logical_axis_rules, context_sharding"
@@ -127,3 +132,24 @@ def test_a_file_that_is_no_text_is_refused_with_the_line(tmp_path: Path) -> None
     path = tmp_path / "rules.yml"
     path.write_bytes(HEAD.encode() + b"logical_axis_rules:\n  - [\xff, data]\n")
     assert faults(path) == ["3: expected UTF-8 text, found the byte 0xff"]
+
+
+@pytest.mark.parametrize("case", BYTES)
+def test_a_hostile_file_is_refused(tmp_path: Path, case: str) -> None:
+    path = tmp_path / "rules.yml"
+    path.write_bytes(BYTES[case])
+    with pytest.raises(AxisRulesError) as caught:
+        load_axis_rules(path)
+    assert all("\n" not in str(one) for one in caught.value.findings)
+
+
+YAML = st.binary(max_size=60) | st.text(alphabet="[]{}:,-&*!|'\" \nab0~", max_size=40).map(
+    lambda text: f"mesh_axes: [a]\nlogical_axis_rules: {text}".encode()
+)
+
+
+@FEW
+@given(YAML)
+def test_any_text_is_read_or_refused(content: bytes) -> None:
+    text = refusal(lambda: parse(text_of(content, "rules.yml"), "rules.yml"), AxisRulesError)
+    assert all(line.startswith("rules.yml:") for line in text.splitlines())

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nnx_migrate.source.declared import DeclarationError, signature_of
 from nnx_migrate.source.settings import Settings, SettingsError, read_settings
+from tests.hostile import BYTES, DEEP, FEW, refusal
 
 
 def test_a_signature_has_parameters_axes_and_results() -> None:
@@ -94,3 +98,47 @@ def test_bad_settings_name_the_file_and_the_problem(
     assert str(caught.value).startswith("pyproject.toml: ")
     assert problem in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+TABLES = {
+    "deep": f"a = {DEEP}",
+    "many digits": "a = " + "9" * 5000,
+    "no date": "a = 2020-99-99",
+    "a long sum": '[tool.nnx-migrate.shapes]\n"a.b" = "(x[n]) -> [' + "n + " * 30_000 + 'n]"',
+    "deep axes": '[tool.nnx-migrate.shapes]\n"a.b" = "(x) -> ' + "[" * 30_000 + '"',
+    "a deep key": "tool.nnx-migrate.shapes." + ".".join("a" * 2_000) + " = 1",
+    "two lines": '[tool.nnx-migrate.imports]\n"a\\nb" = 1',
+}
+
+
+def reason(root: Path) -> str:
+    """Why the settings in a folder are refused; nothing when they can be used."""
+    return refusal(lambda: read_settings(root), SettingsError)
+
+
+@pytest.mark.parametrize("case", [*TABLES, *BYTES])
+def test_a_hostile_file_is_one_short_line_or_harmless(tmp_path: Path, case: str) -> None:
+    content = TABLES[case].encode() if case in TABLES else BYTES[case]
+    (tmp_path / "pyproject.toml").write_bytes(content)
+    line = reason(tmp_path)
+    assert line.startswith("pyproject.toml: ") or case in ("empty", "another kind")
+    assert "\n" not in line
+    assert len(line) < 300
+
+
+@FEW
+@given(st.binary(max_size=60) | st.text(max_size=60).map(str.encode))
+def test_any_file_is_read_or_refused_with_one_line(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "pyproject.toml").write_bytes(content)
+    assert "\n" not in reason(tmp_path)
+
+
+@FEW
+@given(
+    st.text(alphabet="xd[]().,->+*/ 12\n'\0", max_size=20), st.sampled_from(["shapes", "imports"])
+)
+def test_any_entry_is_read_or_refused_with_one_line(tmp_path: Path, text: str, table: str) -> None:
+    entry = f"{json.dumps(text)} = {json.dumps(f'(x[d]) -> {text}')}\n"
+    content = f'[tool.nnx-migrate.{table}]\n{entry}"a.b" = {json.dumps(f"({text}) -> [d]")}\n'
+    (tmp_path / "pyproject.toml").write_text(content)
+    assert "\n" not in reason(tmp_path)

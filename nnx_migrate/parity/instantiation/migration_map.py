@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +25,64 @@ def load_map(path: Path) -> MigrationMap:
         raise BadMap(f"map {path}: {error.strerror or error}") from error
     except ValueError as error:
         raise BadMap(f"map {path}: not JSON ({error})") from error
+    except RecursionError:
+        raise BadMap(f"map {path}: not a migration map: nested too deeply") from None
     if not isinstance(data, dict) or data.get("schema") != 1:
         raise BadMap(f'map {path}: expected a migration map with "schema": 1')
     try:
-        return MigrationMap(classes=tuple(_class_map(entry) for entry in data["classes"]))
+        return MigrationMap(classes=tuple(_class_map(entry) for entry in _list(data["classes"])))
     except (KeyError, TypeError) as error:
         raise BadMap(f"map {path}: malformed class entry ({error!r})") from error
 
 
-def _class_map(entry: dict[str, Any]) -> ClassMap:
-    sizes = tuple(SizeArgument(**size) for size in entry.get("size_arguments", ()))
+def _class_map(entry: Any) -> ClassMap:
+    if not isinstance(entry, dict):
+        raise TypeError(f"expected an object, found {reprlib.repr(entry)}")
     return ClassMap(
-        linen=entry["linen"],
-        nnx=entry["nnx"],
-        fields=dict(entry.get("fields", {})),
-        size_arguments=sizes,
-        attributes=dict(entry.get("attributes", {})),
-        rng_streams=tuple(entry.get("rng_streams", ())),
+        linen=_text(entry["linen"]),
+        nnx=_text(entry["nnx"]),
+        fields=_texts_by_name(entry.get("fields", {})),
+        size_arguments=tuple(_size_argument(one) for one in _list(entry.get("size_arguments", []))),
+        attributes=_texts_by_name(entry.get("attributes", {})),
+        rng_streams=tuple(_text(one) for one in _list(entry.get("rng_streams", []))),
     )
+
+
+def _size_argument(entry: Any) -> SizeArgument:
+    size = SizeArgument(**entry)
+    for one in fields(size):
+        value, kinds = getattr(size, one.name), _KINDS[str(one.type)]
+        if not isinstance(value, kinds) or (isinstance(value, bool) and int in kinds):
+            raise TypeError(f"{one.name}: expected {one.type}, found {reprlib.repr(value)}")
+    return size
+
+
+# The annotations of a size argument, as the source spells them.
+_KINDS: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "str | None": (str, type(None)),
+    "int | None": (int, type(None)),
+    "bool": (bool,),
+    "bool | None": (bool, type(None)),
+}
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected a text, found {reprlib.repr(value)}")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError(f"expected a list, found {reprlib.repr(value)}")
+    return value
+
+
+def _texts_by_name(value: Any) -> dict[str, str]:
+    if not isinstance(value, dict):
+        raise TypeError(f"expected an object, found {reprlib.repr(value)}")
+    return {name: _text(one) for name, one in value.items()}
 
 
 def class_map_of(maps: Mapping[str, ClassMap], linen_class: str) -> ClassMap | None:
