@@ -63,7 +63,10 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
     failed = any(check.status == "fail" for check in checks)
     verdict = _verdict(failed, found, linen, nnx)
     if verdict == "numerically_equal" and not linen.untraced:
-        not_checked.append("program: not the same; the numbers are for the inputs of this case")
+        not_checked += [
+            f"program: not the same, so the numbers hold for the inputs of this case only: {line}"
+            for line in found.parts
+        ]
     rules = found.rules if verdict == "equal_by_rules" else ()
     return Comparison(checks, verdict, tuple(not_checked), rules)
 

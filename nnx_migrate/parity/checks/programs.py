@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.parity.checks.base import checked
 from nnx_migrate.parity.evaluation.results import SideResult
+from nnx_migrate.parity.evaluation.unseen import Unseen
 from nnx_migrate.parity.programs import canonical, graphs
 from nnx_migrate.parity.programs.unit_mesh_axes import without_unit_axes
 from nnx_migrate.parity.report import Check
 
+_PLACES = 3
+
 
 @dataclass(frozen=True)
 class Programs:
-    """How far the programs agree: ``same`` text, the rules needed, or where they part."""
+    """How far the programs agree: ``same`` text, the rules needed, or where they part.
+
+    ``unseen`` are the differences of those that part which no number can show.
+    """
 
     same: bool
     rules: tuple[str, ...] = ()
     parts: tuple[str, ...] = ()
+    unseen: tuple[str, ...] = ()
 
 
 def agreement(linen: SideResult, nnx: SideResult) -> Programs:
     """Compare the programs that both sides have."""
     rules: list[str] = []
     parts: list[str] = []
+    unseen: list[str] = []
     for name in sorted(linen.programs.keys() & nnx.programs.keys()):
         ours, theirs = linen.programs[name], nnx.programs[name]
         if ours == theirs:
@@ -36,13 +46,54 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
         if needed is None:
             shorter = without_unit_axes(ours), without_unit_axes(theirs)
             parts.append(f"{name}: {canonical.first_line_apart(*shorter)}")
+            unseen += _unseen(name, linen, nnx)
         else:
             rules += [rule for rule in needed if rule not in rules]
-    return Programs(not rules and not parts, tuple(rules), tuple(parts))
+    unseen = list(dict.fromkeys(unseen))
+    return Programs(not rules and not parts, tuple(rules), tuple(parts), tuple(unseen))
+
+
+def _unseen(name: str, linen: SideResult, nnx: SideResult) -> list[str]:
+    """What numbers cannot show of two programs that part: lost, added, or on other values."""
+    ours, theirs = linen.unseen.get(name, ()), nnx.unseen.get(name, ())
+    found = [*_alone(ours, theirs, "lost"), *_alone(theirs, ours, "only in NNX")]
+    if not found and graphs.same_but_marks(linen.programs[name], nnx.programs[name]):
+        return [f"{name}: constraints or barriers are on other values, or in another order"]
+    return found
+
+
+def _alone(ours: Sequence[Unseen], theirs: Sequence[Unseen], word: str) -> Iterator[str]:
+    """Yield one line per kind of operation that the first side has more often."""
+    mine, others = (Counter((one.kind, one.what) for one in side) for side in (ours, theirs))
+    for (kind, what), count in (mine - others).items():
+        places = _places(
+            [one for one in ours if (one.kind, one.what) == (kind, what)],
+            [one for one in theirs if (one.kind, one.what) == (kind, what)],
+            count,
+        )
+        yield f"{kind} {what} {word}{places}"
+
+
+def _places(ours: Sequence[Unseen], theirs: Sequence[Unseen], count: int) -> str:
+    """Where the ones without a counterpart are, by the text of their lines; else where any is.
+
+    The outer line first: the inner one is often that of a function which adds every constraint.
+    """
+    found = list(ours)
+    for line in (-1, 0):
+        texts = Counter(one.text(line) for one in ours) - Counter(one.text(line) for one in theirs)
+        alone = [one for one in ours if one.text(line) in texts]
+        if sum(texts.values()) == count and len(alone) < len(found):
+            found = alone
+    sure = len(found) == count
+    names = list(dict.fromkeys(one.place for one in found if one.place))
+    shown = "; ".join(names[:_PLACES])
+    rest = f" and {len(names) - _PLACES} more places" if len(names) > _PLACES else ""
+    return f": {'' if sure else 'one of '}{shown}{rest}" if names else ""
 
 
 def program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
-    """The check of what was found; programs that part are for the verdict to judge."""
+    """The check of what was found; programs that compute otherwise are for the verdict to judge."""
     failures = [
         f"{name}: there is no NNX program to compare with"
         for name in linen.programs
@@ -52,6 +103,7 @@ def program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
         return Check("program", "not_run", 0, (linen.untraced,))
     if not linen.programs:
         failures.append("nothing was compared")
+    failures += found.unseen
     leaves = len(linen.programs.keys() & nnx.programs.keys())
     notes = [f"not the same program: {line}" for line in found.parts]
     notes += [f"the same by {', '.join(found.rules)}"] if found.rules else []

@@ -22,6 +22,7 @@ from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.evaluation.constant_key import constant_key
 from nnx_migrate.parity.evaluation.results import Numbers
 from nnx_migrate.parity.evaluation.running import as_run, describe_error, retraced
+from nnx_migrate.parity.evaluation.unseen import Unseen, unseen
 from nnx_migrate.parity.programs import canonical
 from nnx_migrate.parity.values import (
     Arrays,
@@ -53,6 +54,7 @@ class Measured:
     first: Numbers = field(default_factory=Numbers)
     second: Numbers = field(default_factory=Numbers)
     programs: dict[str, str] = field(default_factory=dict)
+    unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     raised: dict[str, Exception] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -191,8 +193,10 @@ def _execute(
     keys = [jax.random.key(seed) for seed in KEYS]
     call, differences = run, []
     if case.compiled:
-        lowered = jax.jit(run).lower(variables, keys[0], arrays)
+        traced = jax.jit(run).trace(variables, keys[0], arrays)
+        lowered = traced.lower()
         result.programs[name] = canonical.canonical(lowered.as_text())
+        result.unseen[name] = unseen(traced.jaxpr.jaxpr)
         call = lowered.compile()
     runs = [call(variables, key, arrays) for key in keys]
     if not twice:

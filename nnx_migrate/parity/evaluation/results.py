@@ -17,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from nnx_migrate.parity.evaluation.shardings import ArrayLayout, Layouts
+from nnx_migrate.parity.evaluation.unseen import Unseen
 from nnx_migrate.parity.values import Array, Arrays, ShapeDtype
 
 Stack = Literal["linen", "nnx"]
@@ -57,7 +58,7 @@ class SideResult:
     ``nnx.state`` lists elsewhere. ``repeated`` names variables that got the same random
     initial values under real keys, ``draws``/``repeated_draws`` count NNX's draws at
     construction and those that got a key already handed out. ``first`` and ``second`` are the
-    same run under two constant keys. ``layouts`` say how the training state lies on the mesh,
+    same run under two constant keys. ``unseen`` is what numbers do not show of each of the ``programs``. ``layouts`` say how the training state lies on the mesh,
     ``layouts_after`` how after a step, ``losses`` are those of the steps. ``control`` lists how this side differs from itself.
     ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
     loss and its gradients. ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
@@ -79,6 +80,7 @@ class SideResult:
     second: Numbers = Numbers()
     written: tuple[str, ...] = ()
     programs: dict[str, str] = field(default_factory=dict)
+    unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
     layouts: Layouts = field(default_factory=dict)
     layouts_after: Layouts = field(default_factory=dict)
     losses: Arrays = field(default_factory=dict)
@@ -142,6 +144,12 @@ def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
         decoded[name] = _decode_arrays(data[name], raw)
     for name in ("layouts", "layouts_after"):
         decoded[name] = {path: _decode_layout(one) for path, one in data[name].items()}
+    decoded["unseen"] = {
+        name: tuple(
+            Unseen(**{key: _as_tuples(value) for key, value in one.items()}) for one in found
+        )
+        for name, found in data["unseen"].items()
+    }
     for name in ("first", "second"):
         numbers = data[name]
         arrays = {key: numbers[key] for key in numbers if key not in ("structure", "plain")}

@@ -209,6 +209,13 @@ def barrier_operands(terms: Terms, term: Term) -> int | Term | None:
     return Term("barrier", term.attributes, (own, *others), term.type)
 
 
+def without_mark(terms: Terms, term: Term) -> int | Term | None:
+    """A constraint or barrier has its operand's value. No equivalence: it says where and when."""
+    if term.op in ("sdy.sharding_constraint", "stablehlo.optimization_barrier"):
+        return term.operands[term.index]
+    return None
+
+
 RULES: dict[str, Rule] = {
     "reshape_identity": reshape_identity,
     "splat_constant": splat_constant,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +15,9 @@ from nnx_migrate.parity.programs.equivalences import (
     PRIVATE_FUNCTIONS,
     RULES,
     STRUCTURAL,
+    without_mark,
 )
-from nnx_migrate.parity.programs.terms import Attributes, TensorType, Term, Terms
+from nnx_migrate.parity.programs.terms import Attributes, Rule, TensorType, Term, Terms
 from nnx_migrate.parity.programs.unit_mesh_axes import UNIT_MESH_AXES, without_unit_axes
 
 _NAMES = ("jax.result_info", "jax.arg_info")
@@ -42,6 +43,13 @@ def equal_by_rules(left: str, right: str) -> tuple[str, ...] | None:
     return None if rules is None else (UNIT_MESH_AXES, *rules)
 
 
+def same_but_marks(left: str, right: str) -> bool:
+    """Whether two StableHLO modules are the same once constraints and barriers are left out."""
+    with mlir.make_ir_context():
+        modules = _parse(without_unit_axes(left)), _parse(without_unit_axes(right))
+        return _same(*modules, (*RULES, *STRUCTURAL), {"marks": without_mark}) is not None
+
+
 def _rules(left: str, right: str) -> tuple[str, ...] | None:
     """Return the equivalences of dataflow under which two modules are the same, or None."""
     everything = (*RULES, *STRUCTURAL)
@@ -61,10 +69,13 @@ def _rules(left: str, right: str) -> tuple[str, ...] | None:
     return (DATAFLOW, *needed)
 
 
-def _same(left: Any, right: Any, rules: Iterable[str]) -> set[str] | None:
-    """Return the rules that fired when the two are the same under ``rules``."""
+def _same(
+    left: Any, right: Any, rules: Iterable[str], before: Mapping[str, Rule] | None = None
+) -> set[str] | None:
+    """Return the rules that fired when the two are the same under ``rules``, those before first."""
     names = frozenset(rules)
-    terms = Terms({name: rule for name, rule in RULES.items() if name in names})
+    chosen = {name: rule for name, rule in RULES.items() if name in names}
+    terms = Terms({**(before or {}), **chosen})
     ours, theirs = (_Reader(terms, names, module).program() for module in (left, right))
     return terms.fired if ours == theirs else None
 

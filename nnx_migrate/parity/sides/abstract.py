@@ -28,6 +28,7 @@ from nnx_migrate.parity.evaluation.measure import (
 )
 from nnx_migrate.parity.evaluation.results import SideResult, Stack
 from nnx_migrate.parity.evaluation.running import retraced
+from nnx_migrate.parity.evaluation.unseen import unseen
 from nnx_migrate.parity.programs import canonical, compiled
 from nnx_migrate.parity.sides import lazy
 from nnx_migrate.parity.sides.linen import apply_of as linen_apply
@@ -121,7 +122,8 @@ def _traced(
 ) -> SideResult:
     training = begin(case)
     state, arrays = training.state, list(arguments.arrays)
-    lowered = _lowered(case, apply, arguments, begin)
+    traced = _differentiated(case, apply, arguments, begin)
+    lowered = _lowered(traced)
     after = retraced(lambda: jax.eval_shape(_step(training), state, _key(), arrays)[1])
     executable = lowered.compile() if compile_too else None
     return SideResult(
@@ -129,6 +131,7 @@ def _traced(
         f"{model.__module__}.{model.__qualname__}",
         shapes={path: shape_dtype(value) for path, value in shapes.items()},
         programs={LOSS_AND_GRADIENTS: canonical.canonical(lowered.as_text())},
+        unseen={LOSS_AND_GRADIENTS: unseen(traced.jaxpr.jaxpr)},
         layouts=training.layouts(state),
         layouts_after=training.layouts(after),
         collectives=compiled.collectives(executable) if executable else {},
@@ -148,9 +151,12 @@ def _initialised(
         with constant_key(key):
             return init(arrays)
 
-    lowered = _lower(run, _key(), list(arguments.arrays))
-    programs = {INIT: canonical.canonical(lowered.as_text()), **side.programs}
-    return dataclasses.replace(side, programs=programs)
+    traced = retraced(lambda: jax.jit(run).trace(_key(), list(arguments.arrays)))
+    return dataclasses.replace(
+        side,
+        programs={INIT: canonical.canonical(_lowered(traced).as_text()), **side.programs},
+        unseen={INIT: unseen(traced.jaxpr.jaxpr), **side.unseen},
+    )
 
 
 def _controlled(
@@ -162,12 +168,13 @@ def _controlled(
 ) -> SideResult:
     """The side with a second, independent trace: what is not even like itself proves nothing."""
     text = side.programs[LOSS_AND_GRADIENTS]
-    again = canonical.canonical(_lowered(case, apply, arguments, begin).as_text())
+    traced = _differentiated(case, apply, arguments, begin)
+    again = canonical.canonical(_lowered(traced).as_text())
     apart = () if again == text else (canonical.first_line_apart(text, again),)
     return dataclasses.replace(side, control=apart, control_leaves=1)
 
 
-def _lowered(
+def _differentiated(
     case: ParityCase,
     apply: Apply,
     arguments: Arguments,
@@ -176,11 +183,11 @@ def _lowered(
     """The loss and its gradients, of parameters sharded as the model's calls want them."""
     training = begin(dataclasses.replace(case, zero1=False))
     run, parts = differentiated(case, apply, arguments, training.variables(training.state))
-    return _lower(run, parts, _key(), list(arguments.arrays))
+    arrays = list(arguments.arrays)
+    return retraced(lambda: jax.jit(run).trace(parts, _key(), arrays))
 
 
-def _lower(run: Callable[..., Any], *operands: Any) -> Any:
-    traced = retraced(lambda: jax.jit(run).trace(*operands))
+def _lowered(traced: Any) -> Any:
     return traced.lower(lowering_platforms=(PLATFORM,))
 
 

@@ -137,6 +137,7 @@ def _evaluate(
         first=measured.first,
         second=measured.second,
         programs=measured.programs,
+        unseen=measured.unseen,
         layouts=trained.before,
         layouts_after=trained.after,
         losses=trained.losses,

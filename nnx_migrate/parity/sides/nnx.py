@@ -161,6 +161,7 @@ def _evaluate(
         second=measured.second,
         written=tuple(sorted(written)),
         programs=measured.programs,
+        unseen=measured.unseen,
         layouts=trained.before,
         layouts_after=trained.after,
         losses=trained.losses,

@@ -41,6 +41,23 @@ FULL = {
         DEEPSEEK,
     ),
 }  # fmt: skip
+LOST = "Transformer/mtp_layer_1 (placement.py:18 in constrain from mtp.py:33"
+TINY = {
+    "a lost constraint": (
+        *FULL["a lost constraint"][:3],
+        f"constraint P(fsdp+expert) on float32[8,16,128] lost: {LOST}",
+    ),
+    "a lost checkpoint policy": (
+        *FULL["a lost checkpoint policy"][:3],
+        ("remat with policy SaveOnlyTheseNames(saveable_names=frozenset({'decoder_layer_input'})), "
+        "prevent_cse=False lost: Transformer/decoder"),
+    ),
+    "a condition that no input reaches": (
+        *("deepseek/nnx/mtp.py", "self.projection(both)"),
+        "jnp.where((x := self.projection(both)) > 100, 0, x)",
+        "required to be the same, by published rules at most; not the same program: ",
+    ),
+}  # fmt: skip
 SLOW = {*FULL} - {"initial values of another scale", "the scale of the loss"}
 
 
@@ -55,3 +72,13 @@ def test_a_fault_at_full_size_is_another_program(fault: str) -> None:
     first, *lines = done.stdout.splitlines()
     assert ": different (" in first
     assert [line.split()[1] for line in lines if line.startswith("  fail ")] == ["program:"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", TINY)
+def test_a_fault_that_numbers_do_not_show_fails_the_program(fault: str) -> None:
+    *change, line = TINY[fault]
+    done = parity(*change, "model=deepseek", "mtp_num_layers=1", "remat_policy=save_input")
+    assert done.returncode == 1, done.stdout + done.stderr
+    failures = [one for one in done.stdout.splitlines() if one.startswith("  fail ")]
+    assert [one.startswith(f"  fail program: {line}") for one in failures] == [True]

@@ -1,0 +1,137 @@
+"""What a traced program holds that no number shows: constraints, rematerialisation and the like.
+
+Read from jaxprs, which still know the module and the source line that every operation comes from.
+"""
+
+from __future__ import annotations
+
+import functools
+import linecache
+import re
+import sysconfig
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import flax
+import jax
+from jax.extend.core import jaxprs_in_params
+
+from nnx_migrate.parity.evaluation.shardings import layout_on, show
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_SET = re.compile(r"\{([^{}]*)\}")
+_TRANSFORM = re.compile(r"\w+\(|\)")
+_COLLECTIVES = (
+    *("psum", "psum_invariant", "pmax", "pmin", "ppermute", "all_gather", "all_to_all"),
+    *("reduce_scatter", "pbroadcast", "all_gather_invariant", "all_gather_reduced"),
+)
+# Whose frames are no place in the model: libraries, and what migrated code imports of us.
+_PACKAGE = Path(__file__).resolve().parents[2]
+_INNER = tuple(
+    f"{path}/" for path in (sysconfig.get_path("stdlib"), *jax.__path__, *flax.__path__, _PACKAGE)
+)
+_SHOWN_FRAMES = 2
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """One such operation: its ``kind``, ``what`` it says, and where it comes from.
+
+    ``module`` is the path of the Linen module, "" where none is known; ``lines`` are the innermost
+    lines of the model's code, as ``file.py:12 in f`` with their text.
+    """
+
+    kind: str
+    what: str
+    module: str
+    lines: tuple[tuple[str, str], ...]
+
+    @property
+    def place(self) -> str:
+        """Where it is, for a person."""
+        names = " from ".join(name for name, _ in self.lines)
+        return " ".join(part for part in (self.module, f"({names})" if names else "") if part)
+
+    def text(self, line: int) -> str:
+        """The text of one of the lines, "" where there is none."""
+        return self.lines[line][1] if self.lines else ""
+
+
+def unseen(jaxpr: Any, module: str = "") -> tuple[Unseen, ...]:
+    """Return all such operations of a jaxpr and those inside it, in the order of the program."""
+    return tuple(_walk(jaxpr, module))
+
+
+def _walk(jaxpr: Any, module: str) -> Iterator[Unseen]:
+    for equation in jaxpr.eqns:
+        inner = _joined(module, str(equation.source_info.name_stack))
+        for kind, what in _said(equation):
+            yield Unseen(kind, what, inner, _lines(equation.source_info.traceback))
+        for nested in jaxprs_in_params(equation.params):
+            yield from _walk(nested, inner)
+
+
+def _said(equation: Any) -> Iterator[tuple[str, str]]:
+    name, params = equation.primitive.name, equation.params
+    types = ", ".join(variable.aval.str_short() for variable in equation.outvars)
+    if name in ("sharding_constraint", "reshard"):
+        sharding = params["sharding" if name == "sharding_constraint" else "dst_sharding"]
+        yield ("constraint" if name == "sharding_constraint" else "reshard"), _on(sharding, types)
+    elif name in ("remat2", "checkpoint"):
+        kept = params["policy"]
+        policy = "none" if kept is None else _named(kept)
+        yield "remat", f"with policy {policy}, prevent_cse={params['prevent_cse']}"
+    elif name == "optimization_barrier":
+        yield "barrier", f"over {types}"
+    elif name in _COLLECTIVES:
+        axes = params.get("axes", params.get("axis_name"))
+        yield "collective", f"{name} over {axes} to {types}"
+    elif name == "device_put":
+        for device in params["devices"]:
+            kind = getattr(device, "memory_kind", None)
+            yield "placement", f"of {types} in {kind or device}"
+    if any(params.get("donated_invars", ())):
+        yield "donation", f"of {sum(params['donated_invars'])} arguments"
+
+
+def _on(sharding: Any, types: str) -> str:
+    try:
+        return f"{show(layout_on(sharding))} on {types}"
+    except ValueError:
+        return f"{sharding} on {types}"
+
+
+def _named(policy: Any) -> str:
+    """Name a policy, with what it closes over; the same text in every process."""
+    text = _ADDRESS.sub("", getattr(policy, "__qualname__", None) or str(policy))
+    kept = [_named(cell.cell_contents) for cell in getattr(policy, "__closure__", None) or ()]
+    text += f"({', '.join(kept)})" if kept else ""
+    # Sets of strings are told in another order by every process.
+    return _SET.sub(lambda found: f"{{{', '.join(sorted(found.group(1).split(', ')))}}}", text)
+
+
+def _joined(module: str, stack: str) -> str:
+    """Add the steps of a name stack, ``transpose(jvp(block))/mlp``, to a module's path."""
+    return "/".join(part for part in (module, *_TRANSFORM.sub("", stack).split("/")) if part)
+
+
+def _lines(traceback: Any) -> tuple[tuple[str, str], ...]:
+    found: list[tuple[str, str]] = []
+    for frame in traceback.frames if traceback is not None else ():
+        if not _is_model(frame.file_name):
+            continue
+        text = linecache.getline(frame.file_name, frame.line_num).strip()
+        name = f"{Path(frame.file_name).name}:{frame.line_num} in {frame.function_name}"
+        found.append((name, text))
+        if len(found) == _SHOWN_FRAMES:
+            break
+    return tuple(found)
+
+
+@functools.cache
+def _is_model(file: str) -> bool:
+    if file.startswith("<"):
+        return False
+    return "/_fixtures/" in file or not file.startswith(_INNER)

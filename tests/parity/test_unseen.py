@@ -1,0 +1,181 @@
+"""What numbers do not show of a program: collected with its place, and compared by itself."""
+
+import dataclasses
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.checks.compare import compare
+from nnx_migrate.parity.evaluation.unseen import Unseen, unseen
+from nnx_migrate.parity.programs import graphs
+from nnx_migrate.parity.programs.canonical import canonical
+from tests.parity.test_compare import CASE, failed, side
+
+X = np.ones((2, 4), np.float32)
+MESH = Mesh(np.array(jax.devices()[:1]), ("data",))
+POLICIES = jax.checkpoint_policies
+
+
+def constrained(x):
+    return jax.lax.with_sharding_constraint(x, NamedSharding(MESH, PartitionSpec("data")))
+
+
+def remat(x, policy=None, **options):
+    return jax.checkpoint(lambda x: jnp.sin(jnp.sin(x)), policy=policy, **options)(x)
+
+
+def collected(function):
+    return unseen(jax.jit(function).trace(X).jaxpr.jaxpr)
+
+
+def traced(stack, function):
+    found = jax.jit(function).trace(X)
+    return dataclasses.replace(
+        side(stack),
+        programs={"forward": canonical(found.lower().as_text())},
+        unseen={"forward": unseen(found.jaxpr.jaxpr)},
+    )
+
+
+def judged(linen, nnx):
+    return compare(CASE, traced("linen", linen), traced("nnx", nnx))
+
+
+def details(result):
+    return next(check for check in result.checks if check.name == "program").details
+
+
+@pytest.mark.parametrize(
+    ("function", "kind", "what"),
+    [
+        (constrained, "constraint", "P() on float32[2,4]"),
+        (lambda x: jax.jit(constrained)(x), "constraint", "P() on float32[2,4]"),
+        (remat, "remat", "with policy none, prevent_cse=True"),
+        (lambda x: remat(x, POLICIES.dots_saveable, prevent_cse=False), "remat",
+         "with policy DotsSaveable(only_if_no_batch_dims=False), prevent_cse=False"),
+        (lambda x: remat(x, POLICIES.save_only_these_names("a")), "remat",
+         "with policy SaveOnlyTheseNames(saveable_names=frozenset({'a'})), prevent_cse=True"),
+        (jax.lax.optimization_barrier, "barrier", "over float32[2,4]"),
+        (lambda x: jax.jit(lambda x: x + 1, donate_argnums=0)(x), "donation", "of 1 arguments"),
+        (lambda x: jax.vmap(lambda x: jax.lax.scan(
+            lambda c, _: (jax.lax.optimization_barrier(c), None), x, length=2)[0])(x),
+         "barrier", "over float32[2,4]"),
+    ],
+)  # fmt: skip
+def test_an_operation_that_numbers_do_not_show_is_collected(function, kind, what):
+    assert [(one.kind, one.what) for one in collected(function)] == [(kind, what)]
+
+
+def test_arithmetic_is_not_collected():
+    assert collected(lambda x: jnp.sin(x) @ x.T) == ()
+
+
+def test_the_place_is_the_module_and_the_lines_of_the_model():
+    def model(x):
+        with jax.named_scope("block"), jax.named_scope("mlp"):
+            return jnp.sum(constrained(x))
+
+    first, *_ = unseen(jax.jit(jax.grad(model)).trace(X).jaxpr.jaxpr)
+    assert first.module == "block/mlp"
+    assert [text for _, text in first.lines] == [
+        'return jax.lax.with_sharding_constraint(x, NamedSharding(MESH, PartitionSpec("data")))',
+        "return jnp.sum(constrained(x))",
+    ]
+    assert "in constrained from test_unseen.py:" in first.place
+
+
+def test_a_lost_constraint_fails_although_all_numbers_are_equal_and_is_named():
+    def linen(x):
+        with jax.named_scope("mlp"):
+            y = constrained(x)
+        return constrained(y * 2)
+
+    def nnx(x):
+        y = x
+        return constrained(y * 2)
+
+    result = judged(linen, nnx)
+    assert (result.verdict, failed(result)) == ("different", {"program"})
+    line = details(result)[0]
+    assert line.startswith("constraint P() on float32[2,4] lost: mlp (test_unseen.py:")
+    assert "one of" not in line
+
+
+@pytest.mark.parametrize(
+    ("linen", "nnx", "line"),
+    [
+        (lambda x: x + 1, lambda x: constrained(x) + 1,
+         "constraint P() on float32[2,4] only in NNX: "),
+        (lambda x: x + 1, lambda x: jax.lax.optimization_barrier(x) + 1,
+         "barrier over float32[2,4] only in NNX: "),
+        (lambda x: constrained(jnp.sin(x)), lambda x: jnp.sin(constrained(x)),
+         "forward: constraints or barriers are on other values, or in another order"),
+    ],
+)  # fmt: skip
+def test_other_operations_that_numbers_do_not_show_fail(linen, nnx, line):
+    result = judged(linen, nnx)
+    assert (result.verdict, failed(result)) == ("different", {"program"})
+    assert details(result)[0].startswith(line)
+
+
+def test_a_lost_remat_fails_the_program_of_gradients():
+    def gradient(function):
+        return jax.grad(lambda x: jnp.sum(function(x)))
+
+    result = judged(gradient(remat), gradient(lambda x: jnp.sin(jnp.sin(x))))
+    assert failed(result) == {"program"}
+    assert details(result)[0].startswith("remat with policy none, prevent_cse=True lost: ")
+
+
+def test_other_arithmetic_with_equal_numbers_is_told():
+    result = judged(lambda x: x, lambda x: jnp.where(x > 100, 0, x))
+    assert (result.verdict, failed(result)) == ("numerically_equal", set())
+    assert any(
+        line.startswith("program: not the same, so the numbers") for line in result.not_checked
+    )
+
+
+def test_what_both_sides_mark_alike_is_no_difference():
+    def marked(x):
+        return remat(constrained(x))
+
+    assert judged(marked, marked).verdict == "identical"
+
+
+def test_marks_left_out_leave_the_arithmetic():
+    def text(function):
+        return jax.jit(function).lower(X).as_text()
+
+    before, after = text(lambda x: constrained(x) * 2), text(lambda x: constrained(x * 2))
+    assert graphs.same_but_marks(before, after)
+    assert not graphs.same_but_marks(before, text(lambda x: constrained(x * 3)))
+
+
+def test_a_place_that_may_be_one_of_several_is_not_claimed():
+    one = Unseen("constraint", "P(data)", "", (("a.py:1 in f", "y = g(x)"),))
+    other = dataclasses.replace(one, module="b")
+    linen = dataclasses.replace(traced("linen", jnp.sin), unseen={"forward": (one, other)})
+    nnx = dataclasses.replace(traced("nnx", jnp.cos), unseen={"forward": (one,)})
+    line = details(compare(ParityCase(), linen, nnx))[0]
+    assert line == "constraint P(data) lost: one of (a.py:1 in f); b (a.py:1 in f)"
+
+
+def test_the_names_of_a_policy_are_in_one_order_in_every_process():
+    names = [f"name_{number}" for number in range(8)]
+    (found,) = collected(lambda x: remat(x, POLICIES.save_only_these_names(*names)))
+    assert ", ".join(map(repr, names)) in found.what
+
+
+def test_policies_of_one_function_are_told_apart_by_what_they_close_over():
+    def policy(saved):
+        return POLICIES.save_and_offload_only_these_names(
+            names_which_can_be_saved=saved, names_which_can_be_offloaded=(),
+            offload_src="device", offload_dst="pinned_host",
+        )  # fmt: skip
+
+    ours, theirs = (collected(lambda x, name=name: remat(x, policy([name]))) for name in "ab")
+    assert ours[0].what != theirs[0].what
