@@ -441,3 +441,26 @@ def test_a_model_may_be_initialised_with_another_call(train, started, verdict):
         collections=("batch_stats",),
     )
     assert check(case).verdict == verdict
+
+
+def test_a_loss_that_linen_itself_cannot_compute_is_no_case():
+    def loss(outputs, x):
+        return outputs["no such output"]
+
+    case = ParityCase(linen=LinenNet(), inputs=(X,), loss=loss)
+    with pytest.raises(BadCase, match="the case's loss cannot be computed on the Linen side: KeyE"):
+        evaluate_linen(case)
+
+
+def test_steps_that_linen_itself_cannot_take_fail():
+    report = check(
+        ParityCase(
+            linen=LinenNet(),
+            nnx=lambda rngs: Net(rngs=rngs),
+            inputs=(X,),
+            steps=2,
+            optimizer="none at all",
+        )
+    )
+    assert (report.ok, report.check("losses_over_steps").status) == (False, "fail")
+    assert "asked for, and Linen itself cannot" in report.check("losses_over_steps").details[0]

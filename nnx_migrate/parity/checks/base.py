@@ -9,6 +9,8 @@ from nnx_migrate.parity.report import Check, Status
 from nnx_migrate.parity.values import Arrays, describe_difference, emptiness, same_bits, within
 
 _SHOWN = 20
+# Stages that only run where the case asks for them.
+_ASKED = ("specs", "specs_after_step", "losses_over_steps")
 
 
 def checked(name: str, leaves: int, failures: Iterable[str], notes: Iterable[str] = ()) -> Check:
@@ -54,6 +56,10 @@ def differences(
 
 def blocked_check(stage: str, linen: SideResult, nnx: SideResult) -> Check | None:
     """Return the check of a stage that one side could not run."""
+    if stage in linen.errors and stage in _ASKED:
+        return Check(
+            stage, "fail", 0, (f"asked for, and Linen itself cannot: {linen.errors[stage]}",)
+        )
     if stage in linen.errors:
         return Check(stage, "not_run", 0, (f"Linen itself cannot: {linen.errors[stage]}",))
     if "construct" in nnx.errors:

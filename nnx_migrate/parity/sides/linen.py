@@ -26,6 +26,7 @@ from nnx_migrate.parity.case import (
 )
 from nnx_migrate.parity.evaluation.measure import (
     FORWARD,
+    LOSS,
     Measured,
     Variables,
     initialise,
@@ -117,6 +118,10 @@ def _evaluate(
         raise BadCase(
             f"{name}: the Linen module cannot be applied: {measured.errors[FORWARD]}"
         ) from measured.raised[FORWARD]
+    if case.loss is not None and LOSS in measured.errors:
+        raise BadCase(
+            f"{name}: the case's loss cannot be computed on the Linen side: {measured.errors[LOSS]}"
+        ) from measured.raised[LOSS]
     trained = Trained()
     shapes_of = functools.partial(jax.eval_shape, init)
     if numbers:
