@@ -191,10 +191,21 @@ class ClassMap:
 
 
 @dataclass(frozen=True)
+class MappedFile:
+    """A file that classes of a map stand in: the hash of the text that was read, and written."""
+
+    path: str  # relative to PATH
+    classes: tuple[str, ...]  # qualified names
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
 class MigrationMap:
     """The migration map of one ``rewrite`` run (``--map FILE``, JSON, ``"schema": 1``)."""
 
     classes: tuple[ClassMap, ...] = ()
+    files: tuple[MappedFile, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,8 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
     _write(run, after)
     result = reports.with_failures(result, run.failures)
     _store(options.report, reports.report(result))
-    _store(options.map, reports.migration_map(result.migration_map))
+    before = {name: run.texts[name].raw for name in after}
+    _store(options.map, reports.migration_map(reports.with_hashes(result, before, after)))
     _print(run, result)
     return _exit_code(options, result)
 

@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from nnx_migrate.digests import text_digest
 from nnx_migrate.model import (
     ClassResult,
     Confidence,
     FileResult,
     FileStatus,
     Form,
+    MappedFile,
     MigrationMap,
     Outcome,
     RewriteResult,
@@ -38,6 +40,22 @@ def report(result: RewriteResult) -> dict[str, Any]:
 def migration_map(content: MigrationMap) -> dict[str, Any]:
     """The migration map as JSON values."""
     return {"schema": SCHEMA, **asdict(content)}
+
+
+def with_hashes(
+    result: RewriteResult, before: Mapping[str, bytes], after: Mapping[str, bytes]
+) -> MigrationMap:
+    """The migration map with the files it is of; ``before`` and ``after`` are contents by path."""
+    mapped = {one.linen for one in result.migration_map.classes}
+    classes: dict[str, list[str]] = {}
+    for one in result.classes:
+        if one.name in mapped and one.path in after and one.outcome is Outcome.REWRITTEN:
+            classes.setdefault(one.path, []).append(one.name)
+    files = tuple(
+        MappedFile(path, tuple(names), text_digest(before[path]), text_digest(after[path]))
+        for path, names in classes.items()
+    )
+    return replace(result.migration_map, files=files)
 
 
 def _file(file: FileResult) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nnx_migrate.model import MigrationMap
 from nnx_migrate.parity.files.case_file import CaseError
 from nnx_migrate.parity.files.process import Job, Side, SideRun, run_side
 from nnx_migrate.parity.files.trees import BadTree, open_trees
@@ -103,11 +104,18 @@ def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> ParityReport:
     from nnx_migrate.parity import run
     from nnx_migrate.parity.case import ParityCase
     from nnx_migrate.parity.evaluation import results
+    from nnx_migrate.parity.instantiation.map_files import UNKNOWN
+    from nnx_migrate.parity.instantiation.migration_map import load_map
 
     linen, nnx = (results.load(job.result) for job in jobs)
     report = run.judge(ParityCase(**runs[0].settings), linen, nnx)
     peak = max(report.peak_rss_bytes, *(side.peak_rss_bytes for side in runs))
-    return dataclasses.replace(report, peak_rss_bytes=peak)
+    file = jobs[1].map
+    content = load_map(file) if file is not None else MigrationMap()
+    notes = (UNKNOWN,) if content.classes and not content.files else ()
+    return dataclasses.replace(
+        report, peak_rss_bytes=peak, not_checked=(*report.not_checked, *notes)
+    )
 
 
 def job_of(

@@ -147,6 +147,7 @@ def _linen_module(case: CaseFile) -> Any:
 def _describe(job: Job, case: ParityCase) -> None:
     from nnx_migrate.parity.case import initial_call, mesh_of, surroundings
     from nnx_migrate.parity.instantiation import fields
+    from nnx_migrate.parity.instantiation.map_files import digests
 
     assert case.linen is not None
     first = initial_call(case)
@@ -154,7 +155,17 @@ def _describe(job: Job, case: ParityCase) -> None:
         description = fields.describe(
             case.linen, first.inputs, first.kwargs, tuple(case.rngs), case.method
         )
-    job.description.write_bytes(pickle.dumps(description))
+    found = digests(_map_of(job), job.path_entries)
+    job.description.write_bytes(pickle.dumps((description, found)))
+
+
+def _map_of(job: Job) -> MigrationMap:
+    from nnx_migrate.parity.instantiation.migration_map import BadMap, load_map
+
+    try:
+        return load_map(job.map) if job.map else MigrationMap()
+    except BadMap as error:
+        raise CaseError(str(error)) from error
 
 
 def _from_case(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -175,16 +186,22 @@ def _from_description(job: Job, shared: ParityCase) -> ParityCase:
     """Complete the case with a constructor built from what the before side described."""
     from nnx_migrate.parity.instantiation.fields import Description
     from nnx_migrate.parity.instantiation.instantiate import build
-    from nnx_migrate.parity.instantiation.migration_map import BadMap, load_map, path_map_of
+    from nnx_migrate.parity.instantiation.map_files import digests, require_own
+    from nnx_migrate.parity.instantiation.migration_map import BadMap, path_map_of
 
-    description: Description = pickle.loads(job.description.read_bytes())
-    try:
-        migration_map = load_map(job.map) if job.map else MigrationMap()
-    except BadMap as error:
-        raise CaseError(str(error)) from error
+    description: Description
+    description, before = pickle.loads(job.description.read_bytes())
+    migration_map = _map_of(job)
+    used = {description.class_name, *(call.class_name for call in description.calls)}
 
     def construct(rngs: Any) -> Any:
         return build(description, rngs, map=migration_map)
+
+    try:
+        after = digests(migration_map, job.path_entries)
+        require_own(migration_map, used, before, after, job.map or Path())
+    except BadMap as error:
+        raise CaseError(str(error)) from error
 
     path_map = {**path_map_of(migration_map, description.calls), **(shared.path_map or {})}
     return dataclasses.replace(shared, nnx=construct, path_map=path_map or None)

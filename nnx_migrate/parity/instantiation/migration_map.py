@@ -9,7 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from nnx_migrate.model import ClassMap, MigrationMap, SizeArgument
+from nnx_migrate.model import ClassMap, MappedFile, MigrationMap, SizeArgument
 from nnx_migrate.parity.instantiation.calls import Call
 
 
@@ -30,9 +30,20 @@ def load_map(path: Path) -> MigrationMap:
     if not isinstance(data, dict) or data.get("schema") != 1:
         raise BadMap(f'map {path}: expected a migration map with "schema": 1')
     try:
-        return MigrationMap(classes=tuple(_class_map(entry) for entry in _list(data["classes"])))
+        classes = tuple(_class_map(entry) for entry in _list(data["classes"]))
     except (KeyError, TypeError) as error:
         raise BadMap(f"map {path}: malformed class entry ({error!r})") from error
+    try:
+        return MigrationMap(classes, tuple(map(_mapped_file, _list(data.get("files", [])))))
+    except (KeyError, TypeError) as error:
+        raise BadMap(f"map {path}: malformed file entry ({error!r})") from error
+
+
+def _mapped_file(entry: Any) -> MappedFile:
+    if not isinstance(entry, dict):
+        raise TypeError(f"expected an object, found {reprlib.repr(entry)}")
+    classes = tuple(_text(one) for one in _list(entry["classes"]))
+    return MappedFile(_text(entry["path"]), classes, _text(entry["before"]), _text(entry["after"]))
 
 
 def _class_map(entry: Any) -> ClassMap:
