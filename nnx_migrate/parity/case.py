@@ -14,6 +14,7 @@ import numpy as np
 from flax import linen, nnx
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
+from nnx_migrate.parity.case_settings import fault
 from nnx_migrate.parity.values import is_array
 from nnx_migrate.sharding.placing import AnyMesh
 
@@ -76,6 +77,8 @@ class ParityCase:
                 f"collections: expected a sequence of names, found {self.collections!r}: "
                 f"write collections=({self.collections!r},)"
             )
+        if (line := fault(vars(self))) is not None:
+            raise BadCase(line)
         if self.shard_mode not in ("auto", "explicit"):
             raise BadCase(f"shard_mode: expected 'auto' or 'explicit', found {self.shard_mode!r}")
         if self.tolerance is not None and not 0 <= self.tolerance < 1:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from nnx_migrate.parity import words as read_words
 from nnx_migrate.parity.files.case_file import CaseError
+from nnx_migrate.parity.files.process import MOST_SIMULATED
 from nnx_migrate.parity.files.run import FileOptions, run_case_file
 from nnx_migrate.parity.models.options import ModelOptions, model_options
 from nnx_migrate.parity.outcome import CommandOutcome
@@ -133,6 +134,12 @@ def _options(given: Mapping[str, str]) -> FileOptions:
     if mesh is not None and devices is not None and math.prod(mesh.values()) > devices:
         needed = math.prod(mesh.values())
         raise BadWord(f"mesh={given['mesh']} needs {needed} devices, devices={devices} are given")
+    needed = max(devices or 1, math.prod((mesh or {}).values()))
+    if needed > MOST_SIMULATED:
+        word = f"mesh={given['mesh']}" if mesh else f"devices={devices}"
+        raise BadWord(
+            f"{word}: expected at most {MOST_SIMULATED} simulated devices, found {needed}"
+        )
     return FileOptions(
         seed=read_words.number(given, "seed", 0),
         steps=read_words.number(given, "steps", 0),

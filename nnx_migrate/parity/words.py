@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nnx_migrate.outputs import OutputError, check_outputs
+from nnx_migrate.parity.case_settings import MOST
 from nnx_migrate.parity.files.case_file import nearest
 
 
@@ -34,18 +35,16 @@ def require_known(words: Sequence[str], known: Sequence[str]) -> None:
             raise BadWord(f"unknown key {key!r}{nearest(key, known)}")
 
 
-MOST = 2**32 - 1  # what a seed of jax may be; more steps or devices nobody waits for
-
-
 def number(given: Mapping[str, str], key: str, least: int) -> int | None:
     """A whole number, or None where the key is not given."""
     if key not in given:
         return None
     text = given[key]
-    if not text.isascii() or not text.isdigit() or int(text) < least:
+    digits = text.isascii() and text.isdigit()
+    if digits and (len(text) > len(str(MOST)) or int(text) > MOST):
+        raise BadWord(f"{key}={text[:20]}: expected at most {MOST}")
+    if not digits or int(text) < least:
         raise BadWord(f"{key}={text}: expected a whole number of at least {least}")
-    if int(text) > MOST:
-        raise BadWord(f"{key}={text}: expected at most {MOST}")
     return int(text)
 
 
@@ -54,7 +53,7 @@ def mesh_sizes(text: str) -> dict[str, int]:
     mesh: dict[str, int] = {}
     for part in text.split(","):
         axis, _, size = part.partition(":")
-        digits = size.isascii() and size.isdigit()
+        digits = size.isascii() and size.isdigit() and len(size) <= len(str(MOST))
         if not axis.isidentifier() or not digits or int(size) < 1 or axis in mesh:
             raise BadWord(f"mesh={text}: expected axis:size[,axis:size...], found {part!r}")
         mesh[axis] = int(size)

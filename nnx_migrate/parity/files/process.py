@@ -133,6 +133,9 @@ def _environment(job: Job) -> dict[str, str]:
     return environment
 
 
+MOST_SIMULATED = 4096  # starting takes seconds already, and grows with the square
+
+
 def device_flags(flags: str, devices: int) -> str:
     """Return XLA_FLAGS with the number of simulated host devices replaced."""
     name = "--xla_force_host_platform_device_count"

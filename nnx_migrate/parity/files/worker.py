@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.model import MigrationMap
+from nnx_migrate.parity.case_settings import fault
 from nnx_migrate.parity.files.case_file import (
     CaseError,
     CaseFile,
@@ -27,7 +28,7 @@ from nnx_migrate.parity.files.case_file import (
     place,
     told,
 )
-from nnx_migrate.parity.files.process import Job, device_flags
+from nnx_migrate.parity.files.process import MOST_SIMULATED, Job, device_flags
 from nnx_migrate.parity.report import peak_rss_bytes
 
 if TYPE_CHECKING:
@@ -116,7 +117,13 @@ def _require_devices(job: Job, mesh: Any) -> None:
         return
     if not isinstance(mesh, Mapping):
         raise CaseError(f"CASE: mesh: expected {{axis: size}}, found {type(mesh).__name__}")
+    if (line := fault({"mesh": mesh})) is not None:
+        raise CaseError(f"CASE: {line}")
     needed = math.prod(mesh.values())
+    if needed > MOST_SIMULATED:
+        raise CaseError(
+            f"CASE: mesh: expected at most {MOST_SIMULATED} simulated devices, found {needed}"
+        )
     if job.devices is None:
         # XLA reads this when the first device is asked for, which a case file rarely does.
         os.environ["XLA_FLAGS"] = device_flags(os.environ.get("XLA_FLAGS", ""), needed)

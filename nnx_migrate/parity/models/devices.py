@@ -6,14 +6,13 @@ import os
 
 import jax
 
-from nnx_migrate.parity.files.process import device_flags
+from nnx_migrate.parity.files.process import MOST_SIMULATED, device_flags
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.words import BadWord
 
 # How simulated devices compile: without LLVM's optimisations, which took half of the time. Both sides
 # are compiled so, and XLA's own passes (partitioning, fusion, memory) are what they are.
 QUICKLY = ("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true")
-MOST_SIMULATED = 4096  # starting takes seconds already, and grows with the square
 
 
 def set_up(options: ModelOptions) -> None:
@@ -23,7 +22,9 @@ def set_up(options: ModelOptions) -> None:
     layers such an axis shards could not be scanned over Explicit axes.
     """
     if not options.distributed:
-        flags = device_flags(os.environ.get("XLA_FLAGS", ""), options.devices)
+        # Full size has no devices at all, unless it is compiled: see `require_devices`.
+        devices = min(options.devices, MOST_SIMULATED)
+        flags = device_flags(os.environ.get("XLA_FLAGS", ""), devices)
         simulated = os.environ.get("JAX_PLATFORMS", "cpu") == "cpu"
         # Of two the last one counts.
         os.environ["XLA_FLAGS"] = " ".join([*QUICKLY, flags] if simulated else [flags])

@@ -43,6 +43,9 @@ STAGES = "ici_pipeline_parallelism"
 ZERO1_MESH = "data:2,fsdp:2,expert:2"
 
 
+LARGEST = 2**31 - 1  # what an index of an array may be
+
+
 @dataclass(frozen=True)
 class ModelOptions:
     """One run of a built-in model. ``mesh`` has every axis of the rules, in their order."""
@@ -178,6 +181,9 @@ def _value(key: str, text: str, kind: Any) -> Any:
     if typing.get_origin(kind) is tuple:
         return tuple(text.split(","))
     try:
-        return kind(text)
+        value = kind(text)
     except ValueError as error:
         raise BadWord(f"{key}={text}: expected a value of type {kind.__name__}") from error
+    if kind is int and abs(value) > LARGEST:
+        raise BadWord(f"{key}={text}: expected at most {LARGEST}")
+    return value

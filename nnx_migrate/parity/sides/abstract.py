@@ -13,7 +13,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from nnx_migrate.parity.case import Arguments, ParityCase, arguments_of, surroundings
+from nnx_migrate.parity.case import Arguments, BadCase, ParityCase, arguments_of, surroundings
 from nnx_migrate.parity.evaluation.constant_key import constant_key
 from nnx_migrate.parity.evaluation.linen_names import LinenNames
 from nnx_migrate.parity.evaluation.measure import (
@@ -27,22 +27,23 @@ from nnx_migrate.parity.evaluation.measure import (
     differentiated,
 )
 from nnx_migrate.parity.evaluation.results import SideResult, Stack
-from nnx_migrate.parity.evaluation.running import retraced
+from nnx_migrate.parity.evaluation.running import describe_error, retraced
 from nnx_migrate.parity.evaluation.unseen import unseen
 from nnx_migrate.parity.programs import canonical, compiled
 from nnx_migrate.parity.sides import lazy
 from nnx_migrate.parity.sides.linen import apply_of as linen_apply
 from nnx_migrate.parity.sides.linen import initialiser_of
+from nnx_migrate.parity.sides.nnx import CONSTRUCT, constructor_of
 from nnx_migrate.parity.sides.nnx import apply_of as nnx_apply
-from nnx_migrate.parity.sides.nnx import constructor_of
 from nnx_migrate.parity.training.linen import begin_linen, unboxed
 from nnx_migrate.parity.training.nnx import begin_nnx
-from nnx_migrate.parity.training.steps import LOSSES, Training
+from nnx_migrate.parity.training.steps import AFTER_STEP, LOSSES, SPECS, Training
 from nnx_migrate.parity.values import named_leaves, shape_dtype
 from nnx_migrate.sharding.placing import AnyMesh
 
 INIT_VALUES = "init_values"
 NO_VALUES = "nothing has values at this size"
+_WITHOUT_VALUES = (INIT_VALUES, FORWARD, LOSS, GRADIENTS, LOSSES, COLLECTIONS)
 INIT = "init"
 # The platform that programs are lowered for: the one that simulates devices.
 PLATFORM = "cpu"
@@ -89,15 +90,35 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
         def init(arrays: list[Any]) -> Variables:
             return names.variables(nnx.state(build(arrays)))[0]
 
-        module = nnx.eval_shape(build, list(arguments.arrays))
+        name = getattr(case.nnx, "__qualname__", type(case.nnx).__qualname__)
+        try:
+            module = nnx.eval_shape(build, list(arguments.arrays))
+        except BadCase:
+            raise
+        except Exception as error:  # noqa: BLE001 (a finding about the migration)
+            return _failed(name, {}, (CONSTRUCT,), error)
         shapes, _ = names.variables(nnx.state(module))
         apply = nnx_apply(case, module, names, set())
 
         def begin(case: ParityCase) -> Training:
             return begin_nnx(case, module, names, None, arguments, mesh)
 
-        side = _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
-        return _initialised(side, init, arguments)
+        try:
+            side = _traced("nnx", type(module), shapes, case, apply, arguments, begin, compile_too)
+            return _initialised(side, init, arguments)
+        except Exception as error:  # noqa: BLE001 (a finding about the migration)
+            return _failed(name, shapes, (SPECS, AFTER_STEP), error)
+
+
+def _failed(name: str, shapes: Variables, stages: Sequence[str], error: Exception) -> SideResult:
+    """The NNX side of which no more can be said than how it failed."""
+    return SideResult(
+        "nnx",
+        name,
+        shapes={path: shape_dtype(value) for path, value in shapes.items()},
+        errors=dict.fromkeys(stages, describe_error(error)),
+        skipped=dict.fromkeys(_WITHOUT_VALUES, NO_VALUES),
+    )
 
 
 def _built(
@@ -136,9 +157,7 @@ def _traced(
         layouts_after=training.layouts(after),
         collectives=compiled.collectives(executable) if executable else {},
         memory=compiled.memory(executable) if executable else {},
-        skipped=dict.fromkeys(
-            (INIT_VALUES, FORWARD, LOSS, GRADIENTS, LOSSES, COLLECTIONS), NO_VALUES
-        ),
+        skipped=dict.fromkeys(_WITHOUT_VALUES, NO_VALUES),
     )
 
 

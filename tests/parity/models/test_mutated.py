@@ -74,6 +74,38 @@ def test_a_fault_at_full_size_is_another_program(fault: str) -> None:
     assert [line.split()[1] for line in lines if line.startswith("  fail ")] == ["program:"]
 
 
+UNTRACED = {
+    "a wrong size": (
+        *("gqa/nnx/layers.py", "cfg.mlp_dim, in_features=self", "cfg.mlp_dim, in_features=1 + self"),
+        "fail specs: NNX: ValueError: 0/decoder/layers/mlp/wi_0/kernel: expected a size divisible by",
+    ),
+    "a model that cannot be built": (
+        *("gqa/nnx/layers.py", "in_features=self.config.emb_dim", "in_features=cfg.no_such"),
+        "fail stacks: NNX construct: AttributeError: ",
+    ),
+    "a stack axis at 0": (
+        *("gqa/nnx/model.py", 'remat(layer, prevent_cse=False, policy=saved), variable_axes={"params": 1}',
+          'remat(layer, prevent_cse=False, policy=saved), variable_axes={"params": 0}'),
+        "fail shapes: ",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(name, marks=() if name == "a wrong size" else pytest.mark.slow)
+        for name in UNTRACED
+    ],
+)
+def test_a_model_that_cannot_be_traced_at_full_size_is_different(fault: str) -> None:
+    *change, line = UNTRACED[fault]
+    done = parity(*change, "model=llama2-7b", "size=full", "ici_pipeline_parallelism=1")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert ": different (" in done.stdout.splitlines()[0]
+    assert f"  {line}" in done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", TINY)
 def test_a_fault_that_numbers_do_not_show_fails_the_program(fault: str) -> None:
