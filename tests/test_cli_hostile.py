@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -189,3 +193,72 @@ def test_undo_leaves_a_file_that_someone_put_beside_the_journal(root: Path) -> N
     assert main(["undo", str(root)]) == 0
     assert (root / "model.py").read_text() == MODEL
     assert [file.name for file in (root / DIRECTORY).iterdir()] == ["mine.txt"]
+
+
+def unprivileged(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as one to whom modes of files apply, which is not so for root."""
+    lost = "-dac_override,-dac_read_search"
+    prefix: list[str] = []
+    if os.geteuid() == 0:
+        if shutil.which("setpriv") is None:
+            pytest.skip("root, and setpriv is not installed")
+        prefix = ["setpriv", f"--bounding-set={lost}", f"--inh-caps={lost}"]
+    return subprocess.run(
+        [*prefix, sys.executable, "-m", "nnx_migrate", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[1],
+    )
+
+
+@pytest.fixture
+def _writable_again(root: Path) -> Iterator[None]:
+    yield
+    for place in (root, root / "sub", root / DIRECTORY):
+        if place.is_dir():
+            place.chmod(0o755)
+
+
+@pytest.mark.usefixtures("_writable_again")
+@pytest.mark.parametrize(
+    ("place", "mode", "code", "line"),
+    [
+        ("sub", 0o000, 1, "sub: unreadable directory: Permission denied\n"),
+        ("sub", 0o555, 1, "sub/m.py: read-only directory: make it writable, or leave it out"),
+        (".", 0o555, 2, f"/{DIRECTORY}: not written: Permission denied"),
+        (".", 0o000, 2, "/root/pyproject.toml: Permission denied: make it accessible"),
+    ],
+)
+def test_a_folder_that_one_may_not_use_is_one_line(
+    root: Path, place: str, mode: int, code: int, line: str
+) -> None:
+    (root / "sub").mkdir()
+    (root / "sub" / "m.py").write_text(MODEL)
+    before = contents(root)
+    (root / place).chmod(mode)
+    done = unprivileged("rewrite", str(root))
+    (root / place).chmod(0o755)
+    assert (done.returncode, done.stderr.count("\n")) == (code, 1)
+    assert line in done.stderr
+    assert contents(root / "sub") == {"m.py": MODEL}
+    assert (contents(root) == before) is (code == 2)
+
+
+@pytest.mark.usefixtures("_writable_again")
+@pytest.mark.parametrize(
+    ("mode", "line"), [(0o555, "read-only directory: make it writable; nothing was restored"),
+                       (0o000, "Permission denied")]
+)  # fmt: skip
+def test_undo_with_a_journal_that_one_may_not_use_restores_nothing(
+    root: Path, mode: int, line: str
+) -> None:
+    assert main(["rewrite", str(root)]) == 0
+    after = contents(root)
+    (root / DIRECTORY).chmod(mode)
+    done = unprivileged("undo", str(root))
+    (root / DIRECTORY).chmod(0o755)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"{root / DIRECTORY}" in done.stderr
+    assert line in done.stderr
+    assert contents(root) == after

@@ -31,6 +31,10 @@ def main(words: Sequence[str] | None = None) -> int:
         # The reader of our output left (`| head`); keep the interpreter from noticing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 2
+    except PermissionError as error:
+        return _fail(
+            f"{error.filename}: {error.strerror}: make it accessible, or name another path"
+        )
     except Exception as error:
         if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
             raise

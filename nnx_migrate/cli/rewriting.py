@@ -161,7 +161,7 @@ def _request(run: _Run) -> RewriteRequest:
             reason = writer.read_only(source.path) if "flax" in source.text else None
             if reason is not None:
                 fixed.add(name)
-                run.failures[name] = reason
+                run.failures[name] = writer.left_out(reason)
     files = tuple(source for name, source in run.texts.items() if name not in fixed)
     read_already = {source.path for source in run.texts.values()}
     others = project_files(run.root, run.options.root is not None, run.found)

@@ -78,12 +78,17 @@ def read_only(path: Path) -> str | None:
     """Why a file must not be replaced: mode bits are believed, even where root could write."""
     try:
         if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
-            return "read-only file: make it writable, or leave it out with --exclude"
+            return "read-only file: make it writable"
         if not path.parent.stat().st_mode & 0o222 or not os.access(path.parent, os.W_OK):
-            return "read-only directory: make it writable, or leave it out with --exclude"
+            return "read-only directory: make it writable"
     except OSError as error:
         return reason_of(error)
     return None
+
+
+def left_out(reason: str) -> str:
+    """Why a run does not rewrite a file, and the other thing that one can do."""
+    return f"{reason}, or leave it out with --exclude" if "read-only" in reason else reason
 
 
 def reason_of(error: OSError) -> str:
@@ -158,7 +163,7 @@ def _changed(plan: PlannedWrite) -> str | None:
 def _replace(plan: PlannedWrite) -> WriteFailure | None:
     reason = _changed(plan) or read_only(plan.path)
     if reason is not None:
-        return WriteFailure(plan.path, reason)
+        return WriteFailure(plan.path, left_out(reason))
     try:
         write_file(plan.path, plan.after, stat.S_IMODE(plan.path.stat().st_mode))
     except OSError as error:
@@ -239,6 +244,8 @@ def undo(root: Path) -> Undone:
         journal = journals.load(root)
         if journal is None:
             raise FileNotFoundError(errno.ENOENT, f"no journal of an in-place run under {root}")
+        if (reason := read_only(journals.journal_file(root))) is not None:
+            raise JournalError(f"{journals.journal_file(root)}: {reason}; nothing was restored")
         restored: list[Path] = []
         failures: list[WriteFailure] = []
         left: list[Entry] = []
@@ -275,7 +282,7 @@ def _restore(root: Path, path: Path, entry: Entry, restored: list[Path]) -> str 
     except OSError as error:
         return reason_of(error)
     except JournalError as error:
-        return str(error)
+        return str(error).removeprefix(f"{entry.path}: ")
     return reason
 
 

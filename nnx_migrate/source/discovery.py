@@ -154,7 +154,12 @@ def _judge_link(path: Path, tree: Path) -> Iterator[ReadFailure]:
 def skipped(directory: Path) -> bool:
     """Whether a directory holds no code of the project: hidden, caches, environments."""
     name = directory.name
-    return name.startswith(".") or name in SKIPPED or (directory / "pyvenv.cfg").is_file()
+    if name.startswith(".") or name in SKIPPED:
+        return True
+    try:
+        return (directory / "pyvenv.cfg").is_file()
+    except OSError:  # nobody may look into it, and walking it says so
+        return False
 
 
 def _names(path: Path, base: Path) -> tuple[str, ...]:
