@@ -12,6 +12,7 @@ from nnx_migrate.model import FileStatus, Form, Outcome, RewriteResult, Tally
 from nnx_migrate.rewrite.forms import rewrite_lazily
 from nnx_migrate.rewrite.lazy import run
 from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.source.files import SourceText
 from tests.rewrite.projects import LINEN, ROOT, dense, source
 
 TWO = LINEN + dense("A") + dense("B")
@@ -201,8 +202,7 @@ def test_a_class_whose_base_is_linen_in_another_package_says_so(tmp_path: Path) 
     )
     project = tmp_path / "project"
     project.mkdir()
-    one = source("m.py", text)
-    moved = type(one)(project / "m.py", one.raw, text, "utf-8", bom=False)
+    moved = SourceText(project / "m.py", text)
     import sys
 
     sys.path.insert(0, str(tmp_path))
@@ -224,8 +224,7 @@ def test_a_base_in_a_file_beside_is_of_the_project(tmp_path: Path) -> None:
     files = []
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
-        one = source(name, text)
-        files.append(type(one)(tmp_path / name, one.raw, text, "utf-8", bom=False))
+        files.append(SourceText(tmp_path / name, text))
     result = rewrite_lazily(RewriteRequest(tmp_path, tuple(files), base=tmp_path))
     assert forms(result) == {"nets.Net": "lazy", "sub.Mine": "lazy"}
 
