@@ -1,10 +1,15 @@
-"""How a file of source code is recognised: by a hash that does not depend on its line ends."""
+"""How content is recognised: by hashes, SHA-256 in hexadecimal."""
 
 from __future__ import annotations
 
 import hashlib
 
 
+def digest(content: bytes) -> str:
+    """The hash of a file as it is."""
+    return hashlib.sha256(content).hexdigest()
+
+
 def text_digest(content: bytes) -> str:
-    """SHA-256 in hexadecimal; git may check a file out with either line end."""
-    return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
+    """The hash of source code, whatever its line ends; git may check a file out with either."""
+    return digest(content.replace(b"\r\n", b"\n"))

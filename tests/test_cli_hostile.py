@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from nnx_migrate.cli import main
-from nnx_migrate.rewrite.journal import DIRECTORY, digest, journal_file, original_file
+from nnx_migrate.digests import digest
+from nnx_migrate.model import JOURNAL_FOLDER
+from nnx_migrate.rewrite.journal import journal_file, original_file
 
 MODEL = """\
 import flax.linen as nn
@@ -39,7 +41,7 @@ def contents(directory: Path) -> dict[str, str]:
     return {
         file.relative_to(directory).as_posix(): file.read_text()
         for file in sorted(directory.rglob("*"))
-        if file.is_file() and (DIRECTORY not in file.parts or file.name == "mine.txt")
+        if file.is_file() and (JOURNAL_FOLDER not in file.parts or file.name == "mine.txt")
     }
 
 
@@ -86,7 +88,7 @@ def test_a_file_outside_the_root_is_not_rewritten_in_place(
         ["--map", "pyproject.toml"],
         ["--report", "sizes.db"],
         ["--map", "link.json"],
-        ["--report", f"{DIRECTORY}/journal.json"],
+        ["--report", f"{JOURNAL_FOLDER}/journal.json"],
         ["--report", "new.json", "--map", "new.json"],
         ["--report", "new.json", "--map", "../root/new.json"],
         ["--report", "dangling.json", "--map", "new.json"],
@@ -101,7 +103,7 @@ def test_a_report_or_map_never_replaces_what_is_read_or_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(root)
-    (root / DIRECTORY).mkdir()
+    (root / JOURNAL_FOLDER).mkdir()
     (root / "sizes.db").write_text("evidence")
     (root / "link.json").symlink_to("model.py")
     (root / "dangling.json").symlink_to("new.json")
@@ -146,20 +148,20 @@ def test_a_notebook_is_not_said_to_be_unchanged(
 def test_a_folder_of_the_project_that_is_named_like_the_journal_stays(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (root / DIRECTORY / "own").mkdir(parents=True)
-    (root / DIRECTORY / "own" / "mine.txt").write_text("mine")
+    (root / JOURNAL_FOLDER / "own").mkdir(parents=True)
+    (root / JOURNAL_FOLDER / "own" / "mine.txt").write_text("mine")
     before = contents(root)
     line = refused(["rewrite", str(root)], capsys)
-    assert f"{root / DIRECTORY / 'own'}: expected the journal of in-place runs" in line
+    assert f"{root / JOURNAL_FOLDER / 'own'}: expected the journal of in-place runs" in line
     assert contents(root) == before
 
 
 def test_a_file_that_is_named_like_the_journal_stays(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (root / DIRECTORY).write_text("mine")
+    (root / JOURNAL_FOLDER).write_text("mine")
     assert "found a file; move it elsewhere" in refused(["rewrite", str(root)], capsys)
-    assert (root / DIRECTORY).read_text() == "mine"
+    assert (root / JOURNAL_FOLDER).read_text() == "mine"
     assert (root / "model.py").read_text() == MODEL
 
 
@@ -171,9 +173,9 @@ def test_links_in_the_journal_lead_nowhere(
     outside.mkdir()
     (outside / "photo").write_text("precious")
     if name:
-        (root / DIRECTORY).mkdir()
+        (root / JOURNAL_FOLDER).mkdir()
     folder = name in ("", "originals")
-    (root / DIRECTORY / name).symlink_to(outside if folder else outside / "photo")
+    (root / JOURNAL_FOLDER / name).symlink_to(outside if folder else outside / "photo")
     assert "found a link; move it elsewhere" in refused(["rewrite", str(root)], capsys)
     assert contents(outside) == {"photo": "precious"}
     assert (root / "model.py").read_text() == MODEL
@@ -189,10 +191,10 @@ def test_a_link_where_new_content_waits_is_not_followed(root: Path, tmp_path: Pa
 
 def test_undo_leaves_a_file_that_someone_put_beside_the_journal(root: Path) -> None:
     assert main(["rewrite", str(root)]) == 0
-    (root / DIRECTORY / "mine.txt").write_text("mine")
+    (root / JOURNAL_FOLDER / "mine.txt").write_text("mine")
     assert main(["undo", str(root)]) == 0
     assert (root / "model.py").read_text() == MODEL
-    assert [file.name for file in (root / DIRECTORY).iterdir()] == ["mine.txt"]
+    assert [file.name for file in (root / JOURNAL_FOLDER).iterdir()] == ["mine.txt"]
 
 
 def unprivileged(*words: str) -> subprocess.CompletedProcess[str]:
@@ -215,7 +217,7 @@ def unprivileged(*words: str) -> subprocess.CompletedProcess[str]:
 @pytest.fixture
 def _writable_again(root: Path) -> Iterator[None]:
     yield
-    for place in (root, root / "sub", root / DIRECTORY):
+    for place in (root, root / "sub", root / JOURNAL_FOLDER):
         if place.is_dir():
             place.chmod(0o755)
 
@@ -226,7 +228,7 @@ def _writable_again(root: Path) -> Iterator[None]:
     [
         ("sub", 0o000, 1, "sub: unreadable directory: Permission denied\n"),
         ("sub", 0o555, 1, "sub/m.py: read-only directory: make it writable, or leave it out"),
-        (".", 0o555, 2, f"/{DIRECTORY}: not written: Permission denied"),
+        (".", 0o555, 2, f"/{JOURNAL_FOLDER}: not written: Permission denied"),
         (".", 0o000, 2, "/root/pyproject.toml: Permission denied: make it accessible"),
     ],
 )
@@ -255,10 +257,10 @@ def test_undo_with_a_journal_that_one_may_not_use_restores_nothing(
 ) -> None:
     assert main(["rewrite", str(root)]) == 0
     after = contents(root)
-    (root / DIRECTORY).chmod(mode)
+    (root / JOURNAL_FOLDER).chmod(mode)
     done = unprivileged("undo", str(root))
-    (root / DIRECTORY).chmod(0o755)
+    (root / JOURNAL_FOLDER).chmod(0o755)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert f"{root / DIRECTORY}" in done.stderr
+    assert f"{root / JOURNAL_FOLDER}" in done.stderr
     assert line in done.stderr
     assert contents(root) == after

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nnx_migrate.cli import main
-from nnx_migrate.rewrite.journal import DIRECTORY
+from nnx_migrate.model import JOURNAL_FOLDER
 
 ROOT = Path(__file__).parent.parent
 LINEN = """import flax.linen as nn
@@ -53,7 +53,7 @@ def contents(tree: Path) -> dict[str, str]:
     return {
         file.relative_to(tree).as_posix(): file.read_text()
         for file in tree.rglob("*")
-        if file.is_file() and DIRECTORY not in file.parts
+        if file.is_file() and JOURNAL_FOLDER not in file.parts
     }
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from nnx_migrate.cli import main
 from nnx_migrate.model import (
+    JOURNAL_FOLDER,
     ClassMap,
     ClassResult,
     FileResult,
@@ -26,7 +27,7 @@ from nnx_migrate.model import (
     Tally,
 )
 from nnx_migrate.rewrite import forms
-from nnx_migrate.rewrite.journal import DIRECTORY, journal_file
+from nnx_migrate.rewrite.journal import journal_file
 from nnx_migrate.rewrite.request import RewriteRequest
 
 
@@ -87,7 +88,7 @@ def snapshot(root: Path) -> dict[str, bytes]:
     return {
         file.relative_to(root).as_posix(): file.read_bytes()
         for file in sorted(root.rglob("*"))
-        if file.is_file() and DIRECTORY not in file.parts and ".git" not in file.parts
+        if file.is_file() and JOURNAL_FOLDER not in file.parts and ".git" not in file.parts
     }
 
 
@@ -108,7 +109,7 @@ def test_in_place_replaces_files_and_undo_takes_it_back(
     assert journal_file(tree).exists()
     assert main(["undo", str(tree)]) == 0
     assert snapshot(tree) == before
-    assert not (tree / DIRECTORY).exists()
+    assert not (tree / JOURNAL_FOLDER).exists()
     assert capsys.readouterr().err == ""
 
 
@@ -148,7 +149,7 @@ def test_output_writes_a_copy_and_leaves_the_tree_alone(tree: Path, tmp_path: Pa
     out = tmp_path / "new" / "out"
     assert main(["rewrite", str(tree), "--output", str(out)]) == 0
     assert snapshot(tree) == before
-    assert not (tree / DIRECTORY).exists()
+    assert not (tree / JOURNAL_FOLDER).exists()
     assert snapshot(out) == {**before, "a.py": b"flax nnx a\r\n", "pkg/b.py": b"flax nnx b"}
 
 
@@ -173,7 +174,7 @@ def test_check_tells_and_writes_nothing(tree: Path, capsys: pytest.CaptureFixtur
     assert "would rewrite a.py\nwould rewrite pkg/b.py\n" in out
     assert "2 files would be rewritten, 1 unchanged, 0 failed" in out
     assert snapshot(tree) == before
-    assert not (tree / DIRECTORY).exists()
+    assert not (tree / JOURNAL_FOLDER).exists()
 
 
 def test_diff_prints_a_patch_that_applies(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -132,7 +132,8 @@ def _undo(options: UndoOptions) -> int:
 
 def _journal_root(options: UndoOptions) -> Path:
     """Where the journal is: at ``--root``, above PATH, or in one directory right below it."""
-    from nnx_migrate.rewrite.journal import DIRECTORY, journal_file
+    from nnx_migrate.model import JOURNAL_FOLDER
+    from nnx_migrate.rewrite.journal import journal_file
 
     if options.root is not None:
         places = [options.root.resolve()]
@@ -142,7 +143,7 @@ def _journal_root(options: UndoOptions) -> Path:
     for place in places:
         if journal_file(place).is_file():
             return place
-    below = [] if options.root else sorted(places[0].glob(f"*/{DIRECTORY}/journal.json"))
+    below = [] if options.root else sorted(places[0].glob(f"*/{JOURNAL_FOLDER}/journal.json"))
     if len(below) > 1:
         names = ", ".join(file.parent.parent.name for file in below)
         raise UsageError(

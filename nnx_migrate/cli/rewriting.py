@@ -158,10 +158,12 @@ def _request(run: _Run) -> RewriteRequest:
     fixed = set()
     if run.options.in_place:
         for name, source in run.texts.items():
-            reason = writer.read_only(source.path) if "flax" in source.text else None
+            reason = None
+            if "flax" in source.text:
+                reason = writer.read_only(source.path, writer.EXCLUDE)
             if reason is not None:
                 fixed.add(name)
-                run.failures[name] = writer.left_out(reason)
+                run.failures[name] = reason
     files = tuple(source for name, source in run.texts.items() if name not in fixed)
     read_already = {source.path for source in run.texts.values()}
     others = project_files(run.root, run.options.root is not None, run.found)

@@ -10,18 +10,12 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
-from nnx_migrate.evidence.json_values import (
-    as_arguments,
-    as_changes,
-    as_encoded,
-    as_names,
-    as_passed,
-    as_shapes,
-)
 from nnx_migrate.evidence.presence import Presence
 from nnx_migrate.evidence.schema import EvidenceError, connect
 from nnx_migrate.evidence.seen import ClassKey, Instance, Place
+from nnx_migrate.evidence.stored_values import as_arguments, as_changes, as_encoded, as_shapes
 from nnx_migrate.evidence.values import Shape
+from nnx_migrate.json_values import as_texts, as_texts_by_name
 
 
 @dataclass(frozen=True)
@@ -152,7 +146,7 @@ def _presence(
     for site, built, instances, traces, condition, others, reason in connection.execute(
         query, (class_id,)
     ):
-        others = as_names(json.loads(others))
+        others = as_texts(json.loads(others))
         found = Presence(built, instances, traces, condition, others, reason)
         yield places[site], found
 
@@ -204,11 +198,11 @@ def _instances(
                 method,
                 as_encoded(json.loads(fields)),
                 as_arguments(json.loads(inputs)),
-                as_names(json.loads(rngs)),
-                as_names(json.loads(collections)),
-                as_names(json.loads(mutable)),
+                as_texts(json.loads(rngs)),
+                as_texts(json.loads(collections)),
+                as_texts(json.loads(mutable)),
                 bool(outermost),
-                passed=as_passed(json.loads(passed)),
+                passed=as_texts_by_name(json.loads(passed)),
                 arguments=as_arguments(json.loads(arguments)),
                 initialised=bool(initialised),
             ),
@@ -246,7 +240,7 @@ def _sizes(
         traces,
     ) in connection.execute(query, (class_id,)):
         key = (places[site], below, method, argument, axis)
-        yield key, RecordedSize(text, as_names(json.loads(others)), reason, seen, traces)
+        yield key, RecordedSize(text, as_texts(json.loads(others)), reason, seen, traces)
 
 
 def _sightings(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import sys
 import sysconfig
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from nnx_migrate.digests import digest
 from nnx_migrate.evidence.seen import SourceFile
 from nnx_migrate.evidence.statements import method_codes
 
@@ -108,8 +108,7 @@ def _read(filename: str) -> _Read | None:
         content = Path(filename).read_bytes()
     except OSError:
         return None
-    digest = hashlib.sha256(content).hexdigest()
-    return _Read(SourceFile(digest, _module_of(filename), Path(filename).name), content)
+    return _Read(SourceFile(digest(content), _module_of(filename), Path(filename).name), content)
 
 
 def _module_of(filename: str) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from nnx_migrate.digests import digest
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import Finding, Outcome, RewriteResult
@@ -30,8 +30,8 @@ def evidence_of(request: RewriteRequest, loaded: Loaded) -> ProjectEvidence | No
     if request.evidence is None:
         return None
     base = request.base or request.root
-    hashes = {str(source.path): _hash(source.raw) for source in request.context}
-    hashes |= {_relative(source.path, base): _hash(source.raw) for source in request.files}
+    hashes = {str(source.path): digest(source.raw) for source in request.context}
+    hashes |= {_relative(source.path, base): digest(source.raw) for source in request.files}
     found = ProjectEvidence(load(request.evidence), loaded.project, hashes)
     known = any(found.of(info) for info in loaded.project.linen.values())
     if not known and not any(found.stale):
@@ -41,10 +41,6 @@ def evidence_of(request: RewriteRequest, loaded: Loaded) -> ProjectEvidence | No
             f" {', '.join(names[:3])}{' and others' if len(names) > 3 else ''}; record this code"
         )
     return found
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def _relative(path: Path, base: Path) -> str:

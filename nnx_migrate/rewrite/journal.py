@@ -7,7 +7,6 @@ replaced, so a run that is killed at any point can be finished or undone.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, astuple, dataclass, replace
@@ -15,9 +14,9 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from nnx_migrate.digests import digest
 from nnx_migrate.model import JOURNAL_FOLDER
 
-DIRECTORY = JOURNAL_FOLDER
 STAGED = ".nnx-migrate-new"  # the suffix of new content until it is in place
 SCHEMA = 1
 
@@ -65,19 +64,14 @@ class Journal:
         return next((entry for entry in self.entries if entry.path == path), None)
 
 
-def digest(data: bytes) -> str:
-    """SHA-256 in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
-
-
 def journal_file(root: Path) -> Path:
     """Where the journal of a root is."""
-    return root / DIRECTORY / "journal.json"
+    return root / JOURNAL_FOLDER / "journal.json"
 
 
 def original_file(root: Path, before: str) -> Path:
     """Where the bytes with this hash are kept."""
-    return root / DIRECTORY / "originals" / before
+    return root / JOURNAL_FOLDER / "originals" / before
 
 
 def check_folder(root: Path) -> None:
@@ -86,10 +80,10 @@ def check_folder(root: Path) -> None:
     Raises:
         JournalError: naming what was found.
     """
-    folder = root / DIRECTORY
+    folder = root / JOURNAL_FOLDER
     own = {folder, *(folder / name for name in ("originals", "lock", ".gitignore", "journal.json"))}
     for place in (folder, *sorted(folder.glob("*"))):
-        is_folder = place.name in (DIRECTORY, "originals")
+        is_folder = place.name in (JOURNAL_FOLDER, "originals")
         if place.is_symlink() and place in own:
             found = "a link"
         elif place in own and place.exists() and place.is_dir() is not is_folder:

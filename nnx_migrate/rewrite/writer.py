@@ -12,10 +12,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from nnx_migrate.digests import digest
+from nnx_migrate.model import JOURNAL_FOLDER
 from nnx_migrate.rewrite import journal as journals
-from nnx_migrate.rewrite.journal import Entry, Journal, JournalError, State, digest
+from nnx_migrate.rewrite.journal import Entry, Journal, JournalError, State
 
-_NOT_COPIED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", journals.DIRECTORY})
+EXCLUDE = ", or leave it out with --exclude"
+_NOT_COPIED = frozenset({".git", ".hg", ".venv", "venv", "__pycache__", JOURNAL_FOLDER})
 
 
 @dataclass(frozen=True)
@@ -74,21 +77,19 @@ def _staged(path: Path) -> Path:
     return path.with_name(f".{path.name}{journals.STAGED}")
 
 
-def read_only(path: Path) -> str | None:
-    """Why a file must not be replaced: mode bits are believed, even where root could write."""
+def read_only(path: Path, instead: str = "") -> str | None:
+    """Why a file must not be replaced: mode bits are believed, even where root could write.
+
+    ``instead`` is what else the user can do about it.
+    """
     try:
         if not path.stat().st_mode & 0o222 or not os.access(path, os.W_OK):
-            return "read-only file: make it writable"
+            return f"read-only file: make it writable{instead}"
         if not path.parent.stat().st_mode & 0o222 or not os.access(path.parent, os.W_OK):
-            return "read-only directory: make it writable"
+            return f"read-only directory: make it writable{instead}"
     except OSError as error:
         return reason_of(error)
     return None
-
-
-def left_out(reason: str) -> str:
-    """Why a run does not rewrite a file, and the other thing that one can do."""
-    return f"{reason}, or leave it out with --exclude" if "read-only" in reason else reason
 
 
 def reason_of(error: OSError) -> str:
@@ -161,9 +162,9 @@ def _changed(plan: PlannedWrite) -> str | None:
 
 
 def _replace(plan: PlannedWrite) -> WriteFailure | None:
-    reason = _changed(plan) or read_only(plan.path)
+    reason = _changed(plan) or read_only(plan.path, EXCLUDE)
     if reason is not None:
-        return WriteFailure(plan.path, left_out(reason))
+        return WriteFailure(plan.path, reason)
     try:
         write_file(plan.path, plan.after, stat.S_IMODE(plan.path.stat().st_mode))
     except OSError as error:
@@ -187,7 +188,7 @@ def _drop_unused_originals(root: Path, journal: Journal) -> None:
     used = {entry.before for entry in journal.entries}
     if journal.state is not State.DONE:
         used |= {entry.found for entry in journal.entries}
-    for file in (root / journals.DIRECTORY / "originals").iterdir():
+    for file in (root / JOURNAL_FOLDER / "originals").iterdir():
         if file.name not in used and journals.is_hash(file.name):
             file.unlink()
 
@@ -195,7 +196,7 @@ def _drop_unused_originals(root: Path, journal: Journal) -> None:
 @contextmanager
 def _locked(root: Path) -> Iterator[None]:
     """Hold the journal directory; of one that ends up without a journal what is ours is removed."""
-    directory = root / journals.DIRECTORY
+    directory = root / JOURNAL_FOLDER
     journals.check_folder(root)
     directory.mkdir(exist_ok=True)
     ignore = directory / ".gitignore"
@@ -220,7 +221,7 @@ def _remove_unused(root: Path) -> None:
     """Without a journal, remove our files and then the folders, should they be empty."""
     if journals.journal_file(root).exists():
         return
-    directory = root / journals.DIRECTORY
+    directory = root / JOURNAL_FOLDER
     originals = directory / "originals"
     kept = [file for file in originals.glob("*") if journals.is_hash(file.name)]
     staged = [*directory.glob(f"*{journals.STAGED}"), *originals.glob(f"*{journals.STAGED}")]

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from nnx_migrate.model import JOURNAL_FOLDER
 from nnx_migrate.rewrite import writer
-from nnx_migrate.rewrite.journal import DIRECTORY, State, journal_file, load
+from nnx_migrate.rewrite.journal import State, journal_file, load
 from nnx_migrate.rewrite.writer import (
     Busy,
     PlannedWrite,
@@ -58,12 +59,12 @@ def test_writing_and_undoing_gives_the_same_tree(tree: Path) -> None:
     assert undone.failures == ()
     assert contents(tree) == before
     assert stat.S_IMODE((tree / "a.py").stat().st_mode) == 0o755
-    assert not (tree / DIRECTORY).exists()
+    assert not (tree / JOURNAL_FOLDER).exists()
 
 
 def test_nothing_to_write_leaves_no_journal(tree: Path) -> None:
     assert write_in_place(tree, [], RUN) == ()
-    assert not (tree / DIRECTORY).exists()
+    assert not (tree / JOURNAL_FOLDER).exists()
 
 
 def test_two_runs_are_undone_together(tree: Path) -> None:
@@ -76,7 +77,7 @@ def test_two_runs_are_undone_together(tree: Path) -> None:
 
 def test_git_does_not_see_the_journal(tree: Path) -> None:
     write_in_place(tree, plans(tree), RUN)
-    assert (tree / DIRECTORY / ".gitignore").read_text() == "*\n"
+    assert (tree / JOURNAL_FOLDER / ".gitignore").read_text() == "*\n"
 
 
 def test_a_file_that_changed_is_left_and_the_others_are_written(tree: Path) -> None:
@@ -144,7 +145,7 @@ def test_a_disk_too_full_for_the_journal_changes_nothing(
     with pytest.raises(OSError, match="No space"):
         write_in_place(tree, plans(tree), RUN)
     assert contents(tree) == before
-    assert not (tree / DIRECTORY).exists()
+    assert not (tree / JOURNAL_FOLDER).exists()
 
 
 @pytest.mark.parametrize("last", ["a.py", "b.py", "c.py"])
@@ -197,7 +198,7 @@ def test_undo_without_a_journal_says_so(tree: Path) -> None:
 
 def test_two_runs_at_once_are_refused(tree: Path) -> None:
     write_in_place(tree, plans(tree), RUN)
-    with (tree / DIRECTORY / "lock").open("w") as lock:
+    with (tree / JOURNAL_FOLDER / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(Busy, match="another"):
             undo(tree)

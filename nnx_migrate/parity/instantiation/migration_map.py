@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from nnx_migrate.json_values import as_list, as_object, as_text, as_texts, as_texts_by_name, unlike
 from nnx_migrate.model import ClassMap, MappedFile, MigrationMap, SizeArgument
 from nnx_migrate.parity.instantiation.calls import Call
 
@@ -30,32 +30,34 @@ def load_map(path: Path) -> MigrationMap:
     if not isinstance(data, dict) or data.get("schema") != 1:
         raise BadMap(f'map {path}: expected a migration map with "schema": 1')
     try:
-        classes = tuple(_class_map(entry) for entry in _list(data["classes"]))
-    except (KeyError, TypeError) as error:
+        classes = tuple(_class_map(entry) for entry in as_list(data["classes"]))
+    except (KeyError, TypeError, ValueError) as error:
         raise BadMap(f"map {path}: malformed class entry ({error!r})") from error
     try:
-        return MigrationMap(classes, tuple(map(_mapped_file, _list(data.get("files", [])))))
-    except (KeyError, TypeError) as error:
+        return MigrationMap(classes, tuple(map(_mapped_file, as_list(data.get("files", [])))))
+    except (KeyError, TypeError, ValueError) as error:
         raise BadMap(f"map {path}: malformed file entry ({error!r})") from error
 
 
 def _mapped_file(entry: Any) -> MappedFile:
-    if not isinstance(entry, dict):
-        raise TypeError(f"expected an object, found {reprlib.repr(entry)}")
-    classes = tuple(_text(one) for one in _list(entry["classes"]))
-    return MappedFile(_text(entry["path"]), classes, _text(entry["before"]), _text(entry["after"]))
+    as_object(entry)
+    classes = as_texts(entry["classes"])
+    return MappedFile(
+        as_text(entry["path"]), classes, as_text(entry["before"]), as_text(entry["after"])
+    )
 
 
 def _class_map(entry: Any) -> ClassMap:
-    if not isinstance(entry, dict):
-        raise TypeError(f"expected an object, found {reprlib.repr(entry)}")
+    as_object(entry)
     return ClassMap(
-        linen=_text(entry["linen"]),
-        nnx=_text(entry["nnx"]),
-        fields=_texts_by_name(entry.get("fields", {})),
-        size_arguments=tuple(_size_argument(one) for one in _list(entry.get("size_arguments", []))),
-        attributes=_texts_by_name(entry.get("attributes", {})),
-        rng_streams=tuple(_text(one) for one in _list(entry.get("rng_streams", []))),
+        linen=as_text(entry["linen"]),
+        nnx=as_text(entry["nnx"]),
+        fields=as_texts_by_name(entry.get("fields", {})),
+        size_arguments=tuple(
+            _size_argument(one) for one in as_list(entry.get("size_arguments", []))
+        ),
+        attributes=as_texts_by_name(entry.get("attributes", {})),
+        rng_streams=as_texts(entry.get("rng_streams", [])),
     )
 
 
@@ -64,7 +66,7 @@ def _size_argument(entry: Any) -> SizeArgument:
     for one in fields(size):
         value, kinds = getattr(size, one.name), _KINDS[str(one.type)]
         if not isinstance(value, kinds) or (isinstance(value, bool) and int in kinds):
-            raise TypeError(f"{one.name}: expected {one.type}, found {reprlib.repr(value)}")
+            raise unlike(f"{one.type} as {one.name}", value)
     return size
 
 
@@ -76,24 +78,6 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
     "bool": (bool,),
     "bool | None": (bool, type(None)),
 }
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"expected a text, found {reprlib.repr(value)}")
-    return value
-
-
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise TypeError(f"expected a list, found {reprlib.repr(value)}")
-    return value
-
-
-def _texts_by_name(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict):
-        raise TypeError(f"expected an object, found {reprlib.repr(value)}")
-    return {name: _text(one) for name, one in value.items()}
 
 
 def class_map_of(maps: Mapping[str, ClassMap], linen_class: str) -> ClassMap | None:

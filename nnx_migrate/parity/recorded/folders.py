@@ -6,11 +6,11 @@ recorded as the module ``test_x``. Both sides need that folder to import it agai
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
+from nnx_migrate.digests import digest
 from nnx_migrate.evidence.read import Evidence
 
 _NOT_SEARCHED = frozenset(("venv", "node_modules", "__pycache__", "site-packages"))
@@ -22,15 +22,15 @@ def folders_of(evidence: Evidence, entries: Sequence[Path]) -> tuple[PurePath, .
     A file is known by its name and its hash, so ``entries`` are those of the recorded tree.
     """
     missing = {
-        digest: module
-        for digest, module in evidence.modules.items()
+        key: module
+        for key, module in evidence.modules.items()
         if not any(_file_of(entry, module) for entry in entries)
     }
-    wanted = {evidence.names[digest] for digest in missing}
+    wanted = {evidence.names[key] for key in missing}
     found: dict[PurePath, None] = {}
     for entry in entries if missing else ():
         for file in _files(entry, wanted):
-            module = missing.get(hashlib.sha256(file.read_bytes()).hexdigest())
+            module = missing.get(digest(file.read_bytes()))
             folder = _folder(file.relative_to(entry), module) if module is not None else None
             if folder is not None:
                 found[folder] = None

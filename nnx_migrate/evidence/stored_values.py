@@ -5,11 +5,11 @@ Every function returns its argument, or raises ValueError for a file that is dam
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Mapping
 from typing import Any
 
 from nnx_migrate.evidence.values import Encoded, Shape, children
+from nnx_migrate.json_values import as_list, as_object, unlike
 
 _ITEMS = {"items": list}
 _NAME = {"module": str, "name": str}
@@ -45,11 +45,11 @@ def as_encoded(value: Any) -> Encoded:
         return value
     parts = _PARTS.get(str(value.get("$"))) if isinstance(value, dict) else None
     if parts is None or not all(isinstance(value.get(name), kind) for name, kind in parts.items()):
-        raise _unlike("a recorded value", value)
+        raise unlike("a recorded value", value)
     if "shape" in parts:
         _as_shape(value["shape"])
     if value["$"] == "dict" and not all(_is_pair(one, (str, int)) for one in value["items"]):
-        raise _unlike("pairs of a name and a value", value["items"])
+        raise unlike("pairs of a name and a value", value["items"])
     for child in children(value):
         as_encoded(child)
     return value
@@ -57,43 +57,23 @@ def as_encoded(value: Any) -> Encoded:
 
 def as_arguments(value: Any) -> Mapping[str, Encoded]:
     """Arguments by name."""
-    for one in _object(value).values():
+    for one in as_object(value).values():
         as_encoded(one)
-    return _object(value)
-
-
-def as_passed(value: Any) -> Mapping[str, str]:
-    """How each argument was passed."""
-    if not all(isinstance(one, str) for one in _object(value).values()):
-        raise _unlike("how arguments were passed", value)
-    return _object(value)
+    return as_object(value)
 
 
 def as_changes(value: Any) -> Mapping[str, int | float]:
     """Numbers that were changed, by the text that reads them."""
-    if not all(isinstance(one, int | float) for one in _object(value).values()):
-        raise _unlike("numbers", value)
-    return _object(value)
-
-
-def as_names(value: Any) -> tuple[str, ...]:
-    """Names, or expressions."""
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise _unlike("a list of names", value)
-    return tuple(value)
+    if not all(isinstance(one, int | float) for one in as_object(value).values()):
+        raise unlike("numbers", value)
+    return as_object(value)
 
 
 def as_shapes(value: Any) -> tuple[tuple[str, Shape], ...]:
     """Arrays of a call by name."""
-    if not isinstance(value, list) or not all(_is_pair(one, (str,)) for one in value):
-        raise _unlike("a list of arrays", value)
+    if not all(_is_pair(one, (str,)) for one in as_list(value)):
+        raise unlike("a list of arrays", value)
     return tuple((name, _as_shape(shape)) for name, shape in value)
-
-
-def _object(value: Any) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise _unlike("an object", value)
-    return value
 
 
 def _is_pair(value: Any, first: tuple[type, ...]) -> bool:
@@ -101,10 +81,6 @@ def _is_pair(value: Any, first: tuple[type, ...]) -> bool:
 
 
 def _as_shape(value: Any) -> Shape:
-    if not isinstance(value, list) or not all(type(one) is int and one >= 0 for one in value):
-        raise _unlike("a shape", value)
+    if not all(type(one) is int and one >= 0 for one in as_list(value)):
+        raise unlike("a shape", value)
     return tuple(value)
-
-
-def _unlike(expected: str, found: Any) -> ValueError:
-    return ValueError(f"expected {expected}, found {reprlib.repr(found)}")
