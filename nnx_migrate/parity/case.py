@@ -15,6 +15,7 @@ from flax import linen, nnx
 from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.case_settings import fault
+from nnx_migrate.parity.modes import Mode
 from nnx_migrate.parity.values import is_array
 from nnx_migrate.sharding.placing import AnyMesh
 
@@ -42,6 +43,8 @@ class ParityCase:
     is compared, and a variable on one side alone still fails.
     Without ``compiled`` the model runs operation by operation, as one that reads values
     (``x.item()``) has to; a Linen module that cannot be traced sets that for both sides.
+    ``modes`` are further runs of the call (``train=True`` where it is False); without them the Linen side
+    finds out which there are.
     """
 
     linen: linen.Module | None = None
@@ -64,6 +67,7 @@ class ParityCase:
     seed: int = 0
     compiled: bool = True
     stateless: bool = False
+    modes: tuple[Mode, ...] | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be a case. Raises BadCase."""
@@ -84,6 +88,12 @@ class ParityCase:
         if self.tolerance is not None and not 0 <= self.tolerance < 1:
             raise BadCase(f"tolerance: expected 0 <= t < 1, found {self.tolerance!r}")
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The random streams of the NNX module: it keeps them from construction for every mode."""
+        needed = (name for mode in self.modes or () for name in mode.streams)
+        return tuple(dict.fromkeys(("params", *self.rngs, *needed)))
+
     def key_of(self, stream: str) -> Any:
         """Return the key of a stream: its seed, made distinct from every other stream's."""
         value = self.rngs.get(stream, self.seed)
@@ -97,6 +107,18 @@ def initial_call(case: ParityCase) -> ParityCase:
         return case
     inputs, kwargs = case.initial
     return replace(case, inputs=inputs, kwargs=kwargs, initial=None)
+
+
+def in_mode(case: ParityCase, mode: Mode) -> ParityCase:
+    """The case with its call in another mode."""
+    inputs, kwargs = mode.arguments(case.inputs, case.kwargs)
+    return replace(
+        case,
+        inputs=inputs,
+        kwargs=kwargs,
+        collections=(*case.collections, *mode.collections),
+        rngs={**dict.fromkeys(mode.streams, case.seed), **case.rngs},
+    )
 
 
 @dataclass(frozen=True)

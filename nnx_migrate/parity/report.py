@@ -59,6 +59,7 @@ class ParityReport:
     checks: tuple[Check, ...]
     not_checked: tuple[str, ...] = ()
     rules_used: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()
     first_difference: Mapping[str, Any] | None = None
     model: str = ""
     mesh: str | None = None

@@ -7,7 +7,9 @@ import time
 
 from nnx_migrate.parity.case import ParityCase, describe_mesh
 from nnx_migrate.parity.checks.compare import compare
+from nnx_migrate.parity.checks.modes import pairs
 from nnx_migrate.parity.evaluation.results import SideResult
+from nnx_migrate.parity.modes import Mode
 from nnx_migrate.parity.report import ParityReport, peak_rss_bytes, versions
 from nnx_migrate.parity.sides import bisect
 from nnx_migrate.parity.sides.linen import evaluate_linen
@@ -22,7 +24,7 @@ def check(case: ParityCase) -> ParityReport:
     """
     start = time.monotonic()
     linen = evaluate_linen(case)
-    case = dataclasses.replace(case, compiled=not linen.untraced)
+    case = dataclasses.replace(case, compiled=not linen.untraced, modes=modes_of(linen))
     nnx = evaluate_nnx(case)
     report = judge(case, linen, nnx)
     if wants_submodules(report):
@@ -31,6 +33,11 @@ def check(case: ParityCase) -> ParityReport:
         theirs = evaluate_nnx(case, submodules=True, numbers=False)
         report = located(report, case, ours, theirs)
     return dataclasses.replace(report, seconds=round(time.monotonic() - start, 3))
+
+
+def modes_of(linen: SideResult) -> tuple[Mode, ...]:
+    """The modes that the Linen side ran, which the other side has to run, too."""
+    return tuple(run.mode for run in linen.modes)
 
 
 def wants_submodules(report: ParityReport) -> bool:
@@ -43,6 +50,10 @@ def located(
 ) -> ParityReport:
     """Return the report with the first submodule that differs, or why it was not found."""
     found = bisect.first_difference(linen.submodules, nnx.submodules, case.tolerance)
+    others = {run.mode.name: run for run in nnx.modes}
+    for run in linen.modes:
+        theirs = others.get(run.mode.name, run)
+        found = found or bisect.first_difference(run.submodules, theirs.submodules, case.tolerance)
     problems = [
         f"first_difference: the {side.stack} submodules were not recorded: "
         f"{side.errors['submodules']}"
@@ -67,6 +78,7 @@ def judge(
         checks=found.checks,
         not_checked=found.not_checked,
         rules_used=found.rules_used,
+        modes=tuple(one.mode.name for one, _ in pairs(linen, nnx)),
         model=linen.model,
         mesh=describe_mesh(case),
         versions=versions(),

@@ -18,6 +18,8 @@ def summary(name: str, report: ParityReport, *, every_check: bool = False) -> It
     counts = Counter(check.status for check in report.checks)
     told = f"{counts['pass']} passed, {counts['fail']} failed, {counts['not_run']} not run"
     yield f"{name}: {report.verdict} ({told}; {report.seconds:.1f} s)"
+    if report.modes:
+        yield f"  run once more with {'; and with '.join(report.modes)}"
     if every_check:
         yield from _table(report)
     for check in report.checks:

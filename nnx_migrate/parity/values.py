@@ -21,7 +21,8 @@ Array: TypeAlias = np.ndarray[Any, Any]
 Arrays: TypeAlias = dict[str, Array]
 
 
-ALL_ZERO = "every number is zero"
+NOTHING, ALL_NAN, ALL_ZERO = "nothing was compared", "every number is NaN", "every number is zero"
+EMPTY = (NOTHING, ALL_NAN, ALL_ZERO)  # what a set of arrays may be that proves nothing
 _MEANS = ("mean", "running_mean", "moving_mean")
 
 
@@ -117,6 +118,17 @@ def same_bits(left: Array, right: Array) -> bool:
     return left.tobytes() == right.tobytes()
 
 
+def same_finite(left: Array, right: Array) -> bool:
+    """Whether two arrays agree in every bit of what is finite on one side at least."""
+    if same_bits(left, right):
+        return True
+    if left.shape != right.shape or left.dtype != right.dtype or not is_inexact(left.dtype):
+        return False
+    wide: Any = np.complex128 if np.iscomplexobj(left) else np.float64
+    shown = np.isfinite(left.astype(wide)) | np.isfinite(right.astype(wide))
+    return same_bits(left[shown], right[shown])
+
+
 def within(left: Array, right: Array, tolerance: float) -> bool:
     """Whether no element is further off than ``tolerance`` times the largest absolute value."""
     if left.shape != right.shape or left.dtype != right.dtype:
@@ -163,9 +175,9 @@ def emptiness(arrays: Iterable[Array]) -> str | None:
     """Say why a set of arrays cannot prove anything: nothing there, all zeros, only NaN."""
     present = [value for value in arrays if value.size]
     if not present:
-        return "nothing was compared"
+        return NOTHING
     if all(is_inexact(value.dtype) and _all_nan(value) for value in present):
-        return "every number is NaN"
+        return ALL_NAN
     if not any(np.any(_nonzero(value)) for value in present):
         return ALL_ZERO
     return None

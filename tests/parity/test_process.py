@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nnx_migrate.parity.files.case_file import CaseError
-from nnx_migrate.parity.files.process import Job, device_flags, run_side
+from nnx_migrate.parity.files.process import Job, device_flags, run_side, simulate
 from nnx_migrate.parity.files.run import FileOptions, run_case_file
 from tests.parity.file_case import CASE, LINEN, NNX, write_trees
 
@@ -124,3 +124,12 @@ def test_nothing_is_left_in_the_users_trees(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_the_number_of_simulated_devices_replaces_another(flags: str, expected: str) -> None:
     assert device_flags(flags, 8) == expected
+
+
+@pytest.mark.parametrize(("environment", "threads"), [({}, "64"), ({"NPROC": "16"}, "16")])
+def test_simulated_devices_get_threads_to_wait_in(
+    environment: dict[str, str], threads: str
+) -> None:
+    simulate(environment, 8)
+    assert environment["NPROC"] == threads
+    assert environment["XLA_FLAGS"] == "--xla_force_host_platform_device_count=8"

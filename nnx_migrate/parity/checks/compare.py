@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from nnx_migrate.parity.case import ParityCase
-from nnx_migrate.parity.checks import programs
+from nnx_migrate.parity.checks import numbers, programs
 from nnx_migrate.parity.checks import shardings as compare_shardings
 from nnx_migrate.parity.checks.base import blocked_check, checked, differences, one_sided, shared
-from nnx_migrate.parity.evaluation.results import Numbers, SideResult
+from nnx_migrate.parity.checks.exercised import not_exercised
+from nnx_migrate.parity.checks.modes import OneRun, over_modes, pairs, with_programs
+from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.report import CHECKS, Check, Verdict
-from nnx_migrate.parity.values import ALL_ZERO, Arrays, emptiness, same_bits
+from nnx_migrate.parity.values import ALL_ZERO, same_bits
 
 _LATER = "not part of this run"
-_NOTHING = "a call returns nothing: only the variables are compared"
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,17 @@ class Comparison:
 
 def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
     """Compare what the two sides of a case yielded. Of ``case`` only the settings are read."""
-    found = programs.agreement(linen, nnx)
+    found = programs.agreement(*with_programs(linen, nnx))
+    left_out: list[str] = []
+
+    def all_runs(check: OneRun) -> Callable[[], Check]:
+        def made() -> Check:
+            whole, notes = over_modes(check, case, linen, nnx)
+            left_out.extend(notes)
+            return whole
+
+        return made
+
     made: dict[str, Callable[[], Check]] = {
         "stacks": lambda: _stacks(linen, nnx),
         "control": lambda: _control(linen),
@@ -38,12 +51,14 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
         "specs": lambda: compare_shardings.specs(linen, nnx),
         "specs_after_step": lambda: compare_shardings.specs_after_step(linen, nnx),
         "init_values": lambda: _of_variables("init_values", case, linen, nnx, _init_values),
-        "forward": lambda: _forward(case, linen, nnx),
-        "loss": lambda: _numbers("loss", case, linen, nnx, lambda run: run.loss),
-        "gradients": lambda: _numbers("gradients", case, linen, nnx, lambda run: run.gradients),
+        "forward": all_runs(numbers.forward),
+        "loss": all_runs(functools.partial(numbers.compared, "loss", lambda run: run.loss)),
+        "gradients": all_runs(
+            functools.partial(numbers.compared, "gradients", lambda run: run.gradients)
+        ),
         "losses_over_steps": lambda: _losses(case, linen, nnx),
-        "rng": lambda: _rng(case, linen, nnx),
-        "collections": lambda: _collections(case, linen, nnx),
+        "rng": all_runs(numbers.rng),
+        "collections": all_runs(numbers.collections),
         "program": lambda: programs.program(linen, nnx, found),
         "collectives": lambda: _counts("collectives", linen.collectives, nnx.collectives),
         "memory": lambda: _counts("memory", _bytes(linen), _bytes(nnx)),
@@ -54,6 +69,7 @@ def compare(case: ParityCase, linen: SideResult, nnx: SideResult) -> Comparison:
     not_checked = [
         f"{check.name}: {check.details[0]}" for check in checks if check.status == "not_run"
     ]
+    not_checked += [*left_out, *not_exercised(case, linen, nnx)]
     if nnx.bridged:
         not_checked.append(f"still Linen, behind ToNNX: {', '.join(nnx.bridged)}")
     statuses = {check.name: check.status for check in checks}
@@ -84,9 +100,11 @@ def _verdict(failed: bool, found: programs.Programs, linen: SideResult, nnx: Sid
 
 
 def _all_bits(linen: SideResult, nnx: SideResult) -> bool:
+    runs: Sequence[tuple[Any, Any]] = [(linen, nnx), *pairs(linen, nnx)]
     return all(
         same_bits(ours[path], theirs[path])
-        for one, other in ((linen.first, nnx.first), (linen.second, nnx.second))
+        for side, twin in runs
+        for one, other in ((side.first, twin.first), (side.second, twin.second))
         for ours, theirs in (
             (one.outputs, other.outputs),
             (one.loss, other.loss),
@@ -113,18 +131,11 @@ def _stacks(linen: SideResult, nnx: SideResult) -> Check:
 
 def _control(linen: SideResult) -> Check:
     failures = [f"Linen differs from itself: {line}" for line in linen.control]
-    if not linen.control_leaves and not failures and _returns_nothing(linen):
-        return Check("control", "not_run", 0, (_NOTHING,))
+    if not linen.control_leaves and not failures and numbers.returns_nothing(linen):
+        return Check("control", "not_run", 0, (numbers.NOTHING,))
     if not linen.control_leaves:
         failures.append("nothing was compared")
     return checked("control", linen.control_leaves, failures)
-
-
-def _returns_nothing(linen: SideResult) -> bool:
-    """Whether a call returns and changes nothing, but the initial values show something."""
-    run = linen.first
-    shown = emptiness(linen.init_values.values()) is None
-    return shown and not (run.outputs or run.plain or run.collections)
 
 
 def _of_variables(
@@ -189,97 +200,6 @@ def _init_values(linen: SideResult, nnx: SideResult) -> Check:
         reason = "all initial values are zero on both sides; forward and gradients use random ones"
         return Check("init_values", "not_run", 0, (reason,))
     return checked("init_values", shared(linen.init_values, nnx.init_values), failures)
-
-
-def _numbers(
-    stage: str,
-    case: ParityCase,
-    linen: SideResult,
-    nnx: SideResult,
-    pick: Callable[[Numbers], Arrays],
-) -> Check:
-    blocked = blocked_check(stage, linen, nnx)
-    if blocked is not None:
-        return blocked
-    ours, theirs = pick(linen.first), pick(nnx.first)
-    failures, notes = differences(ours, theirs, case.tolerance)
-    return checked(stage, shared(ours, theirs), failures, notes)
-
-
-def _forward(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
-    ours, theirs = linen.first, nnx.first
-    if ours.outputs or theirs.outputs or not theirs.structure:
-        check = _numbers("forward", case, linen, nnx, lambda run: run.outputs)
-    elif _returns_nothing(linen) and not theirs.plain:
-        check = Check("forward", "not_run", 0, (_NOTHING,))
-    else:
-        failures = [] if ours.plain or theirs.plain else ["nothing was compared"]
-        check = checked("forward", len(ours.plain), failures)
-    lines = [
-        f"{path or 'output'}: Linen {ours.plain.get(path)}, NNX {theirs.plain.get(path)}"
-        for path in sorted(ours.plain.keys() | theirs.plain.keys())
-        if theirs.structure and ours.plain.get(path) != theirs.plain.get(path)
-    ]
-    if theirs.structure and ours.structure != theirs.structure:
-        lines[:0] = [
-            f"the outputs are built differently: Linen {ours.structure}, NNX {theirs.structure}"
-        ]
-    return Check("forward", "fail", check.leaves, (*lines, *check.details)) if lines else check
-
-
-def _rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
-    streams = [name for name in case.rngs if name != "params"]
-    if not streams:
-        return Check("rng", "not_run", 0, ("the case has no rngs",))
-    blocked = blocked_check("forward", linen, nnx)
-    if blocked is not None:
-        return Check("rng", blocked.status, 0, blocked.details)
-    random = {"Linen": _is_random(linen), "NNX": _is_random(nnx)}
-    if not any(random.values()):
-        reason = f"{', '.join(streams)}: no effect on either side (is dropout off in this case?)"
-        return Check("rng", "not_run", 0, (reason,))
-    failures = [
-        f"the keys have no effect on the {side} side" for side, yes in random.items() if not yes
-    ]
-    leaves, notes = 0, []
-    for name in ("outputs", "loss", "gradients"):
-        ours, theirs = getattr(linen.second, name), getattr(nnx.second, name)
-        if not ours and not theirs:
-            continue
-        found, remarks = differences(ours, theirs, case.tolerance)
-        failures += [f"{name}: {line}" for line in found]
-        notes += remarks
-        leaves += shared(ours, theirs)
-    return checked("rng", leaves, failures, notes)
-
-
-def _is_random(side: SideResult) -> bool:
-    """Whether the two keys gave different outputs or gradients."""
-    pairs = (
-        (side.first.outputs, side.second.outputs),
-        (side.first.gradients, side.second.gradients),
-    )
-    return any(not same_bits(one[path], other[path]) for one, other in pairs for path in one)
-
-
-def _collections(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
-    others = [path for path in nnx.written if path.split("/", 1)[0] not in case.collections]
-    notes = [f"NNX writes variables that are not mutable in this case: {', '.join(others)}"]
-    if not case.collections:
-        reason = notes[0] if others else "the case has no mutable collections"
-        return Check("collections", "not_run", 0, (reason,))
-    blocked = blocked_check("forward", linen, nnx)
-    if blocked is not None:
-        return Check("collections", blocked.status, 0, blocked.details)
-    ours, theirs = linen.first.collections, nnx.first.collections
-    if case.stateless and not (ours or theirs or others):
-        return Check(
-            "collections", "not_run", 0, ("no variable is there, as when it was recorded",)
-        )
-    failures, remarks = differences(ours, theirs, case.tolerance)
-    return checked(
-        "collections", shared(ours, theirs), failures, [*remarks, *(notes if others else ())]
-    )
 
 
 def _bytes(side: SideResult) -> dict[str, int]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from nnx_migrate.parity.checks.apart import first_apart
 from nnx_migrate.parity.checks.base import checked
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.evaluation.unseen import Unseen
@@ -14,6 +15,8 @@ from nnx_migrate.parity.programs.unit_mesh_axes import without_unit_axes
 from nnx_migrate.parity.report import Check
 
 _PLACES = 3
+# Linen's init calls the model, NNX builds it: what a call says beside numbers is no part of it.
+INIT = "init"
 
 
 @dataclass(frozen=True)
@@ -44,13 +47,21 @@ def agreement(linen: SideResult, nnx: SideResult) -> Programs:
             parts.append(f"{name}: {' '.join(str(error).split())[:300]}")
             continue
         if needed is None:
-            shorter = without_unit_axes(ours), without_unit_axes(theirs)
-            parts.append(f"{name}: {canonical.first_line_apart(*shorter)}")
-            unseen += _unseen(name, linen, nnx)
+            parts.append(f"{name}: {_where(name, linen, nnx)}")
+            unseen += [] if name == INIT else _unseen(name, linen, nnx)
         else:
             rules += [rule for rule in needed if rule not in rules]
     unseen = list(dict.fromkeys(unseen))
     return Programs(not rules and not parts, tuple(rules), tuple(parts), tuple(unseen))
+
+
+def _where(name: str, linen: SideResult, nnx: SideResult) -> str:
+    """Where the programs part, in the model if that is known."""
+    place = first_apart(linen.located.get(name, ""), nnx.located.get(name, ""))
+    if place:
+        return place
+    sides = (without_unit_axes(side.programs[name]) for side in (linen, nnx))
+    return canonical.first_line_apart(*sides)
 
 
 def _unseen(name: str, linen: SideResult, nnx: SideResult) -> list[str]:

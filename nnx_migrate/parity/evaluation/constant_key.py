@@ -27,25 +27,31 @@ _STREAMS = (RngStream, LinenStream, InitStream)
 
 
 @contextmanager
-def constant_key(key: Any) -> Iterator[None]:
+def constant_key(key: Any, drawn: set[str] | None = None) -> Iterator[None]:
     """Make every ``make_rng`` of Linen and every stream of NNX return ``key``.
 
+    The streams are noted in ``drawn``.
     Counters still advance and missing streams still raise, as without it. ``key`` may be a
     tracer. Not for concurrent use: it replaces two methods of Flax while it lasts. What was compiled
     before is forgotten: compiled calls inside a module (``nn.jit``) would keep another key.
     """
 
+    names = set() if drawn is None else drawn
+
     def make_rng(scope: Scope, name: str = "params") -> Any:
         linen_draw(scope, name)
+        names.add(name)
         return key
 
     def make_lazy_rng(scope: LazyScope, name: str = "params") -> Any:
         lazy_draw(scope, name)
+        names.add(name)
         return key
 
     def drawing(nnx_draw: Callable[[Any], Any]) -> Callable[[Any], Any]:
         def draw(stream: Any) -> Any:
             nnx_draw(stream)
+            names.add(stream.tag)
             return key
 
         return draw

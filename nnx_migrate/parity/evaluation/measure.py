@@ -8,7 +8,6 @@ ordered alike on both sides.
 from __future__ import annotations
 
 import dataclasses
-import enum
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,18 +15,22 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.evaluation.constant_key import constant_key
+from nnx_migrate.parity.evaluation.outputs import (
+    NoLoss,
+    array_outputs,
+    loss_of,
+    plain_values,
+    structure,
+)
 from nnx_migrate.parity.evaluation.results import Numbers
-from nnx_migrate.parity.evaluation.running import as_run, describe_error, retraced
-from nnx_migrate.parity.evaluation.unseen import Unseen, unseen
+from nnx_migrate.parity.evaluation.running import describe_error, retraced
+from nnx_migrate.parity.evaluation.unseen import Unseen, note_program
 from nnx_migrate.parity.programs import canonical
 from nnx_migrate.parity.values import (
-    Arrays,
     fetch,
-    is_array,
     is_inexact,
     named_leaves,
     same_bits,
@@ -39,12 +42,10 @@ Apply = Callable[[Variables, tuple[Any, ...], dict[str, Any]], tuple[Any, Variab
 
 # The two keys that stand in for every draw; any two do.
 KEYS = (11, 29)
+# What float inputs are multiplied by for one more run of the compiled call.
+LARGE = -1000
 FORWARD, LOSS, GRADIENTS, COLLECTIONS = "forward", "loss", "gradients", "collections"
 LOSS_AND_GRADIENTS = "loss_and_grad"
-
-
-class NoLoss(Exception):
-    """There is nothing to differentiate; the message says why."""
 
 
 @dataclass
@@ -53,7 +54,9 @@ class Measured:
 
     first: Numbers = field(default_factory=Numbers)
     second: Numbers = field(default_factory=Numbers)
+    large: Numbers = field(default_factory=Numbers)
     programs: dict[str, str] = field(default_factory=dict)
+    located: dict[str, str] = field(default_factory=dict)
     unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     raised: dict[str, Exception] = field(default_factory=dict)
@@ -77,7 +80,7 @@ def measure(
     """
     result = Measured()
     operands = (dict(variables), list(arrays))
-    for name, stage in ((FORWARD, _forward), (LOSS_AND_GRADIENTS, _loss_and_gradients)):
+    for name, stage in ((FORWARD, measure_forward), (LOSS_AND_GRADIENTS, _loss_and_gradients)):
         try:
             retraced(functools.partial(stage, case, apply, arguments, operands, result, control))
         except NoLoss as reason:
@@ -89,39 +92,87 @@ def measure(
     return result
 
 
-def _forward(
+def large(arrays: Sequence[Any]) -> list[Any] | None:
+    """The same inputs with floats as large as conditions ask for, of both signs; None without floats."""
+    if not any(is_inexact(value.dtype) for value in arrays):
+        return None
+    return [
+        jax.device_put(value * jnp.asarray(LARGE, value.dtype), value.sharding)
+        if is_inexact(value.dtype)
+        else value
+        for value in arrays
+    ]
+
+
+@dataclass
+class Seen:
+    """What tracing a call shows beside its arrays: an entry per trace, and the streams drawn from."""
+
+    structures: list[str] = field(default_factory=list)
+    plain: list[dict[str, str]] = field(default_factory=list)
+    paths: list[list[str]] = field(default_factory=list)
+    drawn: set[str] = field(default_factory=set)
+
+    def numbers(self, variables: Mapping[str, Any], leaves: list[Any], mutated: Any) -> Numbers:
+        """What a run gave: ``leaves`` are its outputs, ``mutated`` the collections it returned."""
+        collections = fetch(mutated)
+        unchanged = [
+            path
+            for path, value in collections.items()
+            if path in variables and same_bits(value, to_host(variables[path]))
+        ]
+        return Numbers(
+            structure=self.structures[-1],
+            outputs=fetch(dict(zip(self.paths[-1], leaves, strict=True))),
+            collections=collections,
+            plain=self.plain[-1],
+            unchanged=tuple(unchanged),
+            drawn=tuple(sorted(self.drawn)),
+        )
+
+
+def called(
+    apply: Apply, arguments: Arguments, seen: Seen
+) -> Callable[..., tuple[Any, list[Any], Variables]]:
+    """Return ``call(variables, key, arrays) -> (outputs, their arrays, what it changed)``."""
+
+    def call(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
+        with constant_key(key, seen.drawn):
+            outputs, mutated = apply(variables, *arguments.rebuild(arrays))
+        seen.structures.append(structure(outputs))
+        seen.plain.append(plain_values(outputs))
+        # A list, so that names of containers never decide the order of results.
+        names, leaves = array_outputs(outputs)
+        seen.paths.append(names)
+        return outputs, leaves, mutated
+
+    return call
+
+
+def measure_forward(
     case: ParityCase,
     apply: Apply,
     arguments: Arguments,
     operands: Any,
     result: Measured,
     twice: bool,
+    options: Mapping[str, Any] | None = None,
 ) -> None:
-    structures: list[str] = []
-    plain: list[dict[str, str]] = []
+    """Run the call alone: outputs and collections. ``operands`` are variables and arrays."""
+    seen = Seen()
+    call = called(apply, arguments, seen)
 
     def run(variables: Variables, key: Any, arrays: Sequence[Any]) -> Any:
-        with constant_key(key):
-            outputs, mutated = apply(variables, *arguments.rebuild(arrays))
-        structures.append(structure(outputs))
-        plain.append(_plain(outputs))
-        # A list, so that names of containers never decide the order of results.
-        names, leaves = _array_outputs(outputs)
-        paths.append(names)
-        return leaves, mutated
+        return call(variables, key, arrays)[1:]
 
-    paths: list[list[str]] = []
-    runs, differences, count = _execute(case, FORWARD, run, operands, result, twice)
-    for name, (leaves, mutated) in zip(("first", "second"), runs, strict=True):
-        numbers = Numbers(
-            structure=structures[-1],
-            outputs=fetch(dict(zip(paths[-1], leaves, strict=True))),
-            collections=fetch(mutated),
-            plain=plain[-1],
-        )
-        setattr(result, name, numbers)
+    runs, differences, count = execute(
+        case, FORWARD, run, operands, result, twice, options, large(operands[1])
+    )
+    for name, (leaves, mutated) in zip(("first", "second", "large"), runs, strict=False):
+        setattr(result, name, seen.numbers(operands[0], leaves, mutated))
+    plain = seen.plain
     result.control += [f"forward: {line}" for line in differences]
-    again = any(one != plain[-1] for one in plain) or len({*structures}) > 1
+    again = any(one != plain[-1] for one in plain) or len({*seen.structures}) > 1
     result.control += ["forward: the values of Python differ"] if again else []
     result.control_leaves += count + (len(plain[-1]) if twice else 0)
 
@@ -136,7 +187,7 @@ def _loss_and_gradients(
 ) -> None:
     variables, arrays = operands
     run, parts = differentiated(case, apply, arguments, variables)
-    runs, differences, count = _execute(
+    runs, differences, count = execute(
         case, LOSS_AND_GRADIENTS, run, (parts, arrays), result, twice
     )
     for name, (value, gradients) in zip(("first", "second"), runs, strict=True):
@@ -148,13 +199,10 @@ def _loss_and_gradients(
     result.control_leaves += count
 
 
-def differentiated(
-    case: ParityCase, apply: Apply, arguments: Arguments, variables: Mapping[str, Any]
-) -> tuple[Callable[..., Any], tuple[Variables, Variables]]:
-    """Return ``run(parts, key, arrays) -> (loss, gradients)``, and the variables in those parts.
+def parts_of(variables: Mapping[str, Any]) -> tuple[Variables, Variables]:
+    """Return what gradients are taken of, floating-point parameters, and the other variables.
 
-    The first part is what gradients are taken of, floating-point parameters. Raises NoLoss when
-    there are none.
+    Raises NoLoss when there are no such parameters.
     """
     trained = {
         path: value
@@ -163,31 +211,44 @@ def differentiated(
     }
     if not trained:
         raise NoLoss("the model has no floating-point parameters")
-    others = {path: value for path, value in variables.items() if path not in trained}
+    return trained, {path: value for path, value in variables.items() if path not in trained}
+
+
+def differentiated(
+    case: ParityCase, apply: Apply, arguments: Arguments, variables: Mapping[str, Any]
+) -> tuple[Callable[..., Any], tuple[Variables, Variables]]:
+    """Return ``run(parts, key, arrays) -> (loss, gradients)``, and the variables in those parts.
+
+    Raises NoLoss when there is nothing that gradients are taken of.
+    """
+    parts = parts_of(variables)
 
     def loss(trained: Variables, others: Variables, key: Any, arrays: Sequence[Any]) -> Any:
         args, kwargs = arguments.rebuild(arrays)
         with constant_key(key):
             outputs, _ = apply({**trained, **others}, args, kwargs)
-            return default_loss(outputs) if case.loss is None else case.loss(outputs, *args)
+            return loss_of(case, outputs, args)
 
     def run(parts: tuple[Variables, Variables], key: Any, arrays: Sequence[Any]) -> Any:
         return jax.value_and_grad(loss)(*parts, key, arrays)
 
-    return run, (trained, others)
+    return run, parts
 
 
-def _execute(
+def execute(
     case: ParityCase,
     name: str,
     run: Callable[..., Any],
     operands: Any,
     result: Measured,
     twice: bool,
+    options: Mapping[str, Any] | None = None,
+    other: Sequence[Any] | None = None,
 ) -> tuple[list[Any], list[str], int]:
     """Run ``run(variables, key, arrays)`` under both keys, and again for control.
 
-    Its program is kept under ``name``; a case that is not compiled has none.
+    With ``other`` arrays the compiled program runs a third time. Its program is kept under ``name``; a case that is not compiled has none. ``options`` are the
+    compiler's.
     """
     variables, arrays = operands
     keys = [jax.random.key(seed) for seed in KEYS]
@@ -195,10 +256,11 @@ def _execute(
     if case.compiled:
         traced = jax.jit(run).trace(variables, keys[0], arrays)
         lowered = traced.lower()
-        result.programs[name] = canonical.canonical(lowered.as_text())
-        result.unseen[name] = unseen(traced.jaxpr.jaxpr)
-        call = lowered.compile()
+        note_program(result, name, traced, lowered)
+        call = lowered.compile(dict(options or {}))
     runs = [call(variables, key, arrays) for key in keys]
+    if other is not None and case.compiled:
+        runs.append(call(variables, keys[0], other))
     if not twice:
         return runs, [], 0
     if case.compiled:
@@ -210,96 +272,3 @@ def _execute(
     right = fetch(named_leaves(call(variables, keys[0], arrays))[0])
     differences += [f"{path} differs" for path in left if not same_bits(left[path], right[path])]
     return runs, differences, len(left)
-
-
-def _array_outputs(outputs: Any) -> tuple[list[str], list[Any]]:
-    leaves, _ = named_leaves(outputs)
-    arrays = {path: value for path, value in leaves.items() if is_array(value)}
-    return list(arrays), list(arrays.values())
-
-
-def default_loss(outputs: Any) -> Any:
-    """A scalar that depends on every element of every float output, each with its own weight.
-
-    ``sum(w * (x * x + x)) / n`` in float32; the weights are not constant, so that a permutation
-    shows, and are computed in the program, so that they do not swell its text.
-    """
-    total = jnp.zeros((), jnp.float32)
-    used = False
-    for number, value in enumerate(_array_outputs(outputs)[1]):
-        if not is_inexact(value.dtype) or not value.size:
-            continue
-        used = True
-        if jnp.issubdtype(value.dtype, jnp.complexfloating):
-            value = value.real + 0.5 * value.imag
-        value = value.astype(jnp.float32)
-        count = np.float32(value.size)
-        places = jnp.arange(value.size, dtype=jnp.float32).reshape(value.shape)
-        weights = 1 + 0.5 * jnp.cos(places * 0.7 + np.float32(number))
-        total = total + jnp.sum(weights * (value * value + value)) / count
-    if not used:
-        raise NoLoss("the model has no floating-point output and the case no loss")
-    return total
-
-
-def structure(outputs: Any) -> str:
-    """Return the container types of a pytree, with ``*`` for arrays and values for the rest."""
-    if outputs is None:
-        return "None"
-    if is_array(outputs):
-        return "*"
-    node = jax.tree_util.default_registry.flatten_one_level(outputs)
-    if node is None:
-        return repr(outputs)
-    children = ", ".join(structure(child) for child in node[0])
-    name = type(outputs).__name__
-    # Linen returned FrozenDict where plain dicts are used today: the same container to callers.
-    return f"{'dict' if name == 'FrozenDict' else name}({children})"
-
-
-def _plain(outputs: Any) -> dict[str, str]:
-    """Values of Python in a pytree, of the kinds whose text tells all; None is none of them."""
-    kinds = (bool, int, float, complex, str, bytes, np.generic, np.dtype, enum.Enum)
-    leaves, _ = named_leaves(outputs)
-    return {path: repr(leaf) for path, leaf in leaves.items() if isinstance(leaf, kinds)}
-
-
-def initialise(
-    case: ParityCase, build: Callable[[], Variables], constant: bool
-) -> tuple[Arrays, dict[str, Any]]:
-    """Run an initialiser as the case runs; return its values on the host and as they are."""
-
-    def run(key: Any) -> Variables:
-        if not constant:
-            return build()
-        with constant_key(key):
-            return build()
-
-    values = retraced(lambda: as_run(case, run)(jax.random.key(KEYS[0])))
-    return fetch(values), values
-
-
-def repetitions(
-    values: Mapping[str, Any], others: Mapping[str, Any] | None = None
-) -> tuple[str, ...]:
-    """Name variables whose initial values repeat although they are random.
-
-    Two variables with the same bits, or a stack whose slices along its first axis all agree:
-    the sign of sites that share a key. Random is what differs from ``others``, the values under
-    other keys; without ``others``, only stacks are named.
-    """
-    found: list[str] = []
-    seen: dict[tuple[Any, ...], str] = {}
-    for path, value in sorted(values.items()):
-        array = to_host(value)
-        if not is_inexact(array.dtype) or array.size < 2 or bool(np.all(array == array.flat[0])):
-            continue
-        if others is not None and path in others and same_bits(array, others[path]):
-            continue
-        fingerprint = (array.shape, str(array.dtype), array.tobytes())
-        if others is not None and fingerprint in seen:
-            found.append(f"{path} = {seen[fingerprint]}")
-        seen.setdefault(fingerprint, path)
-        if array.ndim > 1 and array.shape[0] > 1 and bool(np.all(array == array[:1])):
-            found.append(f"{path}: every slice along axis 0 is the same")
-    return tuple(found)

@@ -18,10 +18,11 @@ import numpy as np
 
 from nnx_migrate.parity.evaluation.shardings import ArrayLayout, Layouts
 from nnx_migrate.parity.evaluation.unseen import Unseen
+from nnx_migrate.parity.modes import Mode
 from nnx_migrate.parity.values import Array, Arrays, ShapeDtype
 
 Stack = Literal["linen", "nnx"]
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class Numbers:
     """What one run computed, by path; ``structure`` is the container types of the outputs.
 
     ``plain`` are the texts of numbers, strings and other values of Python among the outputs.
+    ``unchanged`` are the ``collections`` that came out as they went in, ``drawn`` the random streams
+    that the run drew from.
     """
 
     structure: str = ""
@@ -37,6 +40,8 @@ class Numbers:
     gradients: Arrays = field(default_factory=dict)
     collections: Arrays = field(default_factory=dict)
     plain: dict[str, str] = field(default_factory=dict)
+    unchanged: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,25 @@ class SubmoduleOutput:
 
 
 @dataclass(frozen=True)
+class ModeRun:
+    """What one side gave in one more mode of its call; the fields are those of ``SideResult``.
+
+    ``missing`` says why this side has no such mode.
+    """
+
+    mode: Mode
+    missing: str = ""
+    first: Numbers = Numbers()
+    second: Numbers = Numbers()
+    programs: dict[str, str] = field(default_factory=dict)
+    located: dict[str, str] = field(default_factory=dict)
+    unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    submodules: tuple[SubmoduleOutput, ...] = ()
+
+
+@dataclass(frozen=True)
 class SideResult:
     """Everything known of one side. Paths are Linen's, starting with the collection.
 
@@ -58,11 +82,14 @@ class SideResult:
     ``nnx.state`` lists elsewhere. ``repeated`` names variables that got the same random
     initial values under real keys, ``draws``/``repeated_draws`` count NNX's draws at
     construction and those that got a key already handed out. ``first`` and ``second`` are the
-    same run under two constant keys. ``unseen`` is what numbers do not show of each of the ``programs``. ``layouts`` say how the training state lies on the mesh,
+    same run under two constant keys, ``large`` under the first on large inputs. ``unseen`` is what numbers do not show
+    of each of the ``programs``, ``located`` their texts with locations. ``layouts`` say how the training state lies on the mesh,
     ``layouts_after`` how after a step, ``losses`` are those of the steps. ``control`` lists how this side differs from itself.
     ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
     loss and its gradients. ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
     ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
+    ``modes`` are further runs of the call. What of it had one value only (``train=False``) is in ``fixed`` with
+    the reason.
     """
 
     stack: Stack
@@ -78,8 +105,10 @@ class SideResult:
     repeated_draws: int = 0
     first: Numbers = Numbers()
     second: Numbers = Numbers()
+    large: Numbers = Numbers()
     written: tuple[str, ...] = ()
     programs: dict[str, str] = field(default_factory=dict)
+    located: dict[str, str] = field(default_factory=dict)
     unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
     layouts: Layouts = field(default_factory=dict)
     layouts_after: Layouts = field(default_factory=dict)
@@ -92,6 +121,8 @@ class SideResult:
     errors: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
     untraced: str = ""
+    modes: tuple[ModeRun, ...] = ()
+    fixed: dict[str, str] = field(default_factory=dict)
 
 
 def save(side: SideResult, directory: Path) -> None:
@@ -144,22 +175,47 @@ def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
         decoded[name] = _decode_arrays(data[name], raw)
     for name in ("layouts", "layouts_after"):
         decoded[name] = {path: _decode_layout(one) for path, one in data[name].items()}
-    decoded["unseen"] = {
-        name: tuple(
-            Unseen(**{key: _as_tuples(value) for key, value in one.items()}) for one in found
-        )
-        for name, found in data["unseen"].items()
-    }
-    for name in ("first", "second"):
-        numbers = data[name]
-        arrays = {key: numbers[key] for key in numbers if key not in ("structure", "plain")}
-        rest = {key: _decode_arrays(value, raw) for key, value in arrays.items()}
-        decoded[name] = Numbers(numbers["structure"], **rest, plain=numbers["plain"])
-    decoded["submodules"] = tuple(
-        SubmoduleOutput(entry["path"], entry["call"], _decode_arrays(entry["outputs"], raw))
-        for entry in data["submodules"]
+    decoded |= {**_decode_run(data, raw), "large": _decode_numbers(data["large"], raw)}
+    decoded["modes"] = tuple(
+        ModeRun(_decode_mode(one["mode"]), one["missing"], **_decode_run(one, raw), **_texts(one))
+        for one in data["modes"]
     )
     return SideResult(**decoded)
+
+
+def _decode_mode(data: Mapping[str, Any]) -> Mode:
+    return Mode(**{name: _as_tuples(value) for name, value in data.items()})
+
+
+def _texts(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: data[name] for name in ("programs", "located", "errors", "skipped")}
+
+
+def _decode_run(data: dict[str, Any], raw: Mapping[str, Array]) -> dict[str, Any]:
+    """What a side and one of its modes have alike, as far as it holds more than texts."""
+    submodules = (
+        SubmoduleOutput(one["path"], one["call"], _decode_arrays(one["outputs"], raw))
+        for one in data["submodules"]
+    )
+    return {
+        **{name: _decode_numbers(data[name], raw) for name in ("first", "second")},
+        "unseen": {
+            name: tuple(
+                Unseen(**{key: _as_tuples(value) for key, value in one.items()}) for one in found
+            )
+            for name, found in data["unseen"].items()
+        },
+        "submodules": tuple(submodules),
+    }
+
+
+def _decode_numbers(data: dict[str, Any], raw: Mapping[str, Array]) -> Numbers:
+    arrays = ("outputs", "loss", "gradients", "collections")
+    decoded: dict[str, Any] = {
+        name: _decode_arrays(value, raw) if name in arrays else _as_tuples(value)
+        for name, value in data.items()
+    }
+    return Numbers(**decoded)
 
 
 def _decode_layout(data: Mapping[str, Any]) -> ArrayLayout:

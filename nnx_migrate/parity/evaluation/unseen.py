@@ -12,13 +12,15 @@ import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import flax
 import jax
+import optax
 from jax.extend.core import jaxprs_in_params
 
 from nnx_migrate.parity.evaluation.shardings import layout_on, show
+from nnx_migrate.parity.programs import canonical
 
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 _SET = re.compile(r"\{([^{}]*)\}")
@@ -30,7 +32,14 @@ _COLLECTIVES = (
 # Whose frames are no place in the model: libraries, and what migrated code imports of us.
 _PACKAGE = Path(__file__).resolve().parents[2]
 _INNER = tuple(
-    f"{path}/" for path in (sysconfig.get_path("stdlib"), *jax.__path__, *flax.__path__, _PACKAGE)
+    f"{path}/"
+    for path in (
+        sysconfig.get_path("stdlib"),
+        *jax.__path__,
+        *flax.__path__,
+        *optax.__path__,
+        _PACKAGE,
+    )
 )
 _SHOWN_FRAMES = 2
 
@@ -59,6 +68,29 @@ class Unseen:
         return self.lines[line][1] if self.lines else ""
 
 
+class HasPrograms(Protocol):
+    """Programs by name: their texts, canonical and with locations, and what numbers do not show."""
+
+    @property
+    def programs(self) -> dict[str, str]:
+        """Canonical texts."""
+
+    @property
+    def located(self) -> dict[str, str]:
+        """Texts with locations."""
+
+    @property
+    def unseen(self) -> dict[str, tuple[Unseen, ...]]:
+        """What numbers do not show."""
+
+
+def note_program(result: HasPrograms, name: str, traced: Any, lowered: Any) -> None:
+    """Keep what is compared of a program."""
+    result.programs[name] = canonical.canonical(lowered.as_text())
+    result.located[name] = lowered.as_text(debug_info=True)
+    result.unseen[name] = unseen(traced.jaxpr.jaxpr)
+
+
 def unseen(jaxpr: Any, module: str = "") -> tuple[Unseen, ...]:
     """Return all such operations of a jaxpr and those inside it, in the order of the program."""
     return tuple(_walk(jaxpr, module))
@@ -66,7 +98,7 @@ def unseen(jaxpr: Any, module: str = "") -> tuple[Unseen, ...]:
 
 def _walk(jaxpr: Any, module: str) -> Iterator[Unseen]:
     for equation in jaxpr.eqns:
-        inner = _joined(module, str(equation.source_info.name_stack))
+        inner = joined(module, str(equation.source_info.name_stack))
         for kind, what in _said(equation):
             yield Unseen(kind, what, inner, _lines(equation.source_info.traceback))
         for nested in jaxprs_in_params(equation.params):
@@ -112,7 +144,7 @@ def _named(policy: Any) -> str:
     return _SET.sub(lambda found: f"{{{', '.join(sorted(found.group(1).split(', ')))}}}", text)
 
 
-def _joined(module: str, stack: str) -> str:
+def joined(module: str, stack: str) -> str:
     """Add the steps of a name stack, ``transpose(jvp(block))/mlp``, to a module's path."""
     return "/".join(part for part in (module, *_TRANSFORM.sub("", stack).split("/")) if part)
 
@@ -120,7 +152,7 @@ def _joined(module: str, stack: str) -> str:
 def _lines(traceback: Any) -> tuple[tuple[str, str], ...]:
     found: list[tuple[str, str]] = []
     for frame in traceback.frames if traceback is not None else ():
-        if not _is_model(frame.file_name):
+        if not is_model(frame.file_name):
             continue
         text = linecache.getline(frame.file_name, frame.line_num).strip()
         name = f"{Path(frame.file_name).name}:{frame.line_num} in {frame.function_name}"
@@ -131,7 +163,8 @@ def _lines(traceback: Any) -> tuple[tuple[str, str], ...]:
 
 
 @functools.cache
-def _is_model(file: str) -> bool:
+def is_model(file: str) -> bool:
+    """Whether a file is of the model: neither of a library nor of what migrated code imports."""
     if file.startswith("<"):
         return False
     return "/_fixtures/" in file or not file.startswith(_INNER)

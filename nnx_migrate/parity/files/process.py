@@ -8,12 +8,13 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from nnx_migrate.parity.files.case_file import CaseError
+from nnx_migrate.parity.modes import Mode
 
 Side = Literal["before", "after"]
 
@@ -118,7 +119,9 @@ def _ended(job: Job, code: int, log: Path) -> SideRun:
     outcome = _outcome(job, code, log)
     if outcome["error"] is not None:
         raise CaseError(f"{job.side} side: {outcome['error']}")
-    return SideRun(outcome["settings"], int(outcome["peak_rss_bytes"]))
+    settings = outcome["settings"]
+    modes = tuple(Mode(**one) for one in settings["modes"])
+    return SideRun({**settings, "modes": modes}, int(outcome["peak_rss_bytes"]))
 
 
 def _environment(job: Job) -> dict[str, str]:
@@ -129,11 +132,23 @@ def _environment(job: Job) -> dict[str, str]:
     environment["PYTHONDONTWRITEBYTECODE"] = "1"  # the user's trees stay as they are
     environment.setdefault("JAX_PLATFORMS", "cpu")
     if job.devices is not None:
-        environment["XLA_FLAGS"] = device_flags(environment.get("XLA_FLAGS", ""), job.devices)
+        simulate(environment, job.devices)
     return environment
 
 
 MOST_SIMULATED = 4096  # starting takes seconds already, and grows with the square
+
+
+# Threads per simulated device. Reductions that wait for the other devices hold theirs: with one each,
+# on a machine of few cores, two that run at the same time wait for ever (XLA ends the process after 40 s).
+_THREADS = 8
+
+
+def simulate(environment: MutableMapping[str, str], devices: int) -> None:
+    """Let jax have so many simulated devices, in this process before it first uses jax or in another."""
+    environment["XLA_FLAGS"] = device_flags(environment.get("XLA_FLAGS", ""), devices)
+    # The number of threads that XLA takes in place of that of the cores (xla/pjrt/utils.cc).
+    environment.setdefault("NPROC", str(min(_THREADS * devices, MOST_SIMULATED)))
 
 
 def device_flags(flags: str, devices: int) -> str:

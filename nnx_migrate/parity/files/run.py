@@ -94,9 +94,9 @@ def compare(before: Job, after: Job, timeout: float | None = None) -> ParityRepo
 
 
 def following(before: SideRun, after: Job) -> Job:
-    """The after side's job, run as the before side could be: compiled, or operation by operation."""
-    compiled = before.settings["compiled"]
-    return dataclasses.replace(after, overrides={**after.overrides, "compiled": compiled})
+    """The after side's job, run as the before side could be: compiled or not, in the same modes."""
+    known = {name: before.settings[name] for name in ("compiled", "modes")}
+    return dataclasses.replace(after, overrides={**after.overrides, **known})
 
 
 def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> ParityReport:

@@ -28,7 +28,7 @@ from nnx_migrate.parity.files.case_file import (
     place,
     told,
 )
-from nnx_migrate.parity.files.process import MOST_SIMULATED, Job, device_flags
+from nnx_migrate.parity.files.process import MOST_SIMULATED, Job, simulate
 from nnx_migrate.parity.report import peak_rss_bytes
 
 if TYPE_CHECKING:
@@ -89,6 +89,7 @@ def _run(job: Job) -> dict[str, Any]:
         "stateless": shared.stateless,
         "mesh": dict(shared.mesh) if isinstance(shared.mesh, Mapping) else None,
         "compiled": not side.untraced,
+        "modes": [dataclasses.asdict(one.mode) for one in side.modes],
     }
 
 
@@ -126,7 +127,7 @@ def _require_devices(job: Job, mesh: Any) -> None:
         )
     if job.devices is None:
         # XLA reads this when the first device is asked for, which a case file rarely does.
-        os.environ["XLA_FLAGS"] = device_flags(os.environ.get("XLA_FLAGS", ""), needed)
+        simulate(os.environ, needed)
     import jax
 
     found = len(jax.devices())

@@ -6,7 +6,7 @@ import os
 
 import jax
 
-from nnx_migrate.parity.files.process import MOST_SIMULATED, device_flags
+from nnx_migrate.parity.files.process import MOST_SIMULATED, simulate
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.words import BadWord
 
@@ -24,10 +24,10 @@ def set_up(options: ModelOptions) -> None:
     if not options.distributed:
         # Full size has no devices at all, unless it is compiled: see `require_devices`.
         devices = min(options.devices, MOST_SIMULATED)
-        flags = device_flags(os.environ.get("XLA_FLAGS", ""), devices)
-        simulated = os.environ.get("JAX_PLATFORMS", "cpu") == "cpu"
-        # Of two the last one counts.
-        os.environ["XLA_FLAGS"] = " ".join([*QUICKLY, flags] if simulated else [flags])
+        simulate(os.environ, devices)
+        if os.environ.get("JAX_PLATFORMS", "cpu") == "cpu":
+            # Of two the last one counts.
+            os.environ["XLA_FLAGS"] = " ".join([*QUICKLY, os.environ["XLA_FLAGS"]])
         if "JAX_PLATFORMS" not in os.environ:
             jax.config.update("jax_platforms", "cpu")
     jax.config.update(

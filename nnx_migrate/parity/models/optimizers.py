@@ -14,11 +14,11 @@ OPTIMIZERS = ("adamw", "muon")
 LEARNING_RATE = 1e-3
 
 
-def build_optimizer(name: str, family: str, shard_mode: str) -> optax.GradientTransformation:
-    """Return optax's AdamW, or its Muon with the dimension numbers of a model family's arrays."""
+def build_optimizer(name: str, side: str, shard_mode: str) -> optax.GradientTransformation:
+    """Return optax's AdamW, or its Muon with the dimension numbers of one side (``deepseek.linen``)."""
     if name == "adamw":
         return optax.adamw(LEARNING_RATE)
-    numbers = load(f"{family}.muon").dimension_numbers
+    numbers = load(f"{side}.muon").dimension_numbers
     chosen = muon(LEARNING_RATE, muon_weight_dimension_numbers=numbers)
     return chosen if shard_mode == "auto" else over_auto_axes(chosen)
 

@@ -36,7 +36,6 @@ SIZES = ("tiny", "full")
 FORMS = ("explicit", "lazy")
 # Sequences per device where the batch is not told: what a full-size model trains on.
 PER_DEVICE_BATCH = 4
-FULL_MESH = "fsdp:64,expert:8"
 DEFAULT_MESH = "fsdp:4,expert:2"
 # The config's field that says how many stages a pipeline has: as many as the mesh.
 STAGES = "ici_pipeline_parallelism"
@@ -93,7 +92,7 @@ def model_options(given: Mapping[str, str]) -> ModelOptions:
     _require_size(given, size)
     zero1 = choice(given, "zero1", ("true", "false")) == "true"
     rules = _rules(given.get("rules", model.rules))
-    default = FULL_MESH if size == "full" else ZERO1_MESH if zero1 else DEFAULT_MESH
+    default = model.full_mesh if size == "full" else ZERO1_MESH if zero1 else DEFAULT_MESH
     text = given.get("mesh", default)
     mesh = _mesh(text, rules)
     if zero1 and "data" not in mesh:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -15,6 +15,7 @@ from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.optimizers import build_optimizer
 from nnx_migrate.parity.models.options import ModelOptions
+from nnx_migrate.parity.modes import Mode
 from nnx_migrate.parity.values import named_leaves
 from nnx_migrate.parity.words import BadWord
 from nnx_migrate.sharding import resolve_spec
@@ -27,6 +28,10 @@ class Pair:
 
     linen: ParityCase
     nnx: ParityCase
+
+    def in_modes(self, modes: tuple[Mode, ...]) -> Pair:
+        """The pair with the further runs that its Linen side has."""
+        return Pair(replace(self.linen, modes=modes), replace(self.nnx, modes=modes))
 
 
 def build(options: ModelOptions) -> Pair:
@@ -53,7 +58,7 @@ def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
             seed=options.seed,
             shard_mode=options.shard_mode,
             zero1=options.zero1,
-            optimizer=build_optimizer(options.optimizer, family, options.shard_mode),
+            optimizer=build_optimizer(options.optimizer, f"{family}.{stack}", options.shard_mode),
             **sides,
         )
 

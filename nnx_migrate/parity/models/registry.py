@@ -10,12 +10,12 @@ from dataclasses import dataclass
 class BuiltInModel:
     """A model of a family below the fixtures: one figure file per size.
 
-    ``rules`` and ``shard_mode`` are what is used unless the command line says otherwise.
+    ``rules``, ``shard_mode`` and ``full_mesh`` are what is used unless the command line says otherwise.
 
     A family is a package with ``Config``, ``read(figures)``, ``inputs(config, seed)`` and
-    ``abstract_inputs(config)``, a module ``muon`` with ``dimension_numbers(params)``, and with
-    the packages ``linen``, ``nnx`` and ``lazy`` of the same modules: ``model.Transformer(config)`` and
-    ``objective.loss(outputs, *inputs, config=config)``.
+    ``abstract_inputs(config)``, and with the packages ``linen``, ``nnx`` and ``lazy`` of the same
+    modules: ``model.Transformer(config)``, ``objective.loss(outputs, *inputs, config=config)`` and
+    ``muon.dimension_numbers(params)``.
     """
 
     name: str
@@ -23,6 +23,7 @@ class BuiltInModel:
     figures: Mapping[str, str]
     rules: str = "default"
     shard_mode: str = "auto"
+    full_mesh: str = "fsdp:64,expert:8"  # at full size
 
 
 MODELS: Mapping[str, BuiltInModel] = {
@@ -43,7 +44,14 @@ MODELS: Mapping[str, BuiltInModel] = {
         ),
         *(
             BuiltInModel(name, "gqa", {"tiny": f"{name}-tiny", "full": name})
-            for name in ("gemma3-12b", "llama2-7b", "qwen3-0.6b")
+            for name in ("llama2-7b", "qwen3-0.6b")
+        ),
+        # Its embedding has 3840 features, which 512 devices do not divide.
+        BuiltInModel(
+            "gemma3-12b",
+            "gqa",
+            {"tiny": "gemma3-12b-tiny", "full": "gemma3-12b"},
+            full_mesh="fsdp:64",
         ),
     )
 }

@@ -48,7 +48,9 @@ def run_model(options: ModelOptions) -> ParityReport:
 
 
 def _compare(pair: Pair) -> ParityReport:
-    report = run.judge(pair.linen, evaluate_linen(pair.linen), evaluate_nnx(pair.nnx))
+    linen = evaluate_linen(pair.linen)
+    pair = pair.in_modes(run.modes_of(linen))
+    report = run.judge(pair.linen, linen, evaluate_nnx(pair.nnx))
     if not run.wants_submodules(report):
         return report
     ours = evaluate_linen(pair.linen, submodules=True, numbers=False)

@@ -46,7 +46,7 @@ def equal_by_rules(left: str, right: str) -> tuple[str, ...] | None:
 def same_but_marks(left: str, right: str) -> bool:
     """Whether two StableHLO modules are the same once constraints and barriers are left out."""
     with mlir.make_ir_context():
-        modules = _parse(without_unit_axes(left)), _parse(without_unit_axes(right))
+        modules = parse(without_unit_axes(left)), parse(without_unit_axes(right))
         return _same(*modules, (*RULES, *STRUCTURAL), {"marks": without_mark}) is not None
 
 
@@ -54,7 +54,7 @@ def _rules(left: str, right: str) -> tuple[str, ...] | None:
     """Return the equivalences of dataflow under which two modules are the same, or None."""
     everything = (*RULES, *STRUCTURAL)
     with mlir.make_ir_context():
-        modules = _parse(left), _parse(right)
+        modules = parse(left), parse(right)
         if _same(*modules, ()) is not None:
             return (DATAFLOW,)
         fired = _same(*modules, everything)
@@ -76,11 +76,12 @@ def _same(
     names = frozenset(rules)
     chosen = {name: rule for name, rule in RULES.items() if name in names}
     terms = Terms({**(before or {}), **chosen})
-    ours, theirs = (_Reader(terms, names, module).program() for module in (left, right))
+    ours, theirs = (Reader(terms, names, module).program() for module in (left, right))
     return terms.fired if ours == theirs else None
 
 
-def _parse(text: str) -> Any:
+def parse(text: str) -> Any:
+    """The module of a text. Raises ValueError for text that is none."""
     try:
         return ir.Module.parse(text)
     except ir.MLIRError as error:
@@ -88,7 +89,7 @@ def _parse(text: str) -> Any:
 
 
 @dataclass
-class _Scope:
+class Scope:
     """Where values are looked up: block arguments and results seen so far, by MLIR value."""
 
     depth: int
@@ -96,7 +97,9 @@ class _Scope:
     effects: list[int] = field(default_factory=list)
 
 
-class _Reader:
+class Reader:
+    """Reads a parsed module into terms."""
+
     def __init__(self, terms: Terms, rules: frozenset[str], module: Any) -> None:
         self._terms = terms
         self._rules = rules
@@ -114,7 +117,7 @@ class _Reader:
         """Return what decides equality: signature, declarations, results and effects."""
         main = self._functions["main"]
         block = main.regions[0].blocks[0]
-        scope = _Scope(0)
+        scope = Scope(0)
         for index, argument in enumerate(block.arguments):
             scope.values[argument] = self._terms.intern(
                 Term("argument", (), (), _type(argument.type), index)
@@ -128,7 +131,7 @@ class _Reader:
         types = tuple(str(argument.type) for argument in block.arguments)
         return types, signature, tuple(sorted(self._declarations)), results, tuple(scope.effects)
 
-    def _block(self, block: Any, scope: _Scope) -> tuple[int, ...]:
+    def _block(self, block: Any, scope: Scope) -> tuple[int, ...]:
         """Read a block into ``scope`` and return what its terminator hands on."""
         for wrapped in block.operations:
             operation = wrapped.operation
@@ -141,7 +144,7 @@ class _Reader:
                 scope.values[result] = number
         return ()
 
-    def _operation(self, operation: Any, operands: tuple[int, ...], scope: _Scope) -> list[int]:
+    def _operation(self, operation: Any, operands: tuple[int, ...], scope: Scope) -> list[int]:
         if operation.name == "func.call":
             return self._call(operation, operands, scope)
         if operation.name == "stablehlo.while" and LOOP_CARRIES in self._rules:
@@ -162,25 +165,25 @@ class _Reader:
             scope.effects.append(self._terms.intern(term))
         return results
 
-    def _call(self, operation: Any, operands: tuple[int, ...], scope: _Scope) -> list[int]:
+    def _call(self, operation: Any, operands: tuple[int, ...], scope: Scope) -> list[int]:
         callee = ir.FlatSymbolRefAttr(operation.attributes["callee"]).value
         block = self._functions[callee].regions[0].blocks[0]
         if PRIVATE_FUNCTIONS in self._rules:
             self._terms.fired.add(PRIVATE_FUNCTIONS)
-            inner = _Scope(scope.depth, dict(zip(block.arguments, operands, strict=True)))
+            inner = Scope(scope.depth, dict(zip(block.arguments, operands, strict=True)))
             results = list(self._block(block, inner))
             scope.effects += inner.effects
             return results
-        function = self._region(self._functions[callee].regions[0], _Scope(scope.depth))
+        function = self._region(self._functions[callee].regions[0], Scope(scope.depth))
         term = Term("func.call", (), (*operands, function), _NOTHING)
         return [
             self._terms.make(Term(term.op, (), term.operands, _type(result.type), index))
             for index, result in enumerate(operation.results)
         ]
 
-    def _region(self, region: Any, scope: _Scope) -> int:
+    def _region(self, region: Any, scope: Scope) -> int:
         """Return a region as a term; its arguments are told apart by depth and place."""
-        inner = _Scope(scope.depth + 1, dict(scope.values))
+        inner = Scope(scope.depth + 1, dict(scope.values))
         results: tuple[int, ...] = ()
         types: list[str] = []
         for block in region.blocks:
@@ -195,7 +198,7 @@ class _Reader:
             Term("region", attributes, (*results, *inner.effects), _NOTHING, len(inner.effects))
         )
 
-    def _while(self, operation: Any, initial: tuple[int, ...], scope: _Scope) -> list[int] | None:
+    def _while(self, operation: Any, initial: tuple[int, ...], scope: Scope) -> list[int] | None:
         """Return the results of a loop by what each carried value is, not by its place.
 
         Carried values are told apart by refinement: by initial value, then by how the body
@@ -211,7 +214,7 @@ class _Reader:
             for index, value in enumerate(operation.results)
         ]
         inner = [
-            _Scope(
+            Scope(
                 scope.depth + 1,
                 {**scope.values, **dict(zip(block.arguments, carried, strict=True))},
             )
@@ -304,7 +307,7 @@ def _level(depth: int) -> Attributes:
     return (("depth", str(depth)),)
 
 
-def _depth(scope: _Scope) -> Attributes:
+def _depth(scope: Scope) -> Attributes:
     return _level(scope.depth)
 
 

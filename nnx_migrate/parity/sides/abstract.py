@@ -1,4 +1,4 @@
-"""Sides that are never run: shapes, layouts, the programs of init and of loss and gradients.
+"""Sides that are never run: shapes, layouts, the programs of init, of loss and gradients, and of a step.
 
 Nothing is allocated, so a model may have any size and the mesh any number of devices; with a mesh of
 devices (simulated ones will do) the program can be compiled too.
@@ -28,7 +28,7 @@ from nnx_migrate.parity.evaluation.measure import (
 )
 from nnx_migrate.parity.evaluation.results import SideResult, Stack
 from nnx_migrate.parity.evaluation.running import describe_error, retraced
-from nnx_migrate.parity.evaluation.unseen import unseen
+from nnx_migrate.parity.evaluation.unseen import note_program
 from nnx_migrate.parity.programs import canonical, compiled
 from nnx_migrate.parity.sides import lazy
 from nnx_migrate.parity.sides.linen import apply_of as linen_apply
@@ -37,7 +37,7 @@ from nnx_migrate.parity.sides.nnx import CONSTRUCT, constructor_of
 from nnx_migrate.parity.sides.nnx import apply_of as nnx_apply
 from nnx_migrate.parity.training.linen import begin_linen, unboxed
 from nnx_migrate.parity.training.nnx import begin_nnx
-from nnx_migrate.parity.training.steps import AFTER_STEP, LOSSES, SPECS, Training
+from nnx_migrate.parity.training.steps import AFTER_STEP, LOSSES, SPECS, STEP, Training
 from nnx_migrate.parity.values import named_leaves, shape_dtype
 from nnx_migrate.sharding.placing import AnyMesh
 
@@ -146,19 +146,21 @@ def _traced(
     traced = _differentiated(case, apply, arguments, begin)
     lowered = _lowered(traced)
     after = retraced(lambda: jax.eval_shape(_step(training), state, _key(), arrays)[1])
+    stepped = retraced(lambda: training.trace(arrays))
     executable = lowered.compile() if compile_too else None
-    return SideResult(
+    side = SideResult(
         stack,
         f"{model.__module__}.{model.__qualname__}",
         shapes={path: shape_dtype(value) for path, value in shapes.items()},
-        programs={LOSS_AND_GRADIENTS: canonical.canonical(lowered.as_text())},
-        unseen={LOSS_AND_GRADIENTS: unseen(traced.jaxpr.jaxpr)},
         layouts=training.layouts(state),
         layouts_after=training.layouts(after),
         collectives=compiled.collectives(executable) if executable else {},
         memory=compiled.memory(executable) if executable else {},
         skipped=dict.fromkeys(_WITHOUT_VALUES, NO_VALUES),
     )
+    note_program(side, LOSS_AND_GRADIENTS, traced, lowered)
+    note_program(side, STEP, stepped, _lowered(stepped))
+    return side
 
 
 def _initialised(
@@ -170,12 +172,10 @@ def _initialised(
         with constant_key(key):
             return init(arrays)
 
-    traced = retraced(lambda: jax.jit(run).trace(_key(), list(arguments.arrays)))
-    return dataclasses.replace(
-        side,
-        programs={INIT: canonical.canonical(_lowered(traced).as_text()), **side.programs},
-        unseen={INIT: unseen(traced.jaxpr.jaxpr), **side.unseen},
-    )
+    jitted = jax.jit(run, keep_unused=True)
+    traced = retraced(lambda: jitted.trace(_key(), list(arguments.arrays)))
+    note_program(side, INIT, traced, _lowered(traced))
+    return side
 
 
 def _controlled(
@@ -203,7 +203,7 @@ def _differentiated(
     training = begin(dataclasses.replace(case, zero1=False))
     run, parts = differentiated(case, apply, arguments, training.variables(training.state))
     arrays = list(arguments.arrays)
-    return retraced(lambda: jax.jit(run).trace(parts, _key(), arrays))
+    return retraced(lambda: jax.jit(run, keep_unused=True).trace(parts, _key(), arrays))
 
 
 def _lowered(traced: Any) -> Any:

@@ -6,6 +6,7 @@ so calls inside ``scan``, ``vmap`` and ``remat`` are seen too.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -15,9 +16,9 @@ import jax
 import numpy as np
 from flax import linen, nnx
 
-from nnx_migrate.parity.case import Arguments, ParityCase
+from nnx_migrate.parity.case import Arguments, ParityCase, arguments_of, in_mode
 from nnx_migrate.parity.evaluation.constant_key import constant_key
-from nnx_migrate.parity.evaluation.results import SubmoduleOutput
+from nnx_migrate.parity.evaluation.results import ModeRun, SubmoduleOutput
 from nnx_migrate.parity.evaluation.running import as_run
 from nnx_migrate.parity.values import (
     Array,
@@ -168,6 +169,25 @@ def run(
         except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
             errors["submodules"] = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
     return ()
+
+
+def in_modes(
+    case: ParityCase,
+    applied: Callable[[ParityCase], Callable[..., Any]],
+    variables: Mapping[str, Any],
+    arrays: Sequence[Any],
+    record: Record,
+    modes: tuple[ModeRun, ...],
+) -> tuple[ModeRun, ...]:
+    """The runs in other modes of a side, with their submodules' outputs."""
+
+    def recorded(one: ModeRun) -> ModeRun:
+        other, errors = in_mode(case, one.mode), dict(one.errors)
+        apply, arguments = applied(other), arguments_of(other)
+        outputs = run(other, apply, variables, arguments, arrays, record, errors)
+        return dataclasses.replace(one, submodules=outputs, errors=errors)
+
+    return tuple(one if one.missing else recorded(one) for one in modes)
 
 
 def _run(

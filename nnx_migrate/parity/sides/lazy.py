@@ -29,7 +29,7 @@ def built(case: ParityCase, module: Any, args: tuple[Any, ...], kwargs: Mapping[
     What the call sows into the case's collections is among them: Linen's `apply` starts from it, too.
     """
     copy = module.clone(_deep_clone=True)
-    rngs = {name: case.key_of(name) for name in ("params", *case.rngs)}
+    rngs = {name: case.key_of(name) for name in case.streams}
     options: Any = {"method": case.method, "keep_sown": case.collections}
     with unconstrained(case):
         return lazy_linen.build(copy, *args, rngs=rngs, **options, **kwargs)

@@ -24,16 +24,17 @@ from nnx_migrate.parity.case import (
     surroundings,
     unconstrained,
 )
+from nnx_migrate.parity.evaluation.initial_values import initialise, repetitions
 from nnx_migrate.parity.evaluation.measure import (
     FORWARD,
     LOSS,
+    Apply,
     Measured,
     Variables,
-    initialise,
     measure,
-    repetitions,
 )
-from nnx_migrate.parity.evaluation.results import SideResult, SubmoduleOutput
+from nnx_migrate.parity.evaluation.mode_runs import linen_modes, measure_mode
+from nnx_migrate.parity.evaluation.results import ModeRun, SideResult, SubmoduleOutput
 from nnx_migrate.parity.evaluation.running import NEEDS_VALUES, OPERATIONS, describe_error
 from nnx_migrate.parity.sides import bisect
 from nnx_migrate.parity.training.linen import begin_linen, unboxed
@@ -110,7 +111,11 @@ def _evaluate(
     variables = replicate(
         {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
     )
-    apply = apply_of(case, module, treedefs[-1], list(values))
+
+    def applied(case: ParityCase) -> Apply:
+        return apply_of(case, module, treedefs[-1], list(values))
+
+    apply = applied(case)
     measured = Measured()
     if numbers:
         measured = measure(case, apply, variables, arguments, arrays, control=True)
@@ -127,10 +132,17 @@ def _evaluate(
     if numbers:
         begin = functools.partial(begin_linen, case, shapes_of, apply, variables, arguments, mesh)
         trained = train(case, begin, arrays, mesh)
+    modes = tuple(ModeRun(mode) for mode in case.modes or ())
+    fixed: dict[str, str] = {}
+    if numbers and case.modes is None:
+        run = functools.partial(measure_mode, applied, variables, arrays, True)
+        collections = dict.fromkeys(path.split("/", 1)[0] for path in shapes)
+        modes, fixed = linen_modes(case, module, collections, run)
     outputs: tuple[SubmoduleOutput, ...] = ()
     if submodules:
         with bisect.recorded_linen() as record:
             outputs = bisect.run(case, apply, variables, arguments, arrays, record, measured.errors)
+            modes = bisect.in_modes(case, applied, variables, arrays, record, modes)
     return SideResult(
         "linen",
         name,
@@ -141,8 +153,10 @@ def _evaluate(
         submodules=outputs,
         first=measured.first,
         second=measured.second,
-        programs=measured.programs,
-        unseen=measured.unseen,
+        large=measured.large,
+        programs={**measured.programs, **trained.programs},
+        located={**measured.located, **trained.located},
+        unseen={**measured.unseen, **trained.unseen},
         layouts=trained.before,
         layouts_after=trained.after,
         losses=trained.losses,
@@ -151,6 +165,8 @@ def _evaluate(
         control=tuple(measured.control),
         control_leaves=measured.control_leaves,
         untraced="" if case.compiled else OPERATIONS,
+        modes=modes,
+        fixed=fixed,
     )
 
 
@@ -170,7 +186,7 @@ def initialiser_of(
     return init
 
 
-def apply_of(case: ParityCase, module: linen.Module, treedef: Any, paths: list[str]) -> Any:
+def apply_of(case: ParityCase, module: linen.Module, treedef: Any, paths: list[str]) -> Apply:
     """Return ``apply(variables, args, kwargs) -> (outputs, mutated)`` over variables by path."""
     mutable = list(case.collections) or False
 

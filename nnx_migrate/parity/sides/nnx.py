@@ -12,6 +12,7 @@ from flax import linen, nnx
 from nnx_migrate.linen import sown
 from nnx_migrate.nn import is_moved_by_init, lazy_init, makes_state
 from nnx_migrate.nn.variables.sharing import shared_paths
+from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.parity.case import (
     Arguments,
     BadCase,
@@ -24,21 +25,21 @@ from nnx_migrate.parity.case import (
     surroundings,
 )
 from nnx_migrate.parity.evaluation.constant_key import recorded_draws
+from nnx_migrate.parity.evaluation.initial_values import initialise, repetitions
 from nnx_migrate.parity.evaluation.linen_names import LinenNames, bare, path_of_attribute
 from nnx_migrate.parity.evaluation.measure import (
     Apply,
     Measured,
     Variables,
-    initialise,
     measure,
-    repetitions,
 )
-from nnx_migrate.parity.evaluation.results import SideResult, SubmoduleOutput
+from nnx_migrate.parity.evaluation.mode_runs import measure_mode, nnx_modes
+from nnx_migrate.parity.evaluation.results import ModeRun, SideResult, SubmoduleOutput
 from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error
 from nnx_migrate.parity.sides import bisect, lazy
 from nnx_migrate.parity.training.nnx import begin_nnx
 from nnx_migrate.parity.training.steps import Trained, train
-from nnx_migrate.parity.values import random_value, shape_dtype
+from nnx_migrate.parity.values import named_leaves, random_value, shape_dtype
 
 CONSTRUCT = "construct"
 
@@ -126,6 +127,10 @@ def _evaluate(
         {p: random_value(p, shapes[p], values[p], case.seed) for p in values}, mesh
     )
     written: set[str] = set()
+
+    def applied(case: ParityCase) -> Apply:
+        return apply_of(case, module, names, set())
+
     apply = apply_of(case, module, names, written)
     stray: list[str] = []
     with _stray_linen(stray, bridged):
@@ -133,7 +138,11 @@ def _evaluate(
         if numbers:
             measured = measure(case, apply, variables, arguments, arrays, control=False)
     trained = Trained()
+    modes = tuple(ModeRun(mode) for mode in case.modes or ())
     if numbers:
+        run = functools.partial(measure_mode, applied, variables, arrays, False)
+        with _stray_linen(stray, bridged):
+            modes = nnx_modes(case, module, run)
         begin = functools.partial(begin_nnx, case, module, names, variables, arguments, mesh)
         with _stray_linen(stray, bridged):
             trained = train(case, begin, arrays, mesh)
@@ -141,10 +150,10 @@ def _evaluate(
     if submodules:
         recorded = bisect.recorded_lazy if lazy.is_lazy(module) else bisect.recorded_nnx
         with recorded(module, names.linen_module_path) as record:
-            tagged = apply_of(case, module, names, written)
             outputs = bisect.run(
-                case, tagged, variables, arguments, arrays, record, measured.errors
+                case, applied(case), variables, arguments, arrays, record, measured.errors
             )
+            modes = bisect.in_modes(case, applied, variables, arrays, record, modes)
     return SideResult(
         "nnx",
         name,
@@ -159,9 +168,11 @@ def _evaluate(
         repeated_draws=len(keys) - len(set(keys)),
         first=measured.first,
         second=measured.second,
+        large=measured.large,
         written=tuple(sorted(written)),
-        programs=measured.programs,
-        unseen=measured.unseen,
+        programs={**measured.programs, **trained.programs},
+        located={**measured.located, **trained.located},
+        unseen={**measured.unseen, **trained.unseen},
         layouts=trained.before,
         layouts_after=trained.after,
         losses=trained.losses,
@@ -169,6 +180,7 @@ def _evaluate(
         skipped={**measured.skipped, **trained.skipped},
         submodules=outputs,
         untraced="" if case.compiled else OPERATIONS,
+        modes=modes,
     )
 
 
@@ -181,7 +193,7 @@ def _builder(
     """Return a function that builds the module, Linen submodules behind bridges included."""
 
     def build() -> Any:
-        streams = {name: case.key_of(name) for name in ("params", *case.rngs)}
+        streams = {name: case.key_of(name) for name in case.streams}
         # Linen falls back to `params` for a stream that is missing, NNX to `default`.
         module = construct(nnx.Rngs(case.key_of("default"), **streams))
         if not isinstance(module, nnx.Module):
@@ -207,10 +219,14 @@ def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, written: s
         # copy=True: the merged module must not share variables with an outer trace level.
         copy = nnx.merge(graphdef, names.replaced(state, variables), copy=True)
         call = copy if case.method is None else getattr(copy, case.method)
+        run = functools.partial(call, *args, **kwargs)
+        # Explicit modules keep what they sow themselves, lazy ones for who asks.
+        own = () if lazy.is_lazy(copy) else case.collections
         with sown(*case.collections) as collected:
-            outputs = bare(call(*args, **kwargs))
+            returned, found = caught(copy, run, own, {})
+        outputs = bare(returned)
         after, _ = names.variables(nnx.state(copy))
-        after |= lazy.leaves_of(collected)
+        after |= lazy.leaves_of(collected) | _sown_leaves(found, names)
         for path, value in after.items():
             # Transforms hand read-only parameters back as new tracers: those are no writes.
             if value is not variables.get(path) and not path.startswith("params/"):
@@ -219,6 +235,16 @@ def apply_of(case: ParityCase, module: nnx.Module, names: LinenNames, written: s
         return outputs, wanted
 
     return apply
+
+
+def _sown_leaves(found: Mapping[tuple[str, ...], Any], names: LinenNames) -> Variables:
+    """What explicit modules sowed, by Linen's path."""
+    leaves: Variables = {}
+    for (collection, *modules, name), values in found.items():
+        place = names.linen_module_path("/".join(modules))
+        prefix = "/".join(part for part in (collection, place, name) if part)
+        leaves |= {f"{prefix}/{path}": value for path, value in named_leaves(values)[0].items()}
+    return leaves
 
 
 def _moved_by_init(module: nnx.Module) -> bool:

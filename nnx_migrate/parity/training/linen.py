@@ -14,6 +14,7 @@ from jax.sharding import NamedSharding
 
 from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.evaluation.measure import Apply, Variables
+from nnx_migrate.parity.evaluation.outputs import loss_of
 from nnx_migrate.parity.evaluation.shardings import (
     ArrayLayout,
     Layouts,
@@ -28,12 +29,15 @@ from nnx_migrate.parity.training.steps import (
     abstractly_placed,
     for_calls,
     is_laid_out,
-    loss_of,
     optimizer_of,
     stored,
 )
 from nnx_migrate.parity.values import named_leaves
 from nnx_migrate.sharding.placing import AnyMesh
+
+_PREFIX = (
+    "variables/"  # of the model's variables in a state; parameters are "params/..." on both sides
+)
 
 
 def begin_linen(
@@ -70,7 +74,18 @@ def begin_linen(
 
     called = wanted["variables"]["params"] if wanted is not None and case.zero1 else None
     step = _step(case, apply, optimizer, arguments, called)
-    return Training(state, layouts, lambda state: named_leaves(state["variables"])[0], step)
+    return Training(
+        state, layouts, lambda state: named_leaves(state["variables"])[0], step, _named, _replaced
+    )
+
+
+def _named(state: Mapping[str, Any]) -> Variables:
+    return {path.removeprefix(_PREFIX): leaf for path, leaf in named_leaves(state)[0].items()}
+
+
+def _replaced(state: Mapping[str, Any], named: Variables) -> Any:
+    paths, treedef = named_leaves(state)
+    return jax.tree.unflatten(treedef, [named[path.removeprefix(_PREFIX)] for path in paths])
 
 
 def _state(optimizer: Any, values: Any, shardings: Any) -> dict[str, Any]:
@@ -101,7 +116,7 @@ def _layouts(abstract: Any, wanted: Any, stored: Any, state: Mapping[str, Any]) 
     found, _ = named_leaves(state)
     leaves = (found.items(), boxes, jax.tree.leaves(wanted), jax.tree.leaves(stored))
     return {
-        path.removeprefix("variables/"): ArrayLayout(
+        path.removeprefix(_PREFIX): ArrayLayout(
             rank=array.ndim,
             names=logical_names(box.names) if _is_box(box) else None,
             spec=layout_of(resolved.spec),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from flax import nnx
 from jax.sharding import NamedSharding, PartitionSpec
 
 from nnx_migrate.parity.case import Arguments, ParityCase
 from nnx_migrate.parity.evaluation.linen_names import LinenNames, bare, path_of_attribute
 from nnx_migrate.parity.evaluation.measure import Variables
+from nnx_migrate.parity.evaluation.outputs import loss_of
 from nnx_migrate.parity.evaluation.shardings import (
     ArrayLayout,
     Layouts,
@@ -26,7 +29,6 @@ from nnx_migrate.parity.training.steps import (
     abstractly_placed,
     for_calls,
     is_laid_out,
-    loss_of,
     optimizer_of,
     stored,
 )
@@ -83,7 +85,70 @@ def begin_nnx(
         model = [(path[1:], variable) for path, variable in flat if path[0] == MODEL]
         return names.variables(nnx.from_flat_state(model))[0]
 
-    return Training(state, layouts, variables_of, _step(case, graphdef, arguments, mesh))
+    return Training(
+        state,
+        layouts,
+        variables_of,
+        _step(case, graphdef, arguments, mesh),
+        functools.partial(_named, names),
+        functools.partial(_replaced, names),
+    )
+
+
+def _named(names: LinenNames, state: Any) -> Variables:
+    return {
+        _joined(prefix, name): array
+        for prefix, _, variable in _entries(names, state)
+        if prefix is not None
+        for name, array in named_leaves(variable.get_value())[0].items()
+    }
+
+
+def _replaced(names: LinenNames, state: Any, named: Variables) -> Any:
+    """The state with the arrays of ``named``; abstract ones without a counterpart become zeros."""
+
+    def values(prefix: str | None, variable: Any) -> Any:
+        if prefix is None:
+            return jax.tree.map(_concrete, variable.get_value())
+        paths, treedef = named_leaves(variable.get_value())
+        return jax.tree.unflatten(treedef, [named[_joined(prefix, name)] for name in paths])
+
+    return nnx.from_flat_state(
+        (path, variable.replace(values(prefix, variable)))
+        for prefix, path, variable in _entries(names, state)
+    )
+
+
+def _concrete(array: Any) -> Any:
+    is_abstract = isinstance(array, jax.ShapeDtypeStruct)
+    return jnp.zeros(array.shape, array.dtype) if is_abstract else array
+
+
+def _joined(prefix: str, name: str) -> str:
+    return f"{prefix}/{name}" if name else prefix
+
+
+def _entries(names: LinenNames, state: Any) -> list[tuple[str | None, tuple[Any, ...], Any]]:
+    """Linen's path, the own path and the variable; the first is None without a counterpart there."""
+    flat = list(nnx.to_flat_state(state))
+    parameters = {path[1:] for path, _ in flat if path[0] == MODEL}
+    return [(_linen_path(names, path, one, parameters), path, one) for path, one in flat]
+
+
+def _linen_path(
+    names: LinenNames, path: tuple[Any, ...], variable: Any, parameters: set[tuple[Any, ...]]
+) -> str | None:
+    if path[0] == MODEL:
+        return names.path(path[1:], variable)
+    kind, *rest = path[1:]
+    if kind != "opt_state":
+        return None  # the count of steps, which in Linen is not the optimizer's
+    places = [place for place in range(len(rest)) if tuple(rest[place:]) in parameters]
+    if not places:
+        return path_of_attribute((kind, *rest))
+    attribute = path_of_attribute(tuple(rest[places[0] :]))
+    own = (kind, *rest[: places[0]], names.linen_module_path(attribute))
+    return path_of_attribute(own)
 
 
 class _Reader:
@@ -105,30 +170,11 @@ class _Reader:
                 )
             )
         )
-        flat = nnx.to_flat_state(state)
-        parameters = {path[1:] for path, _ in flat if path[0] == MODEL}
         found: Layouts = {}
-        for path, variable in flat:
-            prefix = self._path(path, variable, parameters)
+        for prefix, path, variable in _entries(self._names, state):
             if prefix is not None:
                 found |= self._leaves(prefix, variable, shardings[path])
         return found
-
-    def _path(
-        self, path: tuple[Any, ...], variable: Any, parameters: set[tuple[Any, ...]]
-    ) -> str | None:
-        """Linen's name of a variable; None for what has no counterpart there."""
-        if path[0] == MODEL:
-            return self._names.path(path[1:], variable)
-        kind, *rest = path[1:]
-        if kind != "opt_state":
-            return None  # the count of steps, which in Linen is not the optimizer's
-        places = [place for place in range(len(rest)) if tuple(rest[place:]) in parameters]
-        if not places:
-            return path_of_attribute((kind, *rest))
-        attribute = path_of_attribute(tuple(rest[places[0] :]))
-        own = (kind, *rest[: places[0]], self._names.linen_module_path(attribute))
-        return path_of_attribute(own)
 
     def _leaves(self, prefix: str, variable: Any, wanted: Any) -> Layouts:
         notes = annotation(variable.get_metadata())
@@ -142,7 +188,7 @@ class _Reader:
             # Axes of size 1 included; a PartitionSpec is resolved already.
             resolved = isinstance(names, PartitionSpec)
             spec = names if resolved else resolve_spec(names, (*notes.rules, *self._rules))
-            found[f"{prefix}/{name}" if name else prefix] = ArrayLayout(
+            found[_joined(prefix, name)] = ArrayLayout(
                 rank=array.ndim,
                 names=logical_names(names),
                 spec=layout_of(spec or ()),

@@ -12,15 +12,17 @@ from jax.sharding import Mesh
 
 from nnx_migrate.parity.case import ParityCase
 from nnx_migrate.parity.evaluation.constant_key import constant_key
-from nnx_migrate.parity.evaluation.measure import KEYS, default_loss
+from nnx_migrate.parity.evaluation.measure import KEYS
 from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error, retraced
 from nnx_migrate.parity.evaluation.shardings import Layouts
+from nnx_migrate.parity.evaluation.unseen import Unseen, note_program
 from nnx_migrate.parity.values import Arrays, to_host
 from nnx_migrate.sharding import constrain
 from nnx_migrate.sharding.edit import remove_axes, shard_over_data
 from nnx_migrate.sharding.placing import AnyMesh
 
 SPECS, AFTER_STEP, LOSSES = "specs", "specs_after_step", "losses_over_steps"
+STEP = "step"  # its program
 
 
 @dataclass(frozen=True)
@@ -29,13 +31,28 @@ class Training:
 
     ``state`` is a pytree of arrays on the mesh, ``layouts(state)`` how they lie there,
     ``variables(state)`` those of the model by path, and ``step(state, arrays) -> (loss, state)`` can
-    be traced.
+    be traced. ``named(state)`` are all arrays by path that both sides have, the optimizer's too, and
+    ``replaced(state, named)`` is the state with others in their place.
     """
 
     state: Any
     layouts: Callable[[Any], Layouts]
     variables: Callable[[Any], dict[str, Any]]
     step: Callable[[Any, Sequence[Any]], tuple[Any, Any]]
+    named: Callable[[Any], dict[str, Any]]
+    replaced: Callable[[Any, dict[str, Any]], Any]
+
+    def trace(self, arrays: Sequence[Any]) -> Any:
+        """Trace a step as a function of what both sides have, so that their programs compare."""
+
+        def run(named: dict[str, Any], key: Any, arrays: Sequence[Any]) -> Any:
+            with constant_key(key):
+                loss, state = self.step(self.replaced(self.state, named), arrays)
+            return loss, self.named(state)
+
+        # The order of a dict is its names': it is the same on both sides.
+        key = jax.eval_shape(lambda: jax.random.key(0))
+        return jax.jit(run, keep_unused=True).trace(self.named(self.state), key, list(arrays))
 
 
 @dataclass
@@ -45,6 +62,9 @@ class Trained:
     before: Layouts = field(default_factory=dict)
     after: Layouts = field(default_factory=dict)
     losses: Arrays = field(default_factory=dict)
+    programs: dict[str, str] = field(default_factory=dict)
+    located: dict[str, str] = field(default_factory=dict)
+    unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
     errors: dict[str, str] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
 
@@ -52,11 +72,6 @@ class Trained:
 def optimizer_of(case: ParityCase) -> Any:
     """Return the optimizer of a case: optax's AdamW unless it names one."""
     return optax.adamw(1e-3) if case.optimizer is None else case.optimizer
-
-
-def loss_of(case: ParityCase, outputs: Any, arguments: tuple[Any, ...]) -> Any:
-    """Return the loss of a case on the outputs of its model."""
-    return default_loss(outputs) if case.loss is None else case.loss(outputs, *arguments)
 
 
 def stored(case: ParityCase, shardings: Any, arrays: Any) -> Any:
@@ -118,6 +133,8 @@ def train(
         return result
     wanted = [stage for stage in wanted if stage != SPECS]
     try:
+        traced = retraced(lambda: training.trace(arrays))
+        note_program(result, STEP, traced, traced.lower())
         retraced(lambda: _steps(case, training, arrays, result))
     except Exception as error:  # noqa: BLE001 (a finding about this side)
         result.errors |= dict.fromkeys(wanted, describe_error(error))

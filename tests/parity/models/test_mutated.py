@@ -114,3 +114,41 @@ def test_a_fault_that_numbers_do_not_show_fails_the_program(fault: str) -> None:
     assert done.returncode == 1, done.stdout + done.stderr
     failures = [one for one in done.stdout.splitlines() if one.startswith("  fail ")]
     assert [one.startswith(f"  fail program: {line}") for one in failures] == [True]
+
+
+MUON = {
+    "a matrix's axes": (
+        *("gqa/nnx/muon.py", "MuonDimensionNumbers((0, -2), (-1,))"),
+        "MuonDimensionNumbers((0,), (-1,))",
+    ),
+    "what AdamW is left": (
+        *("gqa/nnx/muon.py", 'NORMS_AND_TABLES or "logits_dense" in modules'),
+        "NORMS_AND_TABLES",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(name, marks=() if name == "a matrix's axes" else pytest.mark.slow)
+        for name in MUON
+    ],
+)
+def test_a_fault_of_the_optimizer_alone_is_another_program_of_a_step(fault: str) -> None:
+    done = parity(*MUON[fault], *LLAMA, "optimizer=muon")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert (
+        "program: not the same program: step: " in done.stdout or "step: there is no" in done.stdout
+    )
+
+
+@pytest.mark.slow
+def test_a_fault_in_numbers_is_located_on_a_mesh_of_more_devices_than_cores() -> None:
+    """All outputs of submodules at once: reductions that wait for each other must not starve."""
+    fault = ("gqa/nnx/normalizations.py", "mean_square + self.epsilon", "mean_square + 1e-3")
+    done = parity(*fault, "model=llama2-7b")
+    assert done.returncode == 1, done.stdout + done.stderr
+    place = "decoder/layers/pre_self_attention_layer_norm"
+    assert f"  first difference at {place}: " in done.stdout
+    assert f"not the same program: forward: from Transformer/{place} (" in done.stdout

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
 from nnx_migrate.parity.command import run
+from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.options import model_options
+from nnx_migrate.parity.models.pair import pair_of, require_divisible
+from nnx_migrate.parity.models.registry import MODELS
 from nnx_migrate.parity.words import read
 
 
@@ -25,6 +29,14 @@ def test_defaults_are_the_tiny_model_on_eight_devices() -> None:
     assert (options.devices, options.seed, options.steps) == (8, 0, 0)
     assert tuple(options.mesh) == options.rules.mesh_axes
     assert options.describe() == "deepseek2-16b size=tiny rules=default mesh=fsdp:4,expert:2"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_has_a_mesh_of_its_own_at_full_size(name: str) -> None:
+    options = model_options({"model": name, "size": "full"})
+    inputs = load(options.model.family).abstract_inputs(options.config)
+    require_divisible(options, pair_of(options, inputs).linen.linen, inputs)  # else BadWord
+    assert math.prod(options.mesh.values()) == options.devices > 8
 
 
 def test_every_word_is_read() -> None:

@@ -1,0 +1,104 @@
+"""What a comparison did not exercise: collections, random streams and modes that no run reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.checks.modes import pairs
+from nnx_migrate.parity.evaluation.measure import FORWARD
+from nnx_migrate.parity.evaluation.mode_runs import ARGUMENT, FIELD
+from nnx_migrate.parity.evaluation.results import Numbers, SideResult
+
+_SHOWN = 3
+
+
+def not_exercised(case: ParityCase, linen: SideResult, nnx: SideResult) -> Iterator[str]:
+    """Yield a line for each that did not change, was not drawn or not run, with what would do it."""
+    if any(FORWARD in one for side in (linen, nnx) for one in (side.errors, side.skipped)):
+        return  # nothing ran, and the check `forward` says so
+    runs = [(linen.first, nnx.first)]
+    runs += [(one.first, other.first) for one, other in pairs(linen, nnx)]
+    names = [path.split("/", 1)[0] for path in linen.shapes]
+    for name in dict.fromkeys([*names, *case.collections]):
+        if name != "params":
+            yield from _collection(name, case, linen, nnx, runs)
+    yield from _streams(case, linen, nnx, runs)
+    reasons: dict[str, list[str]] = {}
+    for text, reason in linen.fixed.items():
+        reasons.setdefault(reason, []).append(text)
+    for reason, texts in reasons.items():
+        yield f"modes: only {', '.join(texts)} ({reason})"
+    for run in nnx.modes:
+        if run.missing:
+            yield f"modes: not with {run.mode.name} ({run.missing})"
+
+
+def _collection(
+    name: str,
+    case: ParityCase,
+    linen: SideResult,
+    nnx: SideResult,
+    runs: list[tuple[Numbers, Numbers]],
+) -> Iterator[str]:
+    def is_in(path: str) -> bool:
+        return path.split("/", 1)[0] == name
+
+    here = [path for numbers, _ in runs for path in numbers.collections]
+    paths = list(dict.fromkeys(path for path in (*linen.shapes, *here) if is_in(path)))
+    changed = {path for ours, theirs in runs for path in _changed(ours) & _changed(theirs)}
+    still = [path for path in paths if path not in changed]
+    if paths and not still:
+        return
+    if len(still) < len(paths):
+        rest = f" and {len(still) - _SHOWN} more" if len(still) > _SHOWN else ""
+        shown = f"{', '.join(still[:_SHOWN])}{rest}"
+        yield f"collections: {len(still)} of {len(paths)} in {name} never changed: {shown}"
+        return
+    yield f"collections: {name} never changed: {_advice(name, case, linen, nnx)}"
+
+
+def _changed(numbers: Numbers) -> set[str]:
+    return numbers.collections.keys() - set(numbers.unchanged)
+
+
+def _streams(
+    case: ParityCase, linen: SideResult, nnx: SideResult, runs: list[tuple[Numbers, Numbers]]
+) -> Iterator[str]:
+    ours = {name for numbers, _ in runs for name in numbers.drawn}
+    theirs = {name for _, numbers in runs for name in numbers.drawn}
+    for stream in case.rngs:
+        if stream != "params" and stream not in ours | theirs:
+            yield f"rng: {stream} was never drawn from: {_advice(None, case, linen, nnx)}"
+        elif stream != "params" and stream not in ours & theirs:
+            side = "Linen" if stream in ours else "NNX"
+            yield f"rng: {stream} was drawn from on the {side} side only"
+    for run in linen.modes:
+        for stream in run.mode.streams:
+            yield (
+                f"rng: {stream} has no seed in this case, so with {run.mode.name} both sides drew a "
+                f"key of parity's: add rngs={{{stream!r}: 0}}"
+            )
+
+
+def _advice(collection: str | None, case: ParityCase, linen: SideResult, nnx: SideResult) -> str:
+    """What would exercise it, as far as the call and the module tell."""
+    ways = [f"pass {run.mode.name}" for run in nnx.modes if run.missing]
+    for text, reason in linen.fixed.items():
+        if reason != ARGUMENT and "=" in text:
+            ways.append(f"{'build the module with' if reason == FIELD else 'pass'} {_other(text)}")
+    mutable = {*case.collections, *(name for run in linen.modes for name in run.mode.collections)}
+    if collection is not None and collection not in mutable:
+        ways.append(f"add collections=({collection!r},)")
+    if not ways:
+        ways = [f"pass {_other(text)}" for text, why in linen.fixed.items() if why == ARGUMENT]
+    ran = [one.mode.name for one, _ in pairs(linen, nnx)]
+    tried = [f"not with {' or '.join(ran)} either"] if ran else []
+    found = "; ".join([*tried, *([" or ".join(ways)] if ways else [])])
+    return found or "the call has no boolean argument that would switch it"
+
+
+def _other(text: str) -> str:
+    """``train=True`` of ``train=False``."""
+    name, _, value = text.partition("=")
+    return f"{name}={value != 'True'}"

@@ -1,0 +1,132 @@
+"""Checks of what a run of the call computed: outputs, loss, gradients, random draws, collections."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.checks.base import blocked_check, checked, differences, shared
+from nnx_migrate.parity.evaluation.measure import LARGE
+from nnx_migrate.parity.evaluation.results import Numbers, SideResult
+from nnx_migrate.parity.report import Check
+from nnx_migrate.parity.values import (
+    Arrays,
+    describe_difference,
+    emptiness,
+    same_bits,
+    same_finite,
+)
+
+NOTHING = "a call returns nothing: only the variables are compared"
+
+
+def returns_nothing(linen: SideResult) -> bool:
+    """Whether a call returns and changes nothing, but the initial values show something."""
+    run = linen.first
+    shown = emptiness(linen.init_values.values()) is None
+    return shown and not (run.outputs or run.plain or run.collections)
+
+
+def compared(
+    stage: str,
+    pick: Callable[[Numbers], Arrays],
+    case: ParityCase,
+    linen: SideResult,
+    nnx: SideResult,
+) -> Check:
+    """Compare the arrays that ``pick`` takes of a run."""
+    blocked = blocked_check(stage, linen, nnx)
+    if blocked is not None:
+        return blocked
+    ours, theirs = pick(linen.first), pick(nnx.first)
+    failures, notes = differences(ours, theirs, case.tolerance)
+    return checked(stage, shared(ours, theirs), failures, notes)
+
+
+def forward(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    """Compare what a call returns, arrays and values of Python, on large inputs too."""
+    ours, theirs = linen.first, nnx.first
+    if ours.outputs or theirs.outputs or not theirs.structure:
+        check = compared("forward", lambda run: run.outputs, case, linen, nnx)
+    elif returns_nothing(linen) and not theirs.plain:
+        check = Check("forward", "not_run", 0, (NOTHING,))
+    else:
+        failures = [] if ours.plain or theirs.plain else ["nothing was compared"]
+        check = checked("forward", len(ours.plain), failures)
+    lines = [
+        f"{path or 'output'}: Linen {ours.plain.get(path)}, NNX {theirs.plain.get(path)}"
+        for path in sorted(ours.plain.keys() | theirs.plain.keys())
+        if theirs.structure and ours.plain.get(path) != theirs.plain.get(path)
+    ]
+    if theirs.structure and ours.structure != theirs.structure:
+        lines[:0] = [
+            f"the outputs are built differently: Linen {ours.structure}, NNX {theirs.structure}"
+        ]
+    lines += _on_large_inputs(linen, nnx) if case.tolerance is None else ()
+    return Check("forward", "fail", check.leaves, (*lines, *check.details)) if lines else check
+
+
+def _on_large_inputs(linen: SideResult, nnx: SideResult) -> Iterator[str]:
+    """Yield one line per output that differs there, where it is finite on one side at least."""
+    ours, theirs = linen.large.outputs, nnx.large.outputs
+    for path in ours.keys() & theirs.keys():
+        if not same_finite(ours[path], theirs[path]):
+            found = describe_difference(ours[path], theirs[path])
+            yield f"with float inputs times {LARGE}: {path or 'output'}: {found}"
+
+
+def rng(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    """Compare the run under another key, which has to show on both sides."""
+    streams = [name for name in case.rngs if name != "params"]
+    if not streams:
+        return Check("rng", "not_run", 0, ("the case has no rngs",))
+    blocked = blocked_check("forward", linen, nnx)
+    if blocked is not None:
+        return Check("rng", blocked.status, 0, blocked.details)
+    random = {"Linen": _is_random(linen), "NNX": _is_random(nnx)}
+    if not any(random.values()):
+        reason = f"{', '.join(streams)}: no effect on either side (is dropout off in this case?)"
+        return Check("rng", "not_run", 0, (reason,))
+    failures = [
+        f"the keys have no effect on the {side} side" for side, yes in random.items() if not yes
+    ]
+    leaves, notes = 0, []
+    for name in ("outputs", "loss", "gradients"):
+        ours, theirs = getattr(linen.second, name), getattr(nnx.second, name)
+        if not ours and not theirs:
+            continue
+        found, remarks = differences(ours, theirs, case.tolerance)
+        failures += [f"{name}: {line}" for line in found]
+        notes += remarks
+        leaves += shared(ours, theirs)
+    return checked("rng", leaves, failures, notes)
+
+
+def _is_random(side: SideResult) -> bool:
+    """Whether the two keys gave different outputs or gradients."""
+    pairs = (
+        (side.first.outputs, side.second.outputs),
+        (side.first.gradients, side.second.gradients),
+    )
+    return any(not same_bits(one[path], other[path]) for one, other in pairs for path in one)
+
+
+def collections(case: ParityCase, linen: SideResult, nnx: SideResult) -> Check:
+    """Compare the mutable collections after a call."""
+    others = [path for path in nnx.written if path.split("/", 1)[0] not in case.collections]
+    notes = [f"NNX writes variables that are not mutable in this case: {', '.join(others)}"]
+    if not case.collections:
+        reason = notes[0] if others else "the case has no mutable collections"
+        return Check("collections", "not_run", 0, (reason,))
+    blocked = blocked_check("forward", linen, nnx)
+    if blocked is not None:
+        return Check("collections", blocked.status, 0, blocked.details)
+    ours, theirs = linen.first.collections, nnx.first.collections
+    if case.stateless and not (ours or theirs or others):
+        return Check(
+            "collections", "not_run", 0, ("no variable is there, as when it was recorded",)
+        )
+    failures, remarks = differences(ours, theirs, case.tolerance)
+    return checked(
+        "collections", shared(ours, theirs), failures, [*remarks, *(notes if others else ())]
+    )

@@ -1,0 +1,56 @@
+"""Initial values of one side, and those that repeat although they are random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.evaluation.constant_key import constant_key
+from nnx_migrate.parity.evaluation.measure import KEYS, Variables
+from nnx_migrate.parity.evaluation.running import as_run, retraced
+from nnx_migrate.parity.values import Arrays, fetch, is_inexact, same_bits, to_host
+
+
+def initialise(
+    case: ParityCase, build: Callable[[], Variables], constant: bool
+) -> tuple[Arrays, dict[str, Any]]:
+    """Run an initialiser as the case runs; return its values on the host and as they are."""
+
+    def run(key: Any) -> Variables:
+        if not constant:
+            return build()
+        with constant_key(key):
+            return build()
+
+    values = retraced(lambda: as_run(case, run)(jax.random.key(KEYS[0])))
+    return fetch(values), values
+
+
+def repetitions(
+    values: Mapping[str, Any], others: Mapping[str, Any] | None = None
+) -> tuple[str, ...]:
+    """Name variables whose initial values repeat although they are random.
+
+    Two variables with the same bits, or a stack whose slices along its first axis all agree:
+    the sign of sites that share a key. Random is what differs from ``others``, the values under
+    other keys; without ``others``, only stacks are named.
+    """
+    found: list[str] = []
+    seen: dict[tuple[Any, ...], str] = {}
+    for path, value in sorted(values.items()):
+        array = to_host(value)
+        if not is_inexact(array.dtype) or array.size < 2 or bool(np.all(array == array.flat[0])):
+            continue
+        if others is not None and path in others and same_bits(array, others[path]):
+            continue
+        fingerprint = (array.shape, str(array.dtype), array.tobytes())
+        if others is not None and fingerprint in seen:
+            found.append(f"{path} = {seen[fingerprint]}")
+        seen.setdefault(fingerprint, path)
+        if array.ndim > 1 and array.shape[0] > 1 and bool(np.all(array == array[:1])):
+            found.append(f"{path}: every slice along axis 0 is the same")
+    return tuple(found)

@@ -1,0 +1,207 @@
+"""Further runs of a call, in the other mode of it: ``train=True`` where the case says False.
+
+The Linen side finds out which modes there are; the NNX side runs those that Linen could.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+from flax import errors
+
+from nnx_migrate.parity.case import Arguments, ParityCase, arguments_of, in_mode
+from nnx_migrate.parity.evaluation.constant_key import constant_key
+from nnx_migrate.parity.evaluation.measure import (
+    FORWARD,
+    GRADIENTS,
+    LOSS,
+    LOSS_AND_GRADIENTS,
+    Apply,
+    Measured,
+    Seen,
+    Variables,
+    called,
+    execute,
+    measure_forward,
+    parts_of,
+)
+from nnx_migrate.parity.evaluation.outputs import NoLoss, loss_of
+from nnx_migrate.parity.evaluation.results import ModeRun
+from nnx_migrate.parity.evaluation.running import describe_error, retraced
+from nnx_migrate.parity.modes import SWITCHES, Mode, Switch, booleans, fields, takes
+from nnx_migrate.parity.values import fetch
+
+# Compiles in half of the time; both sides are compiled so.
+_QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
+_MISSING_STREAM = re.compile(r'needs PRNG for "(\w+)"')
+_MOST_STREAMS = 3
+ARGUMENT, FIELD = "arguments of the call", "fields of the module"
+
+Run = Callable[[ParityCase], Measured]
+
+
+def linen_modes(
+    case: ParityCase, module: Any, collections: Iterable[str], run: Run
+) -> tuple[tuple[ModeRun, ...], dict[str, str]]:
+    """Run the modes that a Linen module has; return them, and what had one value only with the reason.
+
+    ``collections`` are those of the module. All switches go at once, each by itself where that
+    cannot run.
+    """
+    given = booleans(call_of(type(module), case.method), module, case.inputs, case.kwargs)
+    switches = tuple(one for one in given if one.name in SWITCHES)
+    others = tuple(name for name in collections if name not in ("params", *case.collections))
+    fixed = {_text(one): ARGUMENT for one in given if one not in switches}
+    fixed |= {f"{name}={value}": FIELD for name, value in fields(module).items()}
+    runs: list[ModeRun] = []
+
+    def attempt(chosen: Sequence[Switch]) -> str:
+        found = _attempt(case, _mode(chosen, others), run)
+        runs.extend([found] if not found.missing else [])
+        return found.missing
+
+    if not switches and not others:
+        return (), fixed
+    reason = attempt(switches)
+    if reason and len(switches) > 1:
+        reasons = {_text(one): attempt([one]) for one in switches}
+    else:
+        reasons = dict.fromkeys(map(_text, switches), reason)
+    if not runs and switches and others:
+        reason = attempt(())
+    if not runs and others:
+        reasons[f"immutable {', '.join(others)}"] = reason
+    return tuple(runs), {**fixed, **{text: why for text, why in reasons.items() if why}}
+
+
+def nnx_modes(case: ParityCase, module: Any, run: Run) -> tuple[ModeRun, ...]:
+    """Run the modes of a case on the NNX side."""
+    function = call_of(type(module), case.method)
+    return tuple(
+        _ran(mode, run(in_mode(case, mode)))
+        if takes(function, mode.switches)
+        else ModeRun(mode, missing=f"the NNX call takes no argument {', '.join(mode.switches)}")
+        for mode in case.modes or ()
+    )
+
+
+def call_of(cls: type, method: Any) -> Callable[..., Any]:
+    """The function that a case calls."""
+    found: Callable[..., Any] = method if callable(method) else getattr(cls, method or "__call__")
+    return found
+
+
+def _text(switch: Switch) -> str:
+    return f"{switch.name}={switch.value}"
+
+
+def _mode(switches: Sequence[Switch], collections: tuple[str, ...]) -> Mode:
+    return Mode(
+        {one.name: not one.value for one in switches},
+        {one.name: one.place for one in switches if one.place is not None},
+        collections,
+    )
+
+
+def _attempt(case: ParityCase, mode: Mode, run: Run) -> ModeRun:
+    """Run a mode on the Linen side, with a seed for each stream that only this mode draws from."""
+    for _ in range(_MOST_STREAMS):
+        measured = run(in_mode(case, mode))
+        error = measured.raised.get(FORWARD)
+        stream = _MISSING_STREAM.search(str(error))
+        if not isinstance(error, errors.InvalidRngError) or stream is None:
+            break
+        mode = dataclasses.replace(mode, streams=(*mode.streams, stream.group(1)))
+    if FORWARD in measured.errors:
+        reason = f"Linen itself cannot run {mode.name}: {measured.errors[FORWARD]}"
+        return ModeRun(mode, missing=reason)
+    if measured.control:
+        reason = f"with {mode.name} Linen differs from itself: {measured.control[0]}"
+        return ModeRun(mode, missing=reason)
+    return _ran(mode, measured)
+
+
+def _ran(mode: Mode, measured: Measured) -> ModeRun:
+    return ModeRun(
+        mode,
+        first=measured.first,
+        second=measured.second,
+        programs=measured.programs,
+        located=measured.located,
+        unseen=measured.unseen,
+        errors=measured.errors,
+        skipped=measured.skipped,
+    )
+
+
+def measure_mode(
+    applied: Callable[[ParityCase], Apply],
+    variables: Mapping[str, Any],
+    arrays: Sequence[Any],
+    control: bool,
+    case: ParityCase,
+) -> Measured:
+    """Run one more call of a side: outputs, collections, loss and gradients in one program.
+
+    ``case`` is in that mode. Where the loss cannot be computed, the call runs without it.
+    """
+    apply, arguments = applied(case), arguments_of(case)
+    operands = (dict(variables), list(arrays))
+    result, failed = Measured(), Measured()
+    try:
+        retraced(functools.partial(_together, case, apply, arguments, operands, result, control))
+        return result
+    except NoLoss as reason:
+        failed.skipped = dict.fromkeys((LOSS, GRADIENTS), str(reason))
+    except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
+        failed.errors = dict.fromkeys((LOSS, GRADIENTS), describe_error(error))
+    try:
+        retraced(
+            functools.partial(
+                measure_forward, case, apply, arguments, operands, failed, control, _QUICKLY
+            )
+        )
+    except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
+        failed.errors[FORWARD] = describe_error(error)
+        failed.raised[FORWARD] = error
+    return failed
+
+
+def _together(
+    case: ParityCase,
+    apply: Apply,
+    arguments: Arguments,
+    operands: Any,
+    result: Measured,
+    twice: bool,
+) -> None:
+    variables, arrays = operands
+    parts = parts_of(variables)
+    seen = Seen()
+    call = called(apply, arguments, seen)
+
+    def loss(trained: Variables, others: Variables, key: Any, arrays: Sequence[Any]) -> Any:
+        outputs, leaves, mutated = call({**trained, **others}, key, arrays)
+        args, _ = arguments.rebuild(arrays)
+        with constant_key(key):
+            return loss_of(case, outputs, args), (leaves, mutated)
+
+    def run(parts: tuple[Variables, Variables], key: Any, arrays: Sequence[Any]) -> Any:
+        return jax.value_and_grad(loss, has_aux=True)(*parts, key, arrays)
+
+    runs, differences, _ = execute(
+        case, LOSS_AND_GRADIENTS, run, (parts, arrays), result, twice, _QUICKLY
+    )
+    for name, ((value, aux), gradients) in zip(("first", "second"), runs, strict=True):
+        numbers = dataclasses.replace(
+            seen.numbers(variables, *aux),
+            loss=fetch({"loss": value}),
+            gradients=fetch(gradients),
+        )
+        setattr(result, name, numbers)
+    result.control += differences

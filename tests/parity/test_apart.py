@@ -1,0 +1,91 @@
+"""Where programs part: the first operation that only Linen's computes, by module and line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+
+from nnx_migrate.parity.checks.apart import first_apart
+
+X = jnp.ones(3)
+
+
+def model(
+    scale: float = 2.0,
+    shift: float = 1.0,
+    dead: float = 3.0,
+    gate: float = 4.0,
+    *,
+    swap: bool = False,
+) -> Callable[[Any], Any]:
+    """Three scopes, the second a loop; ``dead`` is computed and not used."""
+
+    def run(x: Any) -> Any:
+        with jax.named_scope("net"):
+            with jax.named_scope("into"):
+                x = x * scale
+                x * dead
+            x, y = layers(x)
+            with jax.named_scope("head"):
+                return jnp.sin(x) * y
+
+    def layers(x: Any) -> Any:
+        def body(carry: Any, _: None) -> tuple[Any, None]:
+            x, y = carry[::-1] if swap else carry
+            with jax.named_scope("layers"):
+                x, y = x + shift, y * gate
+            return ((y, x) if swap else (x, y)), None
+
+        start = (x, jnp.zeros(3))
+        (x, y), _ = jax.lax.scan(body, start[::-1] if swap else start, None, length=2)
+        return (y, x) if swap else (x, y)
+
+    return run
+
+
+def text(function: Callable[[Any], Any]) -> str:
+    return str(jax.jit(function).lower(X).as_text(debug_info=True))
+
+
+@pytest.mark.parametrize(
+    ("other", "place"),
+    [
+        (model(scale=2.5), "from net/into (test_apart.py:"),
+        (model(shift=1.5), "from net/layers (test_apart.py:"),
+        (model(gate=4.5), "from net/layers (test_apart.py:"),
+        (model(scale=2.5, gate=4.5), "from net/into (test_apart.py:"),
+        (lambda x: model()(x) + 1, ""),
+    ],
+)
+def test_the_first_operation_without_a_counterpart_is_told(
+    other: Callable[[Any], Any], place: str
+) -> None:
+    found = first_apart(text(model()), text(other))
+    assert found.startswith(place)
+    assert bool(found) == bool(place)
+
+
+@pytest.mark.parametrize("other", [model(), model(dead=5.0), model(swap=True)])
+def test_what_is_the_same_by_rules_or_not_used_is_not_told(other: Callable[[Any], Any]) -> None:
+    assert first_apart(text(model()), text(other)) == ""
+
+
+def test_the_operation_and_its_type_are_told() -> None:
+    found = first_apart(text(model()), text(model(scale=2.5)))
+    assert found.endswith(" on: Linen has stablehlo.broadcast_in_dim to tensor<3xf32>")
+
+
+def test_a_loop_in_a_gradient_has_its_module_too() -> None:
+    def gradient(run: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return jax.grad(lambda x: jnp.sum(run(x)))
+
+    found = first_apart(text(gradient(model())), text(gradient(model(gate=4.5))))
+    assert found.startswith("from net/layers (")
+
+
+def test_without_locations_nothing_is_told() -> None:
+    assert first_apart("", text(model())) == ""
