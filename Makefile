@@ -2,6 +2,7 @@
 #   make demo                       rewrite the flax examples and compare before and after
 #   make test [PYTHON=python3.12]   checks and the quick tests: every construct and hazard at least once
 #   make test-deep                  the slow tests: more cases of them, whole models, many processes
+#   make mutants                    which check of parity sees which one-line fault (hours; goes on where it was)
 PYTHON ?= $(shell ./constraints/find_python)
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 VENV ?= .venv/py$(VERSION)
@@ -15,7 +16,7 @@ WORKERS ?= 2
 
 export JAX_PLATFORMS ?= cpu
 
-.PHONY: demo test test-deep check-python clean
+.PHONY: demo test test-deep mutants check-python clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -34,6 +35,9 @@ test: $(VENV)/.test
 
 test-deep: $(VENV)/.test
 	$(PY) -m pytest -n $(WORKERS) --dist loadfile -m slow
+
+mutants: $(VENV)/.test
+	$(PY) -m benchmarks.mutants
 
 check-python:
 	@test -n "$(VERSION)" || { echo "no Python 3.11 or newer found: install one, or pass PYTHON=..." >&2; exit 2; }

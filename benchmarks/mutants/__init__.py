@@ -1,0 +1,1 @@
+"""One-line faults in one side of the built-in models: which check of ``parity`` sees each of them."""
