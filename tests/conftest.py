@@ -9,6 +9,7 @@ import pytest
 
 from tests import selection
 
+os.environ["NNX_MIGRATE_CACHE"] = ""  # nothing of other runs
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 

@@ -38,6 +38,7 @@ class RewriteOptions:
     jobs: int = 1
     allow_dirty: bool = False
     form: str = "auto"
+    no_cache: bool = False
 
     @property
     def in_place(self) -> bool:
@@ -229,6 +230,9 @@ def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
     parser.add_argument("-j", "--jobs", type=_jobs, default=os.cpu_count() or 1, metavar="N")
     parser.add_argument(
         "--allow-dirty", action="store_true", help="also replace files with uncommitted changes"
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="decide anew what an earlier run decided"
     )
 
 

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,8 @@ from nnx_migrate.cli.git import uncommitted
 from nnx_migrate.cli.usage import check
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import FileStatus, RewriteResult
+from nnx_migrate.rewrite import cache, reports, writer
 from nnx_migrate.rewrite import journal as journals
-from nnx_migrate.rewrite import reports, writer
 from nnx_migrate.rewrite.journal import Journal, JournalError
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.writer import Busy, PlannedWrite
@@ -80,7 +81,7 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
         return _nothing_to_read(run)
     with printing.working(f"Rewriting {len(run.texts)} files..."):
         try:
-            result = (engine or _engine(options.form))(_request(run))
+            result = (engine or _engine(options))(_request(run))
         except EvidenceError as error:
             raise UsageError(f"--evidence {error}") from error
         except SettingsError as error:
@@ -95,10 +96,14 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
     return _exit_code(options, result)
 
 
-def _engine(form: str) -> Engine:
-    from nnx_migrate.rewrite import forms
+def _engine(options: RewriteOptions) -> Engine:
+    def decide(request: RewriteRequest) -> RewriteResult:
+        from nnx_migrate.rewrite import forms  # it takes long to import
 
-    return lambda request: forms.rewrite_in(request, form)
+        return forms.rewrite_in(request, options.form)
+
+    place = None if options.no_cache else cache.folder()
+    return partial(cache.through, place, form=options.form, engine=decide) if place else decide
 
 
 def _settings(root: Path) -> Settings:

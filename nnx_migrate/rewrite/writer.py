@@ -72,6 +72,19 @@ def write_file(path: Path, data: bytes, mode: int | None = None) -> None:
         raise
 
 
+def write_cached(file: Path, data: bytes, kept: int) -> None:
+    """Write a file of a cache folder, and remove all of its kind but the newest ``kept``.
+
+    Raises:
+        OSError: it is not written, or others are still there.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_file(file, data)
+    alike = file.parent.glob(f"*{file.suffix}")
+    for one in sorted(alike, key=lambda one: one.stat().st_mtime_ns)[:-kept]:
+        one.unlink(missing_ok=True)
+
+
 def _staged(path: Path) -> Path:
     """Where the new content waits: a fixed name, so that a killed run leaves no second one."""
     return path.with_name(f".{path.name}{journals.STAGED}")

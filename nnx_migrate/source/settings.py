@@ -28,10 +28,12 @@ class Settings:
     Attributes:
       shapes: functions of other libraries.
       imports: what code imports by names that only the running program knows.
+      table: all of it as text.
     """
 
     shapes: Mapping[str, Signature] = field(default_factory=dict)
     imports: Declared = field(default_factory=dict)
+    table: str = "{}"
 
 
 def read_settings(root: Path) -> Settings:
@@ -67,6 +69,7 @@ def _settings(file: Path) -> Settings:
     return Settings(
         _declared(table, "shapes", where, declared_shapes),
         _declared(table, "imports", where, declared_imports),
+        repr(table),
     )
 
 
