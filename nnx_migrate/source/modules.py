@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
@@ -31,6 +32,9 @@ class Module:
     text: str
     tree: ast.Module
     is_package: bool = False
+    memo: dict[str, object] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # by its reader
 
     @cached_property
     def lines(self) -> Lines:
@@ -46,6 +50,27 @@ class Module:
     def parents(self) -> Parents:
         """What stands around every node."""
         return Parents(self.tree)
+
+    @cached_property
+    def stores(self) -> Mapping[str, tuple[ast.stmt, ...]]:
+        """The top-level statements that store a name, also inside of functions, by the name."""
+        found: dict[str, list[ast.stmt]] = {}
+        for statement in self.tree.body:
+            names = (one for one in walk(statement) if isinstance(one, ast.Name))
+            for name in {one.id for one in names if isinstance(one.ctx, ast.Store)}:
+                found.setdefault(name, []).append(statement)
+        return {name: tuple(statements) for name, statements in found.items()}
+
+    @cached_property
+    def by_word(self) -> Mapping[str, tuple[ast.Name | ast.Attribute, ...]]:
+        """Names and attributes by their word."""
+        found: dict[str, list[ast.Name | ast.Attribute]] = {}
+        for node in self.nodes:
+            if isinstance(node, ast.Name):
+                found.setdefault(node.id, []).append(node)
+            elif isinstance(node, ast.Attribute):
+                found.setdefault(node.attr, []).append(node)
+        return {word: tuple(nodes) for word, nodes in found.items()}
 
     @property
     def package(self) -> str:

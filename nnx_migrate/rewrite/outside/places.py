@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.source.names import Opaque, Table, table_of
@@ -16,7 +16,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Place:
     """Where a node stands: ``frame`` is the innermost function, class or module around it."""
 
@@ -29,27 +29,44 @@ class Place:
 
 
 @dataclass(frozen=True)
+class _Every:
+    """All places of a module in source order, and where what stands below each ends."""
+
+    places: list[Place]
+    ends: list[int]
+    at: dict[int, int]  # by ``id`` of the node
+
+
+@dataclass(frozen=True)
 class Places:
-    """The places of one module by ``id`` of the node, in source order."""
+    """The places of one module in source order, but those inside of what is skipped."""
 
     module: Module
-    by_node: dict[int, Place] = field(default_factory=dict)
+    every: _Every
+    left_out: tuple[tuple[int, int], ...]  # ranges of places, in order
 
     def __iter__(self) -> Iterator[Place]:
         """All places."""
-        return iter(self.by_node.values())
+        start = 0
+        for first, end in self.left_out:
+            yield from self.every.places[start:first]
+            start = end
+        yield from self.every.places[start:]
 
     def __getitem__(self, node: ast.AST) -> Place:
         """The place of ``node``."""
-        return self.by_node[id(node)]
+        return self.every.places[self.every.at[id(node)]]
 
     def __contains__(self, node: ast.AST) -> bool:
         """Whether ``node`` was looked at."""
-        return id(node) in self.by_node
+        position = self.every.at.get(id(node))
+        return position is not None and not any(
+            first <= position < end for first, end in self.left_out
+        )
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node around ``node``."""
-        return self.by_node[id(node)].parent
+        return self[node].parent
 
     def statement(self, node: ast.AST) -> ast.stmt:
         """The innermost statement that holds ``node`` (itself if it is one)."""
@@ -62,25 +79,36 @@ class Places:
 
 def places_of(module: Module, skip: frozenset[int]) -> Places:
     """Look at every node of ``module`` but the inside of the classes in ``skip``."""
-    found = Places(module)
-    walker = _Walker(found, skip)
-    scope = Scope(module)
-    for statement in module.tree.body:
-        start = Place(statement, module.tree, scope, module.tree, Context.VALUE, statement)
-        walker.visit(start)
-    return found
+    every = _every(module)
+    left_out: list[tuple[int, int]] = []
+    for position in sorted(every.at[key] for key in skip & every.at.keys()):
+        if not left_out or position >= left_out[-1][1]:
+            left_out.append((position + 1, every.ends[position]))
+    return Places(module, every, tuple(left_out))
+
+
+def _every(module: Module) -> _Every:
+    """The places of a module; read once, every attempt of a run asks."""
+    known = module.memo.get(__name__)
+    if not isinstance(known, _Every):
+        walker = _Walker(_Every([], [], {}))
+        scope = Scope(module)
+        for statement in module.tree.body:
+            start = Place(statement, module.tree, scope, module.tree, Context.VALUE, statement)
+            walker.visit(start)
+        known = module.memo[__name__] = walker.found
+    return known
 
 
 @dataclass
 class _Walker:
-    found: Places
-    skip: frozenset[int]
+    found: _Every
 
     def visit(self, place: Place) -> None:
-        node = place.node
-        self.found.by_node[id(node)] = place
-        if id(node) in self.skip:
-            return
+        node, found = place.node, self.found
+        position = found.at[id(node)] = len(found.places)
+        found.places.append(place)
+        found.ends.append(0)
         if isinstance(node, _FUNCTIONS):
             self._function(place, node)
         elif isinstance(node, ast.ClassDef):
@@ -90,6 +118,7 @@ class _Walker:
         else:
             for name, child in _children(node):
                 self.visit(_below(place, child, _context(node, name, place.context)))
+        found.ends[position] = len(found.places)
 
     def _function(
         self, place: Place, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -146,7 +175,10 @@ def _context(parent: ast.AST, name: str, around: Context) -> Context:
 
 
 def _children(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """The nodes right below, without ``Load``, ``Add`` and the like: one object stands for all of a kind."""
     for name, value in ast.iter_fields(node):
+        if name in ("ctx", "op", "ops"):
+            continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST):
                 yield name, child

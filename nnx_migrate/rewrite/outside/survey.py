@@ -10,7 +10,6 @@ from nnx_migrate.rewrite.outside.data import OutsideContext
 from nnx_migrate.source.names import Assignment, Definition, Import, dotted, first_name
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.rebound import Rebound
-from nnx_migrate.source.walking import walk
 
 
 @dataclass(frozen=True)
@@ -68,10 +67,7 @@ def definitions(module: Module, name: str) -> Iterator[ast.AST]:
         case Import():
             yield ast.Name(name, ast.Load())
         case _:
-            for statement in module.tree.body:
-                stored = (n for n in walk(statement) if isinstance(n, ast.Name))
-                if any(n.id == name and isinstance(n.ctx, ast.Store) for n in stored):
-                    yield statement
+            yield from module.stores.get(name, ())
 
 
 def loads(

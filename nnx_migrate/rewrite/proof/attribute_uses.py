@@ -146,14 +146,12 @@ class AttributeUses:
             yield None
             return
         for other in self._project.modules.values():
-            for one in other.nodes:
-                match one:
-                    case ast.Name(id=word) | ast.Attribute(attr=word) if word == function.name:
-                        call = other.parents.of(one)
-                        if isinstance(call, ast.Call) and call.func is one:
-                            yield from self._names(other, call)
-                        else:
-                            yield None
+            for one in other.by_word.get(function.name, ()):
+                call = other.parents.of(one)
+                if isinstance(call, ast.Call) and call.func is one:
+                    yield from self._names(other, call)
+                else:
+                    yield None
 
     def _is_hook(self, module: Module, node: ast.AST) -> bool:
         """Whether a module's ``__getattr__`` stands around: those who import write the name."""
