@@ -11,7 +11,7 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from nnx_migrate.source.walking import walk
@@ -62,7 +62,7 @@ class Expr:
         found = {node.id for node in walk(self.node) if isinstance(node, ast.Name)}
         return frozenset(found - _BUILTINS)
 
-    @property
+    @cached_property
     def is_constant(self) -> bool:
         """Whether the value is known."""
         try:
@@ -92,7 +92,7 @@ class Expr:
 
 def literal(value: Const) -> Expr:
     """The expression of a known value."""
-    return Expr(ast.parse(repr(value), mode="eval").body)
+    return parse(repr(value))
 
 
 def name(identifier: str) -> Expr:
@@ -100,8 +100,9 @@ def name(identifier: str) -> Expr:
     return Expr(ast.Name(identifier, ast.Load()))
 
 
+@lru_cache(maxsize=10_000)
 def parse(text: str) -> Expr:
-    """Expression from Python text."""
+    """Expression from Python text: one for each text, so its tree is not to be changed."""
     return Expr(ast.parse(text, mode="eval").body)
 
 

@@ -9,7 +9,7 @@ import ast
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
@@ -43,6 +43,7 @@ from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.sizes.statements.functions import run_function, set_up
 from nnx_migrate.sizes.static_parameters import defaults_of
+from nnx_migrate.sizes.unknown_builders import refuse_unknown_builders
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project
@@ -207,7 +208,7 @@ class ProjectAnalysis:
             recorded,
             shapes,
             dtypes,
-            default_call=lambda: self._default_call(info, ranks),
+            default_call=cache(lambda: self._default_call(info, ranks)),
         )
         return analysis, finish(analysis)
 
@@ -245,6 +246,7 @@ class ProjectAnalysis:
                 reason = f"it inherits from {base.node.name}, which is lifted over axes"
                 interpreter.refuse(info.node, reason)
         output = _run_methods(interpreter, info, root, given)
+        refuse_unknown_builders(interpreter, info)
         _leave_rest_to_class(interpreter, info)
         return interpreter, output
 

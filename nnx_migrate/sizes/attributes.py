@@ -36,6 +36,7 @@ from nnx_migrate.sizes.module_methods import call_instance_method, call_layer_me
 from nnx_migrate.sizes.outside_uses import check_outside
 from nnx_migrate.sizes.records import record_method
 from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.sizes.unknown_builders import check_maker, is_global, is_plain, note_unknown
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -180,6 +181,9 @@ def call_method(
         case Sequence() | Repeated() | Extended():
             return list_method(base, name, args, node, frame)
         case Static(expr=expr):
+            check_maker(interpreter, base, name, node, frame)
+            if is_global(interpreter, node, frame):
+                note_unknown(interpreter, base, node, args)
             return _static_method(expr, name, args, kwargs)
         case Library(symbol="<super>"):
             return _super_method(interpreter, name, args, kwargs, frame)
@@ -187,7 +191,10 @@ def call_method(
             target = attribute_of(interpreter, base, name, frame)
             return interpreter.call(target, args, kwargs, node, frame)
         case _:
-            return Unknown(f"method {name} of an unknown value")
+            check_maker(interpreter, base, name, node, frame)
+            note_unknown(interpreter, base, node, args)
+            maker = "" if is_plain(name) else ast.unparse(node.func)
+            return Unknown(f"method {name} of an unknown value", made_by=maker)
 
 
 def _super_method(

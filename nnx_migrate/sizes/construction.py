@@ -195,10 +195,18 @@ def _one_class(target: Factories) -> Class | None:
     return replace(first, lifted=None) if same else None
 
 
+# With one of these an object has other attributes than its fields, or entries that are none.
+_OWN_WAYS = frozenset({"__init__", "__new__", "__post_init__", "__getattr__", "__getitem__"}) | (
+    frozenset(dir(dict)) - frozenset(dir(object))
+)
+
+
 def construct_record(
     interpreter: Interpreter, target: DataClass, args: tuple[Value, ...], kwargs: dict[str, Value]
 ) -> Value:
-    """Construct a plain dataclass, named tuple or model output."""
+    """Construct a plain dataclass, named tuple or model output: a class that says what it has."""
+    if any(_OWN_WAYS & cls.methods.keys() for cls in target.info.mro):
+        return Unknown(f"an object of {target.info.name}")
     names = [
         statement.target.id
         for cls in reversed(target.info.mro)

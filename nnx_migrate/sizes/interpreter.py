@@ -75,6 +75,8 @@ class Interpreter(ABC):
     unfolded: dict[int, ast.BinOp] = field(default_factory=dict)  # a += b as a + b, by statement
     primary: bool = True
     entered: set[int] = field(default_factory=set)  # calls that led into a function of the project
+    known_callees: dict[int, bool] = field(default_factory=dict)  # of calls that were followed
+    item_calls: list[ast.AST] = field(default_factory=list)  # of what unknown lists hold
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls
     told: frozenset[str] = frozenset()  # parameters of the call that the constructor knows about
     untold: set[str] = field(default_factory=set)  # others that conditions ask about

@@ -162,7 +162,7 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             array = as_array(value)
             return Array((array.axis(-1) if array else None,), None)
         case _:
-            return Unknown("a loop over an unknown value")
+            return Unknown("a loop over an unknown value", is_item=True)
 
 
 def _last_item(items: Expr) -> Expr | None:

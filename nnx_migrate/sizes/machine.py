@@ -45,6 +45,7 @@ from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.module_fields import fields_with_modules
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
+from nnx_migrate.sizes.unknown_builders import check_maker, note_unknown
 
 _DEPTH = 60
 
@@ -99,6 +100,7 @@ class Machine(Interpreter):
     ) -> Value:
         """Result of calling an abstract value."""
         self.step()
+        self.known_callees.setdefault(id(node), True)
         if self.depth > _DEPTH:
             return Unknown("calls nest too deeply")
         self.depth += 1
@@ -166,7 +168,7 @@ class Machine(Interpreter):
                 self, Factories(target.options, ""), args, kwargs, node, frame
             )
         for one in target.options:
-            self._check_no_module(one, node, frame)
+            check_maker(self, one, "", node, frame)
         known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
         results = [self._call(one, args, kwargs, node, frame) for one in known]
         if not results:
@@ -177,7 +179,8 @@ class Machine(Interpreter):
         self, target: Value, args: tuple[Value, ...], node: ast.Call, frame: Frame
     ) -> Value:
         """A callable nobody knows: an activation, by far most often, keeps its input's shape."""
-        self._check_no_module(target, node, frame)
+        note_unknown(self, target, node, args)
+        check_maker(self, target, "", node, frame)
         if isinstance(target, Static) and self._is_module_field(target):
             return Unknown("what a module of any class returns")
         is_callable = isinstance(target, Static | Argument)
@@ -186,15 +189,6 @@ class Machine(Interpreter):
                 return array
             return Unknown(f"{ast.unparse(node.func)} changes the size of what it is given")
         return Unknown("the called value is unknown", made_by=ast.unparse(node.func))
-
-    def _check_no_module(self, target: Value, node: ast.Call, frame: Frame) -> None:
-        """Calling what an unknown callable returned: it may be a submodule, built right here."""
-        maker = target.made_by if isinstance(target, Unknown) else ""
-        if isinstance(target, Array):  # an array is never called, so it was no activation
-            maker = ast.unparse(node.func)
-        is_ours = frame.instance is self.root or frame.instance is None
-        if maker and is_ours:
-            self.refuse(node, f"{maker} may build a submodule of a class that is not known")
 
     def _is_module_field(self, target: Static) -> bool:
         """Whether a value is a field that holds, or may hold, a module of any class.

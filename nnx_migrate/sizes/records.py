@@ -56,6 +56,8 @@ def _entry(base: Record, name: str, args: tuple[Value, ...], node: ast.Call, fra
     if name == "pop":
         rest = {one: value for one, value in base.entries.items() if one != key}
         hold(replace(base, entries=rest) if key is not None else Unknown(), node, frame)
+    if key is None:
+        return Unknown("the entry of a key that nobody knows", made_by=ast.unparse(node))
     if key in base.entries:
         return base.entries[key]
     return args[1] if len(args) > 1 else NONE if name == "get" else Unknown()

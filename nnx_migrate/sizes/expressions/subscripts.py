@@ -141,7 +141,7 @@ def item_of(
                 return _static_slice(interpreter, expr, index, frame)
             return Static(Expr(ast.Subscript(expr.node, part.node, ast.Load())))
         case _:
-            return Unknown("item of an unknown value")
+            return Unknown("item of an unknown value", is_item=True)
 
 
 def _note_choice(

@@ -16,8 +16,12 @@ def unmodelled(call: LibraryCall) -> Value:
     """Nothing is known of what the call returns."""
     package, _, name = call.symbol.rpartition(".")
     root = package.partition(".")[0]
-    may_be_module = name[:1].isupper() and root not in _NO_MODULES
-    return Unknown(f"{call.symbol} is not modelled", made_by=name if may_be_module else "")
+    is_own = call.interpreter.project.split(call.symbol)[0] is not None  # ``REGISTRY.build``
+    may_be_module = is_own or (name[:1].isupper() and root not in _NO_MODULES)
+    if is_own:
+        call.interpreter.known_callees[id(call.node)] = False
+    made_by = ast.unparse(call.node.func) if may_be_module else ""
+    return Unknown(f"{call.symbol} is not modelled", made_by=made_by, is_foreign=not is_own)
 
 
 _NO_MODULES = frozenset(("builtins", "collections", "functools", "jax", "numpy", "optax", "typing"))

@@ -1,0 +1,201 @@
+"""Calls that may build submodules of a class nobody knows: ``TABLE[kind](4)``.
+
+An explicit class builds its submodules in ``__init__``, so all of them have to be seen. Of what an unknown
+callable returns, it is its use that counts: only modules are called (`check_maker`), or have their methods. In
+``setup`` it is the call itself: what it returns may go anywhere, into a list that is filled in a loop,
+through ``map``, to another class that reads it (`refuse_unknown_builders`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from nnx_migrate.abstract.values import Argument, Array, Static, Unknown, Value
+from nnx_migrate.source.bindings import names_bound_below
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.frames import Frame
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+_MAY_BUILD = "may build a submodule of a class that is not known"
+# Methods of plain values, of which there are many in setup: they build no modules.
+_PLAIN = frozenset(name for kind in (dict, list, set, str, tuple, int) for name in dir(kind)) | {
+    *("all", "any", "astype", "copy", "max", "mean", "min", "ravel", "reshape", "squeeze", "std"),
+    *("sum", "tolist", "transpose", "var"),
+}
+# What these are given is called for arrays.
+_VARIABLES = frozenset({"param", "variable", "put_variable", "perturb", "sow"})
+
+
+def is_plain(method: str) -> bool:
+    """Whether a method is one of plain values."""
+    return method in _PLAIN
+
+
+def is_global(interpreter: Interpreter, call: ast.Call, frame: Frame) -> bool:
+    """Whether a call is of a method of an object that a module of the project has: ``TABLE.build(4)``."""
+    symbol = interpreter.project.resolve(call.func, frame.scope)
+    return symbol is not None and interpreter.project.split(symbol)[0] is not None
+
+
+def note_unknown(
+    interpreter: Interpreter, callee: Value, call: ast.Call, args: tuple[Value, ...]
+) -> None:
+    """Note a call of what nobody knows; what takes arrays computes, it does not build.
+
+    An item of an unknown list is a module by far most often, and what it takes an array.
+    """
+    is_item = isinstance(callee, Unknown) and callee.is_item
+    arrays = (Array, Argument, Unknown) if is_item else (Array, Argument)
+    if not any(isinstance(one, arrays) for one in args):
+        interpreter.known_callees[id(call)] = False
+
+
+def check_maker(
+    interpreter: Interpreter, value: Value, method: str, node: ast.Call, frame: Frame
+) -> None:
+    """Refuse a call of what may be a submodule, built right here, or of its ``method`` ("": none)."""
+    if frame.instance is not interpreter.root and frame.instance is not None:
+        return  # it is another class's submodule
+    if method and method not in _methods_of_modules(interpreter.project):
+        return
+    place = (
+        node if frame.scope.module is interpreter.root.info.module else interpreter.root.info.node
+    )
+    maker = _maker(interpreter, value, method, node, frame)
+    if maker:
+        interpreter.refuse(place, f"{maker} {_MAY_BUILD}")
+    elif isinstance(value, Unknown) and value.is_item:
+        interpreter.item_calls.append(place)
+
+
+def _maker(
+    interpreter: Interpreter, value: Value, method: str, node: ast.Call, frame: Frame
+) -> str:
+    """What made a value that may be a module; "" where none did."""
+    match value:
+        case Unknown(made_by=maker, is_foreign=is_foreign):
+            return "" if method and is_foreign else maker
+        case Array():
+            return ast.unparse(node.func)  # an array is never called, so it was no activation
+        case Static(expr=expr):
+            makers = (one.func for one in walk(expr.node) if isinstance(one, ast.Call))
+            for one in makers:
+                is_plain_one = isinstance(one, ast.Attribute) and is_plain(one.attr)
+                if not is_plain_one and _is_unknown(interpreter.project, one, frame.scope):
+                    return ast.unparse(one)
+    return ""
+
+
+def _is_own(callee: ast.Attribute) -> bool:
+    return isinstance(callee.value, ast.Name) and callee.value.id == "self"
+
+
+def _is_unknown(project: Project, callee: ast.expr, scope: Scope) -> bool:
+    """Whether nobody knows what a function of a known value returns: no builtin, of no library."""
+    if isinstance(callee, ast.Name) and scope.lookup(callee.id) is None:
+        return False
+    symbol = (
+        project.resolve(callee, scope) if isinstance(callee, ast.Name | ast.Attribute) else None
+    )
+    return symbol is None or project.split(symbol)[0] is not None
+
+
+@lru_cache(maxsize=2)  # every analysis of a project asks
+def _methods_of_modules(project: Project) -> frozenset[str]:
+    """Names of methods that classes of modules have of their own, and no dict or list has."""
+    found = (name for cls in project.linen.values() for name in cls.methods)
+    return frozenset(name for name in found if not name.startswith("__")) - {*dir(dict), *dir(list)}
+
+
+def refuse_unknown_builders(interpreter: Interpreter, info: ClassInfo) -> None:
+    """Refuse calls in ``setup``, and the methods it runs, whose callee may be a class of modules.
+
+    In other methods those that were not followed, as in a function that ``reduce`` calls, and those of a
+    class that calls the items of an unknown list.
+    """
+    run = [(cls, method) for cls, method in _run_by_setup(info)]
+    own = {id(method) for _, method in run}
+    every = ((cls, one) for cls in info.mro if cls.linen for one in cls.methods.values())
+    others = [(cls, one) for cls, one in every if id(one) not in own]
+    for cls, method in run:
+        _refuse(interpreter, cls, _unknown(interpreter, cls, method, names_bound_below(method)))
+    for cls, method in others:
+        found = list(_unknown(interpreter, cls, method, frozenset()))
+        known = interpreter.known_callees
+        _refuse(
+            interpreter,
+            cls,
+            [one for one in found if interpreter.item_calls or id(one) not in known],
+        )
+
+
+def _refuse(interpreter: Interpreter, cls: ClassInfo, calls: Iterable[ast.Call]) -> None:
+    info = interpreter.root.info
+    for call in calls:
+        place = call if cls.module is info.module else info.node
+        interpreter.refuse(place, f"{ast.unparse(call.func)} {_MAY_BUILD}")
+
+
+def _unknown(
+    interpreter: Interpreter, cls: ClassInfo, method: ast.FunctionDef, bound: frozenset[str]
+) -> Iterator[ast.Call]:
+    """Calls of a method whose callee nobody knows; plain values' methods aside."""
+    for call in _calls(method):
+        is_known = interpreter.known_callees.get(id(call))
+        if is_known is None:
+            is_known = not _is_computed(interpreter.project, cls, call.func, bound)
+        if not is_known and not (isinstance(call.func, ast.Attribute) and is_plain(call.func.attr)):
+            yield call
+
+
+def _run_by_setup(info: ClassInfo) -> Iterator[tuple[ClassInfo, ast.FunctionDef]]:
+    """``setup`` and the methods of the class that it calls, at any remove."""
+    seen, pending = set[str](), ["setup"]
+    while pending:
+        name = pending.pop()
+        found = info.find(name) if name not in seen else None
+        seen.add(name)
+        if found is not None:
+            yield found
+            pending += [
+                one.attr
+                for one in walk(found[1])
+                if isinstance(one, ast.Attribute) and _is_own(one)
+            ]
+
+
+def _calls(method: ast.FunctionDef) -> Iterator[ast.Call]:
+    """The calls of a method, but those whose result is an argument of ``self.param`` or its kin."""
+    todo: list[ast.AST] = [*method.body]
+    while todo:
+        node = todo.pop()
+        match node:
+            case ast.Call(func=ast.Attribute(attr=name) as own) if name in _VARIABLES and _is_own(
+                own
+            ):
+                continue
+            case ast.Call():
+                yield node
+        todo += ast.iter_child_nodes(node)
+
+
+def _is_computed(project: Project, cls: ClassInfo, callee: ast.expr, bound: frozenset[str]) -> bool:
+    """Whether code that was not followed calls what only the running program knows.
+
+    ``bound``: local names, where they count.
+    """
+    match callee:
+        case ast.Name(id=name):
+            return name in bound
+        case ast.Attribute() | ast.Lambda():
+            return False
+        case ast.Call(func=ast.Name() | ast.Attribute() as maker):
+            return _is_unknown(project, maker, cls.scope)
+    return True

@@ -1,0 +1,201 @@
+"""Classes whose submodules are built by what only the running program knows, and code that looks alike."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.classes.support import converted, refusal
+
+HEADER = """\
+import functools
+from typing import Any, Callable
+
+import flax.linen as nn
+import jax.numpy as jnp
+from elsewhere import Categorical
+
+TABLE = {}
+ACTS = {"relu": nn.relu, "tanh": nn.tanh}
+INITS = {"zeros": nn.initializers.zeros, "ones": nn.initializers.ones}
+
+
+class Registry:
+    def __init__(self):
+        self.classes = {}
+
+    def get(self, name):
+        return self.classes[name]
+
+    def build(self, name, *args):
+        return self.classes[name](*args)
+
+
+REGISTRY = Registry()
+
+
+def register(cls):
+    TABLE[cls.__name__] = cls
+    return cls
+
+
+class Part(nn.Module):
+    width: int
+
+    def setup(self):
+        self.dense = nn.Dense(self.width)
+
+    def __call__(self, x):
+        return self.dense(x)
+
+    def encode(self, x):
+        return self.dense(x)
+
+    def sample(self, x):
+        return self.dense(x)
+
+
+class Net(nn.Module):
+    kinds: tuple[str, ...]
+    width: int
+    config: Any = None
+    make: Callable = None
+
+"""
+
+SETUPS = {
+    "dict filled in a loop": """\
+        parts = {}
+        for kind in self.kinds:
+            parts[kind] = TABLE[kind](4)
+        self.parts = parts
+    """,
+    "list that grows in front": """\
+        parts = []
+        for kind in self.kinds:
+            parts.insert(0, TABLE[kind](4))
+        self.parts = parts
+    """,
+    "list that is added to": """\
+        parts = []
+        parts += [TABLE[kind](4) for kind in self.kinds]
+        self.parts = parts
+    """,
+    "list that is extended": """\
+        parts = []
+        parts.extend(TABLE[kind](4) for kind in self.kinds)
+        self.parts = parts
+    """,
+    "map": """\
+        self.parts = tuple(map(lambda kind: TABLE[kind](4), self.kinds))
+    """,
+    "generator": """\
+        self.parts = list(self.made())
+
+    def made(self):
+        for kind in self.kinds:
+            yield TABLE[kind](4)
+    """,
+    "object": """\
+        self.parts = [REGISTRY.build(kind, 4) for kind in self.kinds]
+    """,
+    "class of an object": """\
+        self.parts = [REGISTRY.get(kind)(4) for kind in self.kinds]
+    """,
+    "partial": """\
+        self.parts = [functools.partial(REGISTRY.get("a"), 4)() for _ in self.kinds]
+    """,
+    "layers in sequence": """\
+        self.parts = nn.Sequential([REGISTRY.build(kind, 4) for kind in self.kinds])
+    """,
+}
+
+
+@pytest.mark.parametrize("setup", SETUPS.values(), ids=SETUPS)
+@pytest.mark.parametrize("is_used", [True, False], ids=["used", "stored"])
+def test_what_setup_builds_by_a_table_is_lazy_wherever_it_goes(setup: str, is_used: bool) -> None:
+    call = "        for part in self.parts:\n            x = part(x)\n" if is_used else ""
+    text = f"{HEADER}    def setup(self):\n{setup.rstrip()}\n\n    def __call__(self, x):\n{call}        return x\n"
+    assert "may build a submodule of a class that is not known" in refusal(text).reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "        return REGISTRY.build('a', 4).encode(x)\n",
+        "        part = REGISTRY.build('a', 4)\n        return part.encode(x)\n",
+        "        return self.config.build(4)(x)\n",
+        "        return self.make(4).encode(x)\n",
+        "        return functools.reduce(lambda y, kind: TABLE[kind](4)(y), self.kinds, x)\n",
+        "        parts = tuple(map(lambda kind: TABLE[kind](4), self.kinds))\n        return parts[0](x)\n",
+        "        for part in [TABLE[kind](4) for kind in self.kinds][::-1]:\n            x = part.encode(x)\n",
+        "        return TABLE.get(self.kinds[0])(4)(x)\n",
+    ],
+    ids=[
+        "method of what an object makes",
+        "method of a local",
+        "method of a field",
+        "what a field makes",
+        "reduce",
+        "map",
+        "list that is turned round",
+        "get",
+    ],
+)  # fmt: skip
+def test_what_a_call_builds_by_a_table_is_lazy(body: str) -> None:
+    text = f"{HEADER}    @nn.compact\n    def __call__(self, x):\n{body}"
+    assert "may build a submodule of a class that is not known" in refusal(text).reason
+
+
+def test_what_a_call_builds_by_a_table_is_lazy_when_a_list_is_filled() -> None:
+    text = f"""{HEADER}\
+    @nn.compact
+    def __call__(self, x):
+        parts = []
+        for kind in self.kinds:
+            parts.insert(0, TABLE[kind](4))
+        for part in parts:
+            x = part(x)
+        return x
+"""
+    assert "TABLE[kind] may build a submodule" in refusal(text).reason
+
+
+@pytest.mark.parametrize(
+    ("setup", "result"),
+    [
+        ("self.act = ACTS[self.kinds[0]]", "self.act(x)"),
+        ("self.scale = self.param('scale', INITS[self.kinds[0]], (4,))", "x * self.scale"),
+        ("self.scale = self.param('scale', REGISTRY.get('ones'), (4,))", "x * self.scale"),
+        ("self.heads = self.config.heads_of(self.width)", "x * self.heads"),
+        ("self.names = sorted(self.config.names.items())", "x * len(self.names)"),
+        ("self.distribution = Categorical(self.width)", "self.distribution.sample(x)"),
+    ],
+    ids=[
+        "function of a table",
+        "initialiser of a table",
+        "initialiser of an object",
+        "number of a configuration",
+        "entries of a configuration",
+        "distribution of another package",
+    ],
+)
+def test_what_builds_no_unknown_module_may_be_explicit(setup: str, result: str) -> None:
+    text = (
+        f"{HEADER}    def setup(self):\n        {setup}\n        self.dense = nn.Dense(self.width)\n\n"
+        f"    def __call__(self, x):\n        return self.dense({result})\n"
+    )
+    assert "class Net(nnx.Module):" in converted(text)
+
+
+def test_an_unknown_list_of_a_known_class_is_no_unknown_builder() -> None:
+    text = f"""{HEADER}\
+    def setup(self):
+        parts = [None] * 2
+        for i in reversed(range(2)):
+            parts[i] = Part(self.width)
+        self.parts = parts
+
+    def __call__(self, x):
+        return self.parts[0](self.parts[1](x))
+"""
+    assert "may build" not in refusal(text).reason
