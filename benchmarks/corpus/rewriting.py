@@ -67,9 +67,9 @@ def rewrite(
         before = shutil.copytree(before, folder / "before")
         with (before / "pyproject.toml").open("a", encoding="utf-8") as file:
             file.write(f"\n{settings.read_text(encoding='utf-8')}")
-    command = [sys.executable, "-m", "nnx_migrate", "rewrite", "--no-cache", str(before)]
+    command = [sys.executable, "-m", "nnx_migrate", "rewrite", str(before)]
     command += ["--output", str(after), "--report", str(report), "--map", str(migration)]
-    command += ["--root", str(before), "--form", form]
+    command += ["--root", str(before), "--form", form, "--no-cache"]
     started = time.monotonic()
     try:
         done = run_tool(command, timeout)

@@ -76,17 +76,8 @@ def rewritten(tree: Tree, form: str, cache: Path) -> Tree:
     report = cache / form / f"{tree.folder.name}.json"
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "nnx_migrate",
-        "rewrite",
-        "--no-cache",
-        tree.folder,
-        "--root",
-        tree.folder,
-    ]
-    command += ["--output", folder, "--form", form, "--report", report]
+    command = [sys.executable, "-m", "nnx_migrate", "rewrite", tree.folder, "--root", tree.folder]
+    command += ["--output", folder, "--form", form, "--report", report, "--no-cache"]
     done = subprocess.run(
         [*map(str, command)], cwd=CHECKOUT, capture_output=True, text=True, check=False
     )

@@ -96,17 +96,8 @@ def report_with_evidence(tree: Path, evidence: Path, timeout: float) -> Report:
     """
     report = evidence.with_suffix(".json")
     report.unlink(missing_ok=True)
-    command = [
-        sys.executable,
-        "-m",
-        "nnx_migrate",
-        "rewrite",
-        "--no-cache",
-        str(tree),
-        "--root",
-        str(tree),
-    ]
-    command += ["--check", "--report", str(report), "--evidence", str(evidence)]
+    command = [sys.executable, "-m", "nnx_migrate", "rewrite", str(tree), "--root", str(tree)]
+    command += ["--check", "--report", str(report), "--evidence", str(evidence), "--no-cache"]
     try:
         done = run_tool(command, timeout)
     except subprocess.TimeoutExpired:
