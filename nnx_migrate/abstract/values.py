@@ -319,6 +319,7 @@ class Use:
     apart: bool = False  # the module stands for several that one constructor call builds
     # parameters of the root's call that are given, or None, wherever it happens
     presence: Mapping[str, bool] = field(default_factory=dict)
+    entry: str = "__call__"  # the root's method that was called from outside
 
     @property
     def certain(self) -> bool:

@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes import (
 from nnx_migrate.rewrite.classes.scopes.copies import copied_classes
 from nnx_migrate.rewrite.conversions import Conversions, Memory
 from nnx_migrate.rewrite.cut import Cut, behind_bridges, bridged, cut
+from nnx_migrate.rewrite.elsewhere import unreached
 from nnx_migrate.rewrite.factories import stuck_in_scope, stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.links import Links, links_of
@@ -79,6 +80,9 @@ def decide(
         context = replace(_context(sizes, pending), copied=copied)
         refused = _convert(project, sizes, context, pending, decisions, memory)
         refused |= _part_ways(project, decisions, pending - refused)
+        left = dict(unreached(project, sizes, pending - refused))
+        decisions.refused.update(left)
+        refused |= left.keys()
         gone = refused | _join_cuts(decisions, links, pending - refused, lazily)
         if not gone:
             converted = frozenset(decisions.converted)

@@ -186,6 +186,7 @@ class Interpreter(ABC):
                 self.layers.get(key),
                 id(module) in self.apart,
                 self.presence,
+                self.ranks.method,
             )
             uses = module.owner.records.setdefault(id(module.call), [])
             uses.append(use)

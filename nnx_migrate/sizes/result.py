@@ -58,6 +58,8 @@ class Site:
     # The lift (``nn.scan(f, variable_axes=..., ...)``) of a function that it is called in, where that
     # stacks its variables.
     stacked_by: ast.Call | None = None
+    # Its methods that Linen's initial call calls whatever the fields and arguments are.
+    methods: frozenset[str] = frozenset()
     # How many layers it stacks, where no option of the lift says it, and the argument that takes it.
     layers: str | None = None
     layers_as: str = ""
@@ -115,6 +117,18 @@ class Untold:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """A submodule of ``setup`` that ``__call__`` never reaches, and methods that always do.
+
+    ``self.head = Dense(10)`` that only ``def logits(self, x): return self.head(x)`` calls: Linen's
+    init makes its parameters where the module that builds this one calls ``logits``.
+    """
+
+    call: ast.Call
+    methods: frozenset[str]
+
+
+@dataclass(frozen=True)
 class LoopCarry:
     """A size that a loop of a compact method changes: bound before it, updated at its body's end."""
 
@@ -151,6 +165,7 @@ class ClassSizes:
     # places that could not be understood and make the class unconvertible: (node, reason)
     problems: tuple[tuple[ast.AST, str], ...] = ()
     untold: tuple[Untold, ...] = ()
+    elsewhere: tuple[Elsewhere, ...] = ()
     # facts of the initial call that it cannot pass on to a class that it also calls by default: the
     # class, and its argument
     unpassed: tuple[tuple[str, str], ...] = ()

@@ -142,10 +142,16 @@ _UNREACHED = (
 
 
 def only_elsewhere(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
-    """Submodules with variables that ``__call__`` never reaches but another method does."""
+    """Submodules with variables that ``__call__`` never reaches but another method does.
+
+    Whether builders of the class reach those of ``analysis.elsewhere`` is for others to prove.
+    """
     if analysis.root.info.find("__call__") is None:
         return
+    proven = {id(one.call) for one in analysis.elsewhere}
     for module in analysis.interpreter.built.values():
+        if id(module.call) in proven:
+            continue
         uses = analysis.root.records.get(id(module.call), [])
         layer = layer_of(module.symbol) if isinstance(module, Submodule) else None
         stateless = layer is not None and layer.is_stateless

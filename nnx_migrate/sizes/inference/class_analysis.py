@@ -11,7 +11,7 @@ from nnx_migrate.abstract.values import Instance, Use, Value
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import ClassEvidence, SizeEvidence
 from nnx_migrate.sizes.interpreter import Interpreter
-from nnx_migrate.sizes.result import ClassSizes, Origin, Untold
+from nnx_migrate.sizes.result import ClassSizes, Elsewhere, Origin, Untold
 
 INPUT = re.compile(r"\bsize__\w+")
 
@@ -33,6 +33,7 @@ class ClassAnalysis:
     unpassed: list[tuple[str, str]] = field(default_factory=list)
     default_call: Callable[[], Mapping[int, list[Use]]] = dict
     untold: list[Untold] = field(default_factory=list)
+    elsewhere: list[Elsewhere] = field(default_factory=list)
     optional: set[str] = field(default_factory=set)
     required: set[str] = field(default_factory=set)
     unplaced: set[str] = field(default_factory=set)  # sizes at a loop's start that no place shows

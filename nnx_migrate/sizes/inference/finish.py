@@ -91,6 +91,7 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         sized_lifts=sized_lifts(analysis.interpreter.built, final),
         problems=(*analysis.problems, *analysis.interpreter.problems),
         untold=(*analysis.untold,),
+        elsewhere=(*analysis.elsewhere,),
         unpassed=(*analysis.unpassed,),
         review=(*analysis.interpreter.review, *only_elsewhere(analysis)),
         origins=analysis.origins,

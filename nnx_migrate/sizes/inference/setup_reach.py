@@ -20,11 +20,11 @@ from nnx_migrate.sizes.inference.module_arguments import makes_variables
 from nnx_migrate.sizes.inference.places import place_of
 from nnx_migrate.sizes.inference.reachability import Way, text_of, ways
 from nnx_migrate.sizes.initial_call import is_constructible
-from nnx_migrate.sizes.result import Untold
+from nnx_migrate.sizes.result import Elsewhere, Untold
 from nnx_migrate.source.walking import walk
 
 _OPEN = "whether the initial call reaches it hangs on more than fields, sizes and which arguments it has"
-_ELSEWHERE = "__call__ never reaches it: Linen's init through __call__ makes no parameters for it"
+ELSEWHERE = "__call__ never reaches it: Linen's init through __call__ makes no parameters for it"
 _UNSEEN = "no call seen here reaches it: Linen's init makes no parameters for what is never called"
 _BY_DEFAULT = (
     "Linen's init makes its variables if its own call gets there, as one does that leaves out all"
@@ -74,11 +74,15 @@ def _never_reached(
 ) -> str | None:
     """What becomes of a submodule that the initial call does not reach: Linen makes it no variables.
 
-    One that nothing is seen to call is built all the same, and noted, unless it needs a size.
+    One that nothing is seen to call is built all the same, and noted, unless it needs a size. One
+    that another method always reaches may be what the class's builders all call.
     """
     assert module.call is not None
-    if uses:
-        analysis.interpreter.refuse(module.call, _ELSEWHERE)
+    methods = frozenset(use.entry for use in uses if not use.conditions)
+    if methods:
+        analysis.elsewhere.append(Elsewhere(module.call, methods))
+    elif uses:
+        analysis.interpreter.refuse(module.call, ELSEWHERE)
     elif (
         set(sizes.values()) & analysis.opaque.keys()
         and id(module.call) not in analysis.interpreter.applied

@@ -66,6 +66,7 @@ def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
             class_name=class_name(module) or None,
             holds=tuple(name for name, one in module.fields.items() if holds_state(analysis, one)),
             only_with=_only_with(analysis, module, uses),
+            methods=frozenset(one.method for one in uses if one.primary and not one.conditions),
         )
     kind = _kind(analysis, module)
     options = module.options
