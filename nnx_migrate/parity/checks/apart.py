@@ -18,7 +18,7 @@ from nnx_migrate.parity.programs.unit_mesh_axes import without_unit_axes
 # What jax adds to the name stack of an operation: loops, calls and branches.
 _ADDED = re.compile(
     r"jit\(.*\)|while|body|cond|scan|closed_call|checkpoint|remat|rematted_computation|pjit|shard_map"
-    r"|custom_[jv][vj]p_call|branch_\d+_fun"
+    r"|custom_[jv][vj]p_call|branch_\d+_fun|eval_jaxpr"
 )
 _STACK = re.compile(r'loc\("((?:[^"\\]|\\.)*)"')
 _FRAME = re.compile(r'(?:"([^"]*)"\()?"([^"]+\.py)":(\d+)')
