@@ -3,6 +3,7 @@
 #   make test [PYTHON=python3.12]   checks and the quick tests: every construct and hazard at least once
 #   make test-deep                  the slow tests: more cases of them, whole models, many processes
 #   make mutants                    which check of parity sees which one-line fault (hours; goes on where it was)
+#   make generated [N=1000]         random programs before and after both rewrites (goes on where it was)
 PYTHON ?= $(shell ./constraints/find_python)
 VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
 VENV ?= .venv/py$(VERSION)
@@ -13,10 +14,11 @@ INSTALL := $(if $(UV),$(UV) pip install --quiet --python $(PY),$(PY) -m pip inst
 	$(if $(CONSTRAINTS),--constraint $(CONSTRAINTS))
 MARK ?= not slow
 WORKERS ?= 2
+N ?= 1000
 
 export JAX_PLATFORMS ?= cpu
 
-.PHONY: demo test test-deep mutants check-python clean
+.PHONY: demo test test-deep mutants generated check-python clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.demo
@@ -38,6 +40,9 @@ test-deep: $(VENV)/.test
 
 mutants: $(VENV)/.test
 	$(PY) -m benchmarks.mutants
+
+generated: $(VENV)/.test
+	JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(PY) -m benchmarks.generated -n $(N) --workers $(WORKERS)
 
 check-python:
 	@test -n "$(VERSION)" || { echo "no Python 3.11 or newer found: install one, or pass PYTHON=..." >&2; exit 2; }

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
-from tests.rewrite.programs.comparing import Program
-from tests.rewrite.programs.drawing import programs, uses
-from tests.rewrite.programs.state import layers, variables
-from tests.rewrite.programs.writing import Piece, piece
+from benchmarks.generated.writing import Piece, piece
 
 STREAMS = ("dropout", "noise", "gate")
 
@@ -74,11 +69,9 @@ def keys(n: str, t: str, known: object = ()) -> list[Piece]:
         piece(
             f'@{n} = self.param("{n}", lambda key: jax.random.normal(key, (1, 4)))', f"x = x * @{n}"
         ),
-        piece("", f'x = jittered(x, self.make_rng("noise") if {t} else self.make_rng("gate"))'),
-        piece("", 'x = jittered(x, self.make_rng("dropout"))'),
+        piece(
+            "",
+            f'x = x + jax.random.normal(self.make_rng("noise") if {t} else self.make_rng("gate"), x.shape)',
+        ),
+        piece("", 'x = x + jax.random.normal(self.make_rng("dropout"), x.shape)'),
     ]
-
-
-def rng_programs() -> st.SearchStrategy[Program]:
-    """Programs of dropout and keys, beside state and layers."""
-    return programs((dropouts, dropouts, keys, uses, uses, variables, layers), STREAMS)

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hypothesis import strategies as st
+from benchmarks.generated.writing import Piece, Written, piece
 
-from tests.rewrite.programs.comparing import Program
-from tests.rewrite.programs.drawing import COLLECTIONS, programs, uses
-from tests.rewrite.programs.rng import STREAMS, dropouts, keys
-from tests.rewrite.programs.state import layers, sown, variables
-from tests.rewrite.programs.writing import Piece, Written, piece
-
-_STATE = COLLECTIONS[:4]
 _SPLIT = (
     '"params": True, "dropout": True, "noise": True, "gate": True',
     '"params": True, "dropout": False, "noise": True, "gate": False',
@@ -24,7 +17,6 @@ _STACKED = (
     '"params": 0, "state": 0, "cache": 1, "stats": 1, "batch_stats": 0, "intermediates": 0, "losses": 0',
     '"params": -1, "state": 0, "cache": 0, "stats": -1, "batch_stats": -1, "losses": 0',
 )
-_DECORATORS = ("", "", "@nn.remat", "@nn.jit", "@partial(nn.remat, prevent_cse=False)")
 
 
 def lifted(n: str, t: str, known: Sequence[Written]) -> list[Piece]:
@@ -36,13 +28,13 @@ def _plain(n: str, t: str, one: Written) -> list[Piece]:
     args = f"x, {t}" if one.takes_train else "x"
     static = ", static_argnums=(2,)" if one.takes_train else ""
     call = [f"x = @{n}({args})"]
-    sub = f"@{n} = {one.name}()"
+    sub = f"@{n} = {one.made}"
     return [
-        piece(f"@{n} = nn.remat({one.name}{static})()", *call),
+        piece(f"@{n} = nn.remat({one.name}{static})({one.args})", *call),
         piece(f"@{n} = nn.remat({one.name}{static}, prevent_cse=False)(flag=True)", *call, *call),
         piece(f"@{n} = nn.checkpoint({one.name}{static})(flag=not self.flag)", *call),
-        piece(f"@{n} = nn.jit({one.name}{static})()", *call),
-        piece(f"@{n} = nn.jit(nn.remat({one.name}{static}){static})()", *call),
+        piece(f"@{n} = nn.jit({one.name}{static})({one.args})", *call),
+        piece(f"@{n} = nn.jit(nn.remat({one.name}{static}){static})({one.args})", *call),
         piece(
             [
                 f"Layer = nn.remat({one.name}{static}) if self.flag else {one.name}",
@@ -86,11 +78,11 @@ def _stacking(n: str, one: Written) -> list[Piece]:
             many = f"variable_axes={{{stacked}}}, split_rngs={{{split}}}"
             found += [
                 piece(
-                    f"@{n} = nn.vmap({one.name}, {many}, axis_size=2)()",
+                    f"@{n} = nn.vmap({one.name}, {many}, axis_size=2)({one.args})",
                     f"x = @{n}(jnp.stack([x, -x])).mean(0)",
                 ),
                 piece(
-                    f"@{n} = nn.vmap({one.name}, {many}, in_axes=None, out_axes=1, axis_size=3)()",
+                    f"@{n} = nn.vmap({one.name}, {many}, in_axes=None, out_axes=1, axis_size=3)({one.args})",
                     f"x = @{n}(x).sum(1)",
                 ),
                 piece(
@@ -112,7 +104,7 @@ def _stacking(n: str, one: Written) -> list[Piece]:
                     "x = x + y[1]",
                 ),
                 piece(
-                    f"@{n} = {one.name}()",
+                    f"@{n} = {one.made}",
                     f"x, _ = nn.scan(lambda m, c, _: (m(c), None), {many}, length=2)(@{n}, x, None)",
                 ),
             ]
@@ -130,7 +122,7 @@ def _stacking(n: str, one: Written) -> list[Piece]:
         alike = split.replace('"params": True', '"params": False')
         found += [
             piece(
-                f"@{n} = nn.vmap({one.name}, variable_axes={{{axes}}}, split_rngs={{{alike}}})()",
+                f"@{n} = nn.vmap({one.name}, variable_axes={{{axes}}}, split_rngs={{{alike}}})({one.args})",
                 f"x = @{n}(jnp.stack([x, -x]))[0]",
             )
             for axes in ('"params": None', '"params": None, "state": 0, "cache": 0, "stats": None')
@@ -146,28 +138,13 @@ def cells(n: str, t: str, known: object = ()) -> list[Piece]:
     ]
 
 
-def step_of(one: Written) -> str:
+def step_around(one: Written) -> str:
     """A class that scans may run: ``one`` with a carry and an input."""
     return (
-        f"class Step{one.name}({one.name}):\n"
-        "    def __call__(self, c, a):\n"
-        "        c = super().__call__(c)\n"
-        "        return c if a is None else c + a, c\n\n\n"
-    )
-
-
-def step_around(one: Written) -> str:
-    """The same by a submodule."""
-    return (
         f"class Step{one.name}(nn.Module):\n"
+        "    flag: bool = True\n\n"
         "    @nn.compact\n"
         "    def __call__(self, c, a):\n"
-        f"        c = {one.name}()(c)\n"
+        f"        c = {one.made}(c)\n"
         "        return c if a is None else c + a, c * 2\n\n\n"
     )
-
-
-def lift_programs() -> st.SearchStrategy[Program]:
-    """Programs of lifts of drawn classes."""
-    kinds = (lifted, lifted, lifted, uses, variables, dropouts, keys, layers, sown, cells)
-    return programs(kinds, STREAMS, _DECORATORS, step_around)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import strategies as st
-
-from tests.rewrite.programs.comparing import Program
-from tests.rewrite.programs.drawing import programs, uses
-from tests.rewrite.programs.writing import Piece, piece
+from benchmarks.generated.writing import Piece, piece
 
 
 def variables(n: str, t: str, known: object = ()) -> list[Piece]:
@@ -100,22 +96,3 @@ def sown(n: str, t: str, known: object = ()) -> list[Piece]:
         piece("", f'x = self.perturb("{n}", x)'),
         piece("", f'x = self.perturb("{n}", x, collection="perturbations") * 2'),
     ]  # fmt: skip
-
-
-def layers(n: str, t: str, known: object = ()) -> list[Piece]:
-    """Built-in layers, with statistics and without."""
-    return [
-        piece(f"@{n} = nn.Dense(4)", f"x = @{n}(x)"),
-        piece(f"@{n} = nn.BatchNorm(use_running_average=not self.flag)", f"x = @{n}(x)"),
-        piece(f"@{n} = nn.BatchNorm(momentum=0.5)", f"x = @{n}(x, use_running_average=not {t})"),
-        piece(
-            f"@{n} = nn.BatchNorm(use_running_average=False, use_bias=False)", f"x = @{n}(@{n}(x))"
-        ),
-        piece(f"@{n} = nn.BatchNorm(use_running_average=None)", f"x = @{n}(x, not {t})"),
-        piece(f"@{n} = nn.LayerNorm()", f"x = @{n}(x)"),
-    ]
-
-
-def state_programs() -> st.SearchStrategy[Program]:
-    """Programs of variables, sown values, layers with statistics, and classes of these."""
-    return programs((variables, variables, sown, layers, uses), ())

@@ -1,0 +1,1 @@
+"""What classes of random programs are made of."""

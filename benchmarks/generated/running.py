@@ -1,0 +1,81 @@
+"""Runs a project in this process and keeps what it prints."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import signal
+import sys
+import types
+import warnings
+from collections.abc import Iterator, Mapping
+from types import FrameType
+
+SECONDS = 60.0
+
+
+class TooSlow(Exception):
+    """A program takes longer than `SECONDS`."""
+
+
+@contextlib.contextmanager
+def modules_of(files: Mapping[str, str]) -> Iterator[list[types.ModuleType]]:
+    """The files as imported modules, in their order.
+
+    Args:
+      files: texts by path below the root of imports, in the order of imports.
+    """
+    names = [path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in files]
+    kept = {name: sys.modules.pop(name) for name in names if name in sys.modules}
+    modules = []
+    try:
+        for (path, text), name in zip(files.items(), names, strict=True):
+            module = types.ModuleType(name)
+            package, _, last = name.rpartition(".")
+            module.__package__ = name if path.endswith("__init__.py") else package
+            if path.endswith("__init__.py"):
+                module.__path__ = []
+            sys.modules[name] = module
+            if package:
+                setattr(sys.modules[package], last, module)
+            exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 - that is what it is for
+            modules.append(module)
+        yield modules
+    finally:
+        for name in names:
+            sys.modules.pop(name, None)
+        sys.modules.update(kept)
+
+
+def transcript(files: Mapping[str, str]) -> list[str] | Exception:
+    """Lines that ``main`` of the last file prints, or what is raised on the way.
+
+    A program that exits or takes longer than `SECONDS` counts as one that raises.
+    """
+    printed = io.StringIO()
+    try:
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(printed),
+            _limit(),
+            modules_of(files) as modules,
+        ):
+            warnings.simplefilter("ignore")
+            modules[-1].main()
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is compared or shown
+        return error
+    return printed.getvalue().splitlines()
+
+
+@contextlib.contextmanager
+def _limit() -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise TooSlow(f"takes longer than {SECONDS:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
