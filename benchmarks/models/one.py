@@ -31,7 +31,7 @@ def main(words: Sequence[str]) -> None:
 
 
 def _whole(options: ModelOptions) -> dict[str, Any]:
-    report = run_full(options)
+    report = run_full(options).report
     return {"ok": report.ok, "verdict": report.verdict}
 
 

@@ -26,6 +26,7 @@ from benchmarks.mutants.mutant import (
 )
 from benchmarks.mutants.running import Row, run
 from benchmarks.mutants.unmutated import run_unmutated
+from nnx_migrate.parity.certificate import score
 
 Job = tuple[Mutant | None, str, tuple[str, ...]]
 
@@ -43,6 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 2
     rows = _run(jobs_of(chosen, options.mode or MODES), options)
     (options.folder / "kills.md").write_text(table.markdown(rows, MUTANTS), encoding="utf-8")
+    _keep_score(rows, options.folder)
     alarms = [row for row in rows if not row.mutant and row.verdict == "different"]
     alive = table.survivors(rows, MUTANTS)
     for row in (*alarms, *alive):
@@ -55,6 +57,15 @@ def main(arguments: list[str] | None = None) -> int:
         f"the place named in {sum(row.named for row in faults)}\n"
     )
     return int(bool(alive or alarms))
+
+
+def _keep_score(rows: list[Row], folder: Path) -> None:
+    """Write the score that certificates quote: that of these sources, where all rows are of them."""
+    if folder != table.FOLDER:
+        return
+    is_current = all(row.tree == tree_digest() for row in rows)
+    source = score.source_digest() if is_current else None
+    score.FILE.write_text(score.text_of(table.tallies(rows, MUTANTS), source), encoding="utf-8")
 
 
 def jobs_of(mutants: Iterable[Mutant], modes: Iterable[str]) -> list[Job]:

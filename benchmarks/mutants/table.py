@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.mutants.mutant import Mutant
+from benchmarks.mutants.mutant import MODES, Mutant
 from benchmarks.mutants.running import Row, row_of
+from nnx_migrate.parity.certificate.data import Count, Tally
 
 FOLDER = Path(__file__).parent
 
@@ -48,6 +49,24 @@ def markdown(rows: Sequence[Row], mutants: Sequence[Mutant]) -> str:
             *(["", "Equivalent, with the reason:", "", *reasons] if reasons else []),
             "",
         ]
+    )
+
+
+def tallies(rows: Iterable[Row], mutants: Iterable[Mutant]) -> dict[str, Tally]:
+    """The score by size of model, over all mutants that apply there: what did not run is not killed."""
+    rows, mutants = list(rows), list(mutants)
+    return {mode: _tally(mode, rows, mutants) for mode in MODES}
+
+
+def _tally(mode: str, rows: Sequence[Row], mutants: Sequence[Mutant]) -> Tally:
+    here = [one for one in mutants if one.words(mode)]
+    real = {one.name for one in here if not one.equivalent}
+    killed = [row for row in rows if row.mode == mode and row.mutant in real and row.is_killed]
+    return Tally(
+        total=Count(len(here)),
+        equivalent=Count(len(here) - len(real)),
+        killed=Count(len(killed)),
+        named=Count(sum(row.named for row in killed)),
     )
 
 

@@ -69,6 +69,13 @@ class ParityOptions:
 
 
 @dataclass(frozen=True)
+class VerifyOptions:
+    """``verify FILE``"""
+
+    file: Path
+
+
+@dataclass(frozen=True)
 class ShardingsOptions:
     """``shardings key=value...``"""
 
@@ -97,6 +104,7 @@ Options = (
     | UndoOptions
     | ExplainOptions
     | ParityOptions
+    | VerifyOptions
     | ShardingsOptions
     | RecordOptions
     | LaterOptions
@@ -185,6 +193,8 @@ def _parsers() -> tuple[_Parser, dict[str, argparse.ArgumentParser]]:
         "or device under SLURM (srun), Open MPI, Kubernetes (an indexed job) or on a TPU pod, where "
         "jax.distributed finds the others; their devices are the mesh, the first process reports."
     )
+    verify = _command(commands, "verify", "run again what `parity certificate=FILE` certified")
+    verify.add_argument("file", type=Path, metavar="FILE", help="the certificate")
     shardings = _command(commands, "shardings", "print or compare the specs of a model's arrays")
     shardings.add_argument("words", nargs="*", metavar="key=value", help="model=NAME and more")
     for name, text in LATER.items():
@@ -282,6 +292,8 @@ def _options(known: argparse.Namespace) -> Options:
             return UndoOptions(known.root, known.path)
         case "explain":
             return ExplainOptions(known.rule)
+        case "verify":
+            return VerifyOptions(known.file)
         case "shardings":
             return ShardingsOptions(tuple(known.words))
         case _:

@@ -19,6 +19,7 @@ from nnx_migrate.cli.arguments import (
     ShardingsOptions,
     UndoOptions,
     UsageError,
+    VerifyOptions,
     nearest,
 )
 from nnx_migrate.outputs import OutputError, check_outputs
@@ -37,6 +38,8 @@ def run(options: Options) -> int:
             return _explain(options)
         case ParityOptions():
             return _parity(options)
+        case VerifyOptions():
+            return _verify(options)
         case ShardingsOptions():
             return _shardings(options)
         case RecordOptions():
@@ -51,6 +54,14 @@ def _parity(options: ParityOptions) -> int:
     from nnx_migrate.parity.command import run as compare
 
     outcome = compare(options.words)
+    return _said(outcome.exit_code, outcome.lines)
+
+
+def _verify(options: VerifyOptions) -> int:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    from nnx_migrate.parity.verify_command import run as verify
+
+    outcome = verify(options.file)
     return _said(outcome.exit_code, outcome.lines)
 
 

@@ -45,6 +45,7 @@ class ParityCase:
     (``x.item()``) has to; a Linen module that cannot be traced sets that for both sides.
     ``modes`` are further runs of the call (``train=True`` where it is False); without them the Linen side
     finds out which there are.
+    With ``keeps_state`` the training state after the last of the ``steps`` is kept, for a certificate.
     """
 
     linen: linen.Module | None = None
@@ -68,6 +69,7 @@ class ParityCase:
     compiled: bool = True
     stateless: bool = False
     modes: tuple[Mode, ...] | None = None
+    keeps_state: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be a case. Raises BadCase."""

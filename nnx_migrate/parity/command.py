@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-import math
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from nnx_migrate.parity import words as read_words
+from nnx_migrate.parity.certificate.making import certificate
+from nnx_migrate.parity.certificate.preparing import prepare, require_unchanged
+from nnx_migrate.parity.comparison import (
+    KEYS,
+    FileComparison,
+    ModelComparison,
+    certifiable,
+    file_comparison,
+)
 from nnx_migrate.parity.files.case_file import CaseError
-from nnx_migrate.parity.files.process import MOST_SIMULATED
-from nnx_migrate.parity.files.run import FileOptions, run_case_file
+from nnx_migrate.parity.files.run import FileOptions
 from nnx_migrate.parity.models.options import ModelOptions, model_options
 from nnx_migrate.parity.outcome import CommandOutcome
 from nnx_migrate.parity.recorded.modules import (
@@ -22,23 +30,6 @@ from nnx_migrate.parity.recorded.modules import (
 from nnx_migrate.parity.summary import summary
 from nnx_migrate.parity.words import BadWord
 
-KEYS = (
-    "case",
-    "model",
-    "before",
-    "after",
-    "map",
-    "report",
-    "seed",
-    "steps",
-    "devices",
-    "mesh",
-    "shard_mode",
-    "class",
-    "instances",
-    "shim",
-)
-
 
 def run(words: Sequence[str]) -> CommandOutcome:
     """Run ``parity`` with the given ``key=value`` words. Never raises for bad input."""
@@ -49,21 +40,11 @@ def run(words: Sequence[str]) -> CommandOutcome:
 def _run_case(words: Sequence[str]) -> CommandOutcome:
     read_words.require_known(words, KEYS)
     given = read_words.read(words)
-    if "case" not in given:
-        raise BadWord("nothing to compare: pass case=FILE.py or model=NAME")
-    options = _options(given)
-    report_file = read_words.report_file(given)
-    if is_evidence(Path(given["case"])):
-        return _run_recorded(given, options, report_file)
-    for key in ("class", "instances", "shim"):
-        if key in given:
-            raise BadWord(f"{key}= is for case=FILE.db, a file that record wrote")
-    report = run_case_file(
-        given["case"], given.get("before"), given.get("after"), given.get("map"), options
-    )
-    if report_file is not None:
-        read_words.write(report_file, report.to_json())
-    return CommandOutcome(0 if report.ok else 1, tuple(summary(given["case"], report)))
+    comparison = file_comparison(given)
+    files = read_words.output_files(given)
+    if is_evidence(Path(given["case"])) and "certificate" not in given:
+        return _run_recorded(given, comparison.options, files.get("report"))
+    return _compared(comparison, given, files)
 
 
 def _run_recorded(
@@ -82,7 +63,7 @@ def _run_recorded(
     )
     rows = run_recorded(path, chosen)
     if report_file is not None:
-        read_words.write(report_file, as_json(rows))
+        read_words.write("report", report_file, as_json(rows))
     ok = all(row.ok for row in rows) and any(row.compared for row in rows)
     return CommandOutcome(0 if ok else 1, tuple(table(path, rows)))
 
@@ -90,7 +71,7 @@ def _run_recorded(
 def _run_model(words: Sequence[str]) -> CommandOutcome:
     given = read_words.read(words)
     options = model_options(given)
-    if not options.distributed:
+    if not options.distributed or "certificate" in given:
         return _compare_model(options, given)
     from nnx_migrate.parity.models import distributed
 
@@ -112,38 +93,32 @@ def _attempt(work: Callable[[], CommandOutcome]) -> CommandOutcome:
 
 
 def _ready(given: Mapping[str, str]) -> CommandOutcome:
-    read_words.report_file(given)
+    read_words.output_files(given)
     return CommandOutcome(0, ())
 
 
 def _compare_model(options: ModelOptions, given: Mapping[str, str]) -> CommandOutcome:
-    report_file = read_words.report_file(given)
-    from nnx_migrate.parity.models.full import run_full
-    from nnx_migrate.parity.models.run import run_model
-
-    report = run_full(options) if options.size == "full" else run_model(options)
-    if report_file is not None:
-        read_words.write(report_file, report.to_json())
-    lines = summary(options.describe(), report, every_check=True)
-    return CommandOutcome(0 if report.ok else 1, tuple(lines))
+    files = read_words.output_files(given)
+    return _compared(ModelComparison(options), given, files)
 
 
-def _options(given: Mapping[str, str]) -> FileOptions:
-    devices = read_words.number(given, "devices", 1)
-    mesh = read_words.mesh_sizes(given["mesh"]) if "mesh" in given else None
-    if mesh is not None and devices is not None and math.prod(mesh.values()) > devices:
-        needed = math.prod(mesh.values())
-        raise BadWord(f"mesh={given['mesh']} needs {needed} devices, devices={devices} are given")
-    needed = max(devices or 1, math.prod((mesh or {}).values()))
-    if needed > MOST_SIMULATED:
-        word = f"mesh={given['mesh']}" if mesh else f"devices={devices}"
-        raise BadWord(
-            f"{word}: expected at most {MOST_SIMULATED} simulated devices, found {needed}"
-        )
-    return FileOptions(
-        seed=read_words.number(given, "seed", 0),
-        steps=read_words.number(given, "steps", 0),
-        devices=devices,
-        mesh=mesh,
-        shard_mode=read_words.choice(given, "shard_mode", ("auto", "explicit")),
-    )
+def _compared(
+    comparison: FileComparison | ModelComparison,
+    given: Mapping[str, str],
+    files: Mapping[str, Path],
+) -> CommandOutcome:
+    """Compare, and write what the words ask for."""
+    prepared = None
+    if "certificate" in files:
+        comparison = certifiable(given)
+        prepared = prepare(given, os.environ)
+    found = comparison.run()
+    if "report" in files:
+        read_words.write("report", files["report"], found.report.to_json())
+    if prepared is not None:
+        require_unchanged(prepared, given)
+        text = certificate(prepared, found).to_json()
+        read_words.write("certificate", files["certificate"], text)
+    every_check = isinstance(comparison, ModelComparison)
+    lines = summary(comparison.title, found.report, every_check=every_check)
+    return CommandOutcome(0 if found.report.ok else 1, tuple(lines))

@@ -10,7 +10,17 @@ from nnx_migrate.parity.words import BadWord, read, require_known
 
 # Words of ``parity`` that say how to run, which nothing is here.
 ELSEWHERE = (
-    *("steps", "seed", "optimizer", "zero1", "devices", "report", "shard_mode", "compile"),
+    *(
+        "steps",
+        "seed",
+        "optimizer",
+        "zero1",
+        "devices",
+        "report",
+        "certificate",
+        "shard_mode",
+        "compile",
+    ),
 )
 
 

@@ -9,6 +9,8 @@ from nnx_migrate.outputs import OutputError, check_outputs
 from nnx_migrate.parity.case_settings import MOST
 from nnx_migrate.parity.files.case_file import nearest
 
+OUTPUTS = ("report", "certificate")  # words that name a file to write
+
 
 class BadWord(ValueError):
     """A word of the command line that cannot be used; the message is one line."""
@@ -67,24 +69,35 @@ def choice(given: Mapping[str, str], key: str, choices: Sequence[str]) -> str | 
     return given.get(key)
 
 
-def report_file(given: Mapping[str, str]) -> Path | None:
-    """The report's place, checked before anything runs: no file that another word names."""
-    if "report" not in given:
-        return None
-    path = Path(given["report"])
-    others = [Path(value) for key, value in given.items() if key != "report"]
+def is_path(text: str) -> bool:
+    """Whether ``rules=`` names a file, not rules of our own."""
+    return "/" in text or text.endswith((".yml", ".yaml"))
+
+
+def output_files(given: Mapping[str, str]) -> dict[str, Path]:
+    """Where the report and the certificate go, checked before anything runs.
+
+    Raises:
+        BadWord: a place that cannot be written, or is a file that another word names.
+    """
+    files = {key: Path(given[key]) for key in OUTPUTS if key in given}
+    others = [Path(value) for key, value in given.items() if key not in OUTPUTS]
     try:
-        check_outputs([(f"report={path}", path)], others)
+        check_outputs([(f"{key}={path}", path) for key, path in files.items()], others)
     except OutputError as error:
         raise BadWord(str(error)) from error
-    return path.resolve()
+    certificate = files.get("certificate")
+    if certificate is not None and certificate.suffix != ".json":
+        raise BadWord(f"certificate={certificate}: expected a name that ends in .json")
+    return {key: path.resolve() for key, path in files.items()}
 
 
-def write(path: Path, text: str) -> None:
-    """Write the report in one step: a reader never sees half of it."""
+def write(key: str, path: Path, text: str) -> None:
+    """Write what ``key=`` asks for in one step: a reader never sees half of it."""
     partial = path.with_name(path.name + ".partial")
     try:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
-        raise BadWord(f"report={path}: {error.strerror}") from error
+        partial.unlink(missing_ok=True)
+        raise BadWord(f"{key}={path}: {error.strerror}") from error

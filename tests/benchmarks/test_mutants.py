@@ -13,6 +13,8 @@ from benchmarks.mutants.catalogue import MUTANTS
 from benchmarks.mutants.mutant import Mutant, MutantError, require_applicable, tree_digest
 from benchmarks.mutants.running import Row, run
 from benchmarks.mutants.unmutated import words_of
+from nnx_migrate.parity.certificate import score
+from nnx_migrate.parity.certificate.data import Tally
 
 ONE = Mutant("one", "gqa/model.py", "x = self.decoder_norm(x)", "x = x", "model=a", "", "norm")
 KILLED = Row("one", "tiny", "model=a", "different", ("forward",), "norm", True, "", 1.0, "d", "t")
@@ -75,6 +77,28 @@ def test_an_equivalent_mutant_is_no_survivor_and_its_reason_is_shown() -> None:
 
 def test_an_equivalent_mutant_that_is_killed_is_told() -> None:
     assert table.survivors([KILLED], [replace(ONE, equivalent="it computes the same")]) == [KILLED]
+
+
+def test_the_score_is_over_all_mutants_and_no_equivalent_one_counts_as_killed() -> None:
+    same = replace(ONE, name="same", equivalent="it computes the same", full="model=a size=full")
+    alive = replace(ONE, name="alive")
+    rows = [KILLED, replace(KILLED, mutant="same"), replace(KILLED, mutant="alive", killed_by=())]
+    nowhere = replace(ONE, name="not run")
+    found = table.tallies(rows, [ONE, same, alive, nowhere])
+    assert found == {"tiny": Tally(4, 1, 1, 1), "full": Tally(1, 1, 0, 0)}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("tree", "is_claimed"), [("now", True), ("then", False)])
+def test_a_score_of_rows_of_other_sources_is_not_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tree: str, is_claimed: bool
+) -> None:
+    monkeypatch.setattr(suite, "tree_digest", lambda: "now")
+    monkeypatch.setattr(score, "FILE", tmp_path / "score.json")
+    suite._keep_score([replace(KILLED, tree="now"), replace(KILLED, tree=tree)], tmp_path)
+    assert not (tmp_path / "score.json").exists()  # another folder's tables
+    suite._keep_score([replace(KILLED, tree="now"), replace(KILLED, tree=tree)], table.FOLDER)
+    found = score.mutation_score(tmp_path / "score.json")
+    assert (found.state == "of this version") is is_claimed
 
 
 def test_what_was_written_is_read_again(tmp_path: Path) -> None:

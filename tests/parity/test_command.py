@@ -16,7 +16,7 @@ from tests.parity.file_case import CASE, NNX, write_trees
     [
         ([], "nothing to compare: pass case=FILE.py or model=NAME"),
         (["cse=x.py"], "unknown key 'cse'; did you mean case?"),
-        (["colour=red"], ("unknown key 'colour' (known: case, model, before, after, map, report, "
+        (["colour=red"], ("unknown key 'colour' (known: case, model, before, after, map, report, certificate, "
          "seed, steps, devices, mesh, shard_mode, class, instances, shim)")),
         (["case"], "case: expected case=VALUE"),
         (["case="], "case: expected case=VALUE"),

@@ -29,6 +29,7 @@ SIDE = SideResult(
     excluded=("rngs/key",),
     init_values=ARRAYS,
     draws=3,
+    state=ARRAYS,
     first=Numbers("dict(*)", ARRAYS, {"loss": np.asarray(1, np.float32)}, ARRAYS, {}),
     programs={"forward": "module {}\n"},
     control=("x differs",),
@@ -44,6 +45,7 @@ def test_a_side_survives_its_files_bit_for_bit(tmp_path):
     found = load(tmp_path / "side")
     for ours, theirs in (
         (SIDE.init_values, found.init_values),
+        (SIDE.state, found.state),
         (SIDE.first.gradients, found.first.gradients),
         (SIDE.first.loss, found.first.loss),
         (SIDE.submodules[0].outputs, found.submodules[0].outputs),
@@ -67,7 +69,7 @@ def test_the_files_of_another_version_are_refused(tmp_path):
     save(SideResult("linen", "m"), tmp_path)
     document = json.loads((tmp_path / "side.json").read_text())
     (tmp_path / "side.json").write_text(json.dumps({**document, "format": 99}))
-    with pytest.raises(ValueError, match="expected format 2, found 99"):
+    with pytest.raises(ValueError, match="expected format 3, found 99"):
         load(tmp_path)
 
 

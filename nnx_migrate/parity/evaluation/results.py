@@ -22,7 +22,7 @@ from nnx_migrate.parity.modes import Mode
 from nnx_migrate.parity.values import Array, Arrays, ShapeDtype
 
 Stack = Literal["linen", "nnx"]
-_FORMAT = 2
+_FORMAT = 3
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ class SideResult:
     construction and those that got a key already handed out. ``first`` and ``second`` are the
     same run under two constant keys, ``large`` under the first on large inputs. ``unseen`` is what numbers do not show
     of each of the ``programs``, ``located`` their texts with locations. ``layouts`` say how the training state lies on the mesh,
-    ``layouts_after`` how after a step, ``losses`` are those of the steps. ``control`` lists how this side differs from itself.
+    ``layouts_after`` how after a step, ``losses`` are those of the steps, ``state`` its arrays after the last,
+    where the case keeps them. ``control`` lists how this side differs from itself.
     ``memory`` (bytes of one device) and ``collectives`` (how many) are what the compiler made of the
     loss and its gradients. ``untraced`` says why the side ran operation by operation; a side that was compiled has none.
     ``errors`` are stages that raised, ``skipped`` stages that do not apply, with the reason.
@@ -113,6 +114,7 @@ class SideResult:
     layouts: Layouts = field(default_factory=dict)
     layouts_after: Layouts = field(default_factory=dict)
     losses: Arrays = field(default_factory=dict)
+    state: Arrays = field(default_factory=dict)
     memory: dict[str, int] = field(default_factory=dict)
     collectives: dict[str, int] = field(default_factory=dict)
     control: tuple[str, ...] = ()
@@ -171,7 +173,7 @@ def _decode_side(data: dict[str, Any], raw: Mapping[str, Array]) -> SideResult:
         path: ShapeDtype(tuple(spec["shape"]), spec["dtype"])
         for path, spec in data["shapes"].items()
     }
-    for name in ("init_values", "losses"):
+    for name in ("init_values", "losses", "state"):
         decoded[name] = _decode_arrays(data[name], raw)
     for name in ("layouts", "layouts_after"):
         decoded[name] = {path: _decode_layout(one) for path, one in data[name].items()}

@@ -20,6 +20,11 @@ NEEDS_VALUES = (
 OPERATIONS = "run operation by operation, without a program"
 
 
+def platform() -> tuple[str, int]:
+    """What this process runs on, ``cpu`` or the kind of device, and how many devices there are."""
+    return jax.devices()[0].device_kind, jax.device_count()
+
+
 def as_run(case: ParityCase, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function as the case runs it: under ``jax.jit``, or as it is."""
     return jax.jit(function) if case.compiled else function

@@ -54,10 +54,12 @@ class Job:
 
 @dataclass(frozen=True)
 class SideRun:
-    """How a side went: the case's settings that the comparison reads, and its peak memory."""
+    """How a side went: the case's settings that the comparison reads, its peak memory, and what it ran on."""
 
     settings: Mapping[str, Any]
     peak_rss_bytes: int
+    platform: str
+    devices: int
 
 
 def run_side(job: Job, timeout: float | None = None) -> SideRun:
@@ -121,11 +123,12 @@ def _ended(job: Job, code: int, log: Path) -> SideRun:
         raise CaseError(f"{job.side} side: {outcome['error']}")
     settings = outcome["settings"]
     modes = tuple(Mode(**one) for one in settings["modes"])
-    return SideRun({**settings, "modes": modes}, int(outcome["peak_rss_bytes"]))
+    peak = int(outcome["peak_rss_bytes"])
+    return SideRun({**settings, "modes": modes}, peak, *outcome["ran_on"])
 
 
 def _environment(job: Job) -> dict[str, str]:
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])  # the workers run this very package
     inherited = os.environ.get("PYTHONPATH")
     environment = dict(os.environ)
     environment["PYTHONPATH"] = os.pathsep.join([root, inherited] if inherited else [root])

@@ -18,18 +18,23 @@ from nnx_migrate.parity.files.process import Job, Side, SideRun, run_side
 from nnx_migrate.parity.files.trees import BadTree, open_trees
 
 if TYPE_CHECKING:
+    from nnx_migrate.parity.compared import Compared
     from nnx_migrate.parity.report import ParityReport
 
 
 @dataclass(frozen=True)
 class FileOptions:
-    """What the command line can say about a file case; None leaves it to the case's ``CASE``."""
+    """What the command line can say about a file case; None leaves it to the case's ``CASE``.
+
+    With ``keeps_state`` the training state after the last step is kept.
+    """
 
     seed: int | None = None
     steps: int | None = None
     mesh: Mapping[str, int] | None = None
     shard_mode: str | None = None
     devices: int | None = None
+    keeps_state: bool = False
 
     def overrides(self) -> dict[str, Any]:
         """Return what replaces keys of ``CASE``."""
@@ -38,6 +43,7 @@ class FileOptions:
             "steps": self.steps,
             "mesh": self.mesh,
             "shard_mode": self.shard_mode,
+            "keeps_state": self.keeps_state or None,
         }
         return {key: value for key, value in given.items() if value is not None}
 
@@ -50,7 +56,19 @@ def run_case_file(
     options: FileOptions | None = None,
     timeout: float | None = None,
 ) -> ParityReport:
-    """Compare the two sides of a case file and return the report.
+    """Compare the two sides of a case file and return the report; see `compare_case_file`."""
+    return compare_case_file(path, before, after, map, options, timeout).report
+
+
+def compare_case_file(
+    path: str | Path,
+    before: str | Path | None = None,
+    after: str | Path | None = None,
+    map: str | Path | None = None,
+    options: FileOptions | None = None,
+    timeout: float | None = None,
+) -> Compared:
+    """Compare the two sides of a case file.
 
     ``before`` and ``after`` are directories or git revisions (see `files.trees`), ``map`` a
     migration map, ``timeout`` the seconds one side may take. Raises
@@ -69,23 +87,24 @@ def run_case_file(
         with open_trees(case, _text(before), _text(after)) as trees:
             old = job_of("before", case, trees.before, directory, map, options)
             new = job_of("after", case, trees.after, directory, map, options)
-            report = compare(old, new, timeout)
-        return dataclasses.replace(report, seconds=round(time.monotonic() - started, 3))
+            found = compare(old, new, timeout)
+        report = dataclasses.replace(found.report, seconds=round(time.monotonic() - started, 3))
+        return dataclasses.replace(found, report=report)
     except BadTree as error:
         raise CaseError(str(error)) from error
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-def compare(before: Job, after: Job, timeout: float | None = None) -> ParityReport:
+def compare(before: Job, after: Job, timeout: float | None = None) -> Compared:
     """Run both sides and judge them; where they differ, again with every submodule's output."""
     from nnx_migrate.parity import run
 
     first = run_side(before, timeout)
     after = following(first, after)
-    report = judge((before, after), [first, run_side(after, timeout)])
-    if not run.wants_submodules(report):
-        return report
+    found = judge((before, after), [first, run_side(after, timeout)])
+    if not run.wants_submodules(found.report):
+        return found
     again = (
         dataclasses.replace(before, submodules=True),
         dataclasses.replace(after, submodules=True),
@@ -99,10 +118,11 @@ def following(before: SideRun, after: Job) -> Job:
     return dataclasses.replace(after, overrides={**after.overrides, **known})
 
 
-def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> ParityReport:
+def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> Compared:
     """Compare the results that the before and the after job left."""
     from nnx_migrate.parity import run
     from nnx_migrate.parity.case import ParityCase
+    from nnx_migrate.parity.compared import Compared
     from nnx_migrate.parity.evaluation import results
     from nnx_migrate.parity.instantiation.map_files import UNKNOWN
     from nnx_migrate.parity.instantiation.migration_map import load_map
@@ -113,9 +133,10 @@ def judge(jobs: tuple[Job, Job], runs: Sequence[SideRun]) -> ParityReport:
     file = jobs[1].map
     content = load_map(file) if file is not None else MigrationMap()
     notes = (UNKNOWN,) if content.classes and not content.files else ()
-    return dataclasses.replace(
+    report = dataclasses.replace(
         report, peak_rss_bytes=peak, not_checked=(*report.not_checked, *notes)
     )
+    return Compared(report, linen, nnx, runs[0].platform, runs[0].devices)
 
 
 def job_of(

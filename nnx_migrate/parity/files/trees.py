@@ -19,10 +19,15 @@ class BadTree(ValueError):
 
 @dataclass(frozen=True)
 class Trees:
-    """The ``sys.path`` entries each side starts with, and the roots of the user's own code."""
+    """The ``sys.path`` entries each side starts with, and the roots of the user's own code.
+
+    A root is None where a side sees the case file's directory alone.
+    """
 
     before: tuple[Path, ...]
     after: tuple[Path, ...]
+    before_root: Path | None
+    after_root: Path | None
 
 
 @contextmanager
@@ -45,6 +50,8 @@ def open_trees(case: Path, before: str | None, after: str | None) -> Iterator[Tr
         yield Trees(
             before=_entries(old, new, case_directory, scratch / "before-link", names),
             after=_entries(new, old, case_directory, scratch / "after-link", names),
+            before_root=old,
+            after_root=new,
         )
     finally:
         shutil.rmtree(scratch, ignore_errors=True)

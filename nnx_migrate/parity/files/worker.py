@@ -231,7 +231,15 @@ def _named(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _tell(job: Job, error: str | None, settings: Mapping[str, Any] | None = None) -> int:
-    outcome = {"error": error, "settings": settings, "peak_rss_bytes": peak_rss_bytes()}
+    outcome: dict[str, Any] = {
+        "error": error,
+        "settings": settings,
+        "peak_rss_bytes": peak_rss_bytes(),
+    }
+    if error is None:
+        from nnx_migrate.parity.evaluation.running import platform
+
+        outcome["ran_on"] = platform()
     job.outcome.write_text(json.dumps(outcome), encoding="utf-8")
     return 0 if error is None else 2
 

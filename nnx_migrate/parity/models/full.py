@@ -10,12 +10,13 @@ from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 from nnx_migrate.parity import run
 from nnx_migrate.parity.case import mesh_of
+from nnx_migrate.parity.compared import Compared
+from nnx_migrate.parity.evaluation.running import platform
 from nnx_migrate.parity.models.devices import require_devices, set_up
 from nnx_migrate.parity.models.load import load
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.models.pair import Pair, pair_of, require_divisible
 from nnx_migrate.parity.models.required import finished
-from nnx_migrate.parity.report import ParityReport
 from nnx_migrate.parity.sides.abstract import trace_linen, trace_nnx
 from nnx_migrate.sharding.placing import AnyMesh
 
@@ -32,7 +33,7 @@ REQUIRED = (
 COMPILED = "collectives"
 
 
-def run_full(options: ModelOptions) -> ParityReport:
+def run_full(options: ModelOptions) -> Compared:
     """Compare what the two sides are without running them.
 
     With ``options.compile`` the mesh has simulated devices, and both programs are compiled for
@@ -47,7 +48,8 @@ def run_full(options: ModelOptions) -> ParityReport:
     nnx = trace_nnx(pair.nnx, mesh, compile_too=options.compile)
     report = run.judge(pair.linen, linen, nnx)
     needed = (*REQUIRED, COMPILED) if options.compile else REQUIRED
-    return finished(report, options, needed, start)
+    report = finished(report, options, needed, start)
+    return Compared(report, linen, nnx, *(platform() if options.compile else ("", 0)))
 
 
 def abstract_pair(options: ModelOptions) -> tuple[Pair, AnyMesh]:

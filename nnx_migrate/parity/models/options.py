@@ -31,6 +31,7 @@ KEYS = (
     "compile",
     "distributed",
     "report",
+    "certificate",
 )
 SIZES = ("tiny", "full")
 FORMS = ("explicit", "lazy")
@@ -47,7 +48,10 @@ LARGEST = 2**31 - 1  # what an index of an array may be
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """One run of a built-in model. ``mesh`` has every axis of the rules, in their order."""
+    """One run of a built-in model. ``mesh`` has every axis of the rules, in their order.
+
+    With ``keeps_state`` the training state after the last step is kept.
+    """
 
     model: BuiltInModel
     size: str
@@ -63,6 +67,7 @@ class ModelOptions:
     compile: bool = False
     distributed: bool = False
     form: str = "explicit"
+    keeps_state: bool = False
 
     def describe(self) -> str:
         """What was compared, in a few words."""

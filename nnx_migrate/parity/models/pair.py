@@ -55,6 +55,7 @@ def pair_of(options: ModelOptions, inputs: tuple[Any, ...]) -> Pair:
             mesh=options.mesh,
             axis_rules=options.rules.logical_axis_rules,
             steps=options.steps,
+            keeps_state=options.keeps_state,
             seed=options.seed,
             shard_mode=options.shard_mode,
             zero1=options.zero1,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 
 from nnx_migrate.parity import run
 from nnx_migrate.parity.case import BadCase
+from nnx_migrate.parity.compared import Compared
+from nnx_migrate.parity.evaluation.running import platform
 from nnx_migrate.parity.models.devices import require_devices, set_up
 from nnx_migrate.parity.models.options import ModelOptions
 from nnx_migrate.parity.models.pair import Pair, build
 from nnx_migrate.parity.models.required import finished
-from nnx_migrate.parity.report import ParityReport
 from nnx_migrate.parity.sides.linen import evaluate_linen
 from nnx_migrate.parity.sides.nnx import evaluate_nnx
 from nnx_migrate.parity.words import BadWord
@@ -31,7 +33,7 @@ REQUIRED = (
 )
 
 
-def run_model(options: ModelOptions) -> ParityReport:
+def run_model(options: ModelOptions) -> Compared:
     """Compare the two sides of a built-in model on simulated devices.
 
     Raises BadWord with one line when the options do not fit the model or the machine.
@@ -41,18 +43,21 @@ def run_model(options: ModelOptions) -> ParityReport:
     require_devices(options)
     pair = build(options)
     try:
-        report = _compare(pair)
+        found = _compare(pair)
     except BadCase as error:
         raise BadWord(str(error)) from error
-    return finished(report, options, REQUIRED, start)
+    report = finished(found.report, options, REQUIRED, start)
+    return dataclasses.replace(found, report=report)
 
 
-def _compare(pair: Pair) -> ParityReport:
+def _compare(pair: Pair) -> Compared:
     linen = evaluate_linen(pair.linen)
     pair = pair.in_modes(run.modes_of(linen))
-    report = run.judge(pair.linen, linen, evaluate_nnx(pair.nnx))
-    if not run.wants_submodules(report):
-        return report
+    nnx = evaluate_nnx(pair.nnx)
+    found = Compared(run.judge(pair.linen, linen, nnx), linen, nnx, *platform())
+    if not run.wants_submodules(found.report):
+        return found
     ours = evaluate_linen(pair.linen, submodules=True, numbers=False)
     theirs = evaluate_nnx(pair.nnx, submodules=True, numbers=False)
-    return run.located(report, pair.linen, ours, theirs)
+    report = run.located(found.report, pair.linen, ours, theirs)
+    return dataclasses.replace(found, report=report)

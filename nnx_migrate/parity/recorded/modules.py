@@ -293,9 +293,9 @@ def _row(title: str, old: _Run, new: _Run | None) -> Row:
     assert isinstance(old[1], SideRun)
     assert isinstance(new[1], SideRun)
     try:
-        report = judge((old[0], new[0]), (old[1], new[1]))
+        report = judge((old[0], new[0]), (old[1], new[1])).report
         if not report.ok:  # again, alone, to find where they part
-            report = compare(old[0], new[0])
+            report = compare(old[0], new[0]).report
     except CaseError as error:
         return Row(title, "cannot run", False, False, str(error))
     failed = [check for check in report.checks if check.status == "fail"]

@@ -160,6 +160,7 @@ def _evaluate(
         layouts=trained.before,
         layouts_after=trained.after,
         losses=trained.losses,
+        state=trained.state,
         errors={**measured.errors, **trained.errors},
         skipped={**measured.skipped, **trained.skipped},
         control=tuple(measured.control),

@@ -176,6 +176,7 @@ def _evaluate(
         layouts=trained.before,
         layouts_after=trained.after,
         losses=trained.losses,
+        state=trained.state,
         errors={**errors, **measured.errors, **trained.errors},
         skipped={**measured.skipped, **trained.skipped},
         submodules=outputs,

@@ -16,7 +16,7 @@ from nnx_migrate.parity.evaluation.measure import KEYS
 from nnx_migrate.parity.evaluation.running import OPERATIONS, describe_error, retraced
 from nnx_migrate.parity.evaluation.shardings import Layouts
 from nnx_migrate.parity.evaluation.unseen import Unseen, note_program
-from nnx_migrate.parity.values import Arrays, to_host
+from nnx_migrate.parity.values import Arrays, fetch, to_host
 from nnx_migrate.sharding import constrain
 from nnx_migrate.sharding.edit import remove_axes, shard_over_data
 from nnx_migrate.sharding.placing import AnyMesh
@@ -62,6 +62,7 @@ class Trained:
     before: Layouts = field(default_factory=dict)
     after: Layouts = field(default_factory=dict)
     losses: Arrays = field(default_factory=dict)
+    state: Arrays = field(default_factory=dict)
     programs: dict[str, str] = field(default_factory=dict)
     located: dict[str, str] = field(default_factory=dict)
     unseen: dict[str, tuple[Unseen, ...]] = field(default_factory=dict)
@@ -156,3 +157,5 @@ def _steps(case: ParityCase, training: Training, arrays: Sequence[Any], result: 
             result.losses[f"step {number + 1}"] = to_host(loss)
         if number == 0 and AFTER_STEP not in result.skipped:
             result.after = training.layouts(state)
+    if case.steps and case.keeps_state:
+        result.state = fetch(training.named(state))
