@@ -41,11 +41,16 @@ def broadcast(arrays: list[Array]) -> Array:
 
 
 def _broadcast_axis(arrays: list[Array], index: int) -> Dim:
-    """One axis; an array that may lack it says nothing where the others are 1."""
-    sizes = [a.axis(index) for a in arrays if -index <= a.depth]
+    """One axis; an array that may lack it says nothing where the others are 1.
+
+    A time ``t`` may be a number: the last axis of ``jnp.ones((batch, 1)) * t`` is 1 then.
+    """
+    having = [array for array in arrays if -index <= array.depth]
+    sizes = [array.axis(index) for array in having]
     candidates = [size for size in sizes if not is_one(size)]
     if candidates:
-        return _stretched(candidates)
+        sure = [one for one in having if one.has(-index) and not is_one(one.axis(index))]
+        return _stretched(candidates) if sure or len(candidates) == len(sizes) else None
     unsure = [a.axis(index) for a in arrays if a.rank is None and -index > a.depth]
     if all(is_one(size) for size in unsure):
         return ex.literal(1)

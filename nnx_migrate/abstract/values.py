@@ -67,6 +67,10 @@ class Array(Value):
         """How many axes the array has at least; what is used as an array has one."""
         return self.rank if self.rank is not None else max(self.least, 1)
 
+    def has(self, count: int) -> bool:
+        """Whether the array is known to have so many axes, whatever it is used as."""
+        return (self.rank if self.rank is not None else self.least) >= count
+
     def axis(self, index: int) -> Expr | None:
         """Size of one axis; negative indices always work, others need the rank."""
         if index >= 0 and self.rank is not None:

@@ -233,7 +233,10 @@ class Machine(Interpreter):
             return self._call_by_presence(chosen, layer, args, kwargs)
         known = layer_of(layer.symbol)
         shape = opaque if known is None else known.shape
-        sizes, output = shape(ShapeCall(self, layer, args, kwargs))
+        call = ShapeCall(self, layer, args, kwargs)
+        sizes, output = shape(call)
+        if "in_features" in sizes:
+            self.prove(call.first, least=1)
         self.record(layer, sizes)
         return output
 
@@ -258,6 +261,7 @@ class Machine(Interpreter):
     ) -> Value:
         outputs = [self.call_value(one, args, kwargs, layer.call) for one in layer.options]
         array = as_array(args[0]) if args else None
+        self.prove(array, least=1)
         self.record(layer, {"in_features": array.axis(-1) if array else None})
         result = outputs[0]
         for other in outputs[1:]:

@@ -15,11 +15,11 @@ line that it stands on. Annotations, comments and names prove nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
-from nnx_migrate.abstract.values import Array
+from nnx_migrate.abstract.values import Array, Value, as_array
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,12 @@ class Ranks:
         if rank.exact is not None and rank.exact + more >= 0:
             return ranked(array, rank.exact + more)
         return replace(array, least=max(array.least, rank.least + more))
+
+    def want(self, found: Value, operands: Iterable[Value]) -> None:
+        """Note that the last axis of ``found`` may be known once the operands' ranks are."""
+        if isinstance(found, Array) and found.axis(-1) is None:
+            arrays = [as_array(one) for one in operands]
+            self.wanted |= any(one is not None and not one.has(1) for one in arrays)
 
     def behind(self, array: Array, axis: int, more: int = 0) -> Array:
         """The array after something happened at ``axis`` of it, of unknown rank."""

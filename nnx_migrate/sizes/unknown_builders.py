@@ -172,11 +172,19 @@ def _run_by_setup(info: ClassInfo) -> Iterator[tuple[ClassInfo, ast.FunctionDef]
 
 
 def _calls(method: ast.FunctionDef) -> Iterator[ast.Call]:
-    """The calls of a method, but those whose result is an argument of ``self.param`` or its kin."""
+    """The calls of a method that may build for it.
+
+    Those whose result is an argument of ``self.param`` or its kin compute, and nothing is left of what
+    ``logger.warning("...")`` makes of a text.
+    """
     todo: list[ast.AST] = [*method.body]
     while todo:
         node = todo.pop()
         match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute() as callee) as call) if _takes_text(
+                call
+            ) and not _is_own(callee):
+                continue
             case ast.Call(func=ast.Attribute(attr=name) as own) if name in _VARIABLES and _is_own(
                 own
             ):
@@ -184,6 +192,12 @@ def _calls(method: ast.FunctionDef) -> Iterator[ast.Call]:
             case ast.Call():
                 yield node
         todo += ast.iter_child_nodes(node)
+
+
+def _takes_text(call: ast.Call) -> bool:
+    """Whether a call is given constants and texts only: nothing that it could put a module into."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    return bool(given) and all(isinstance(one, ast.Constant | ast.JoinedStr) for one in given)
 
 
 def _is_computed(project: Project, cls: ClassInfo, callee: ast.expr, bound: frozenset[str]) -> bool:

@@ -18,19 +18,28 @@ class Net(nn.Module):
         return {body}
 
     def other(self, x):
-        return self.b(x)
+        return {other}
 """
 
 
-def _sizes(body: str) -> ClassSizes:
-    module = parse("module", "module.py", SOURCE.format(body=body))
+def _sizes(body: str, other: str = "self.b(x)") -> ClassSizes:
+    module = parse("module", "module.py", SOURCE.format(body=body, other=other))
     return analyse(Project({"module": module}))["module.Net"]
 
 
 def test_a_submodule_that_call_never_reaches_is_worth_a_look() -> None:
-    [(_, message)] = _sizes("self.a(x)").review
+    sizes = _sizes("self.a(x)", "self.b(x) if x is None else x")
+    [(_, message)] = sizes.review
     assert message.startswith("__call__ never reaches this submodule")
+    assert sizes.elsewhere == ()
+
+
+def test_a_submodule_that_another_method_always_reaches_is_for_builders_to_call() -> None:
+    sizes = _sizes("self.a(x)")
+    [one] = sizes.elsewhere
+    assert (one.call.lineno, one.methods, sizes.review) == (7, {"other"}, ())
 
 
 def test_a_submodule_that_call_reaches_is_not() -> None:
-    assert _sizes("self.b(self.a(x))").review == ()
+    sizes = _sizes("self.b(self.a(x))")
+    assert (sizes.review, sizes.elsewhere) == ((), ())

@@ -36,7 +36,6 @@ USES = [
     "x = x[:, ::2]",
     "x = x[:, None, 0]",
     "x = x.mean(1)",
-    "x = x.mean(axis=(0, 1))",
     "x = jnp.max(x, axis=1, keepdims=True)",
     "x = jnp.swapaxes(x, 0, 1)",
     "x = jnp.concatenate([x, x], axis=1)",
@@ -90,6 +89,7 @@ def test_an_annotation_proves_nothing() -> None:
         ("x = nn.Embed(9, 8)(x)\na, b, c = x.shape\nx = x[:, 0]", "8"),
         ("x = jnp.swapaxes(x, 1, 2)\na, b, c = x.shape", "x_shape[-2]"),
         ("x = x[:, :2]\na, b = x.shape", "min(in_features, 2)"),
+        ("x = x.mean(axis=(0, 1))", "in_features"),  # the Dense behind it takes no number
     ],
 )
 def test_a_known_rank_says_which_axis_is_the_last(body: str, expected: str) -> None:
@@ -126,4 +126,22 @@ class Model(nn.Module):
     ],
 )
 def test_sizes_of_two_inputs(body: str, expected: str) -> None:
+    assert asked(body) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ("x = jnp.ones((4, 1)) * y", ASKED),
+        ("x = jnp.concatenate([x, jnp.ones((4, 1)) * y], -1)", ASKED),
+        ("x = jnp.multiply(jnp.ones((4, 1)), y)", ASKED),
+        ("x = y * jnp.linalg.pinv(x)", ASKED),
+        ("x = jnp.ones((4, 1)) * y + y.shape[-1]", "y_features"),
+        ("z = nn.Dense(5)(y)\nx = jnp.ones((4, 1)) * y", "y_features"),
+        ("z = y[..., :3]\nx = jnp.multiply(jnp.ones((4, 1)), y)", "y_features"),
+        ("x = jnp.ones((4, 1)) * nn.Dense(5)(y)", "5"),
+        ("x = y * 2.0", "y_features"),
+    ],
+)
+def test_an_argument_that_may_be_a_number_has_no_last_axis(body: str, expected: str) -> None:
     assert asked(body) == [expected]

@@ -21,6 +21,9 @@ def index_array(interpreter: Interpreter, array: Array, index: ast.expr, frame: 
     parts = list(index.elts) if isinstance(index, ast.Tuple) else [index]
     has_dots = any(isinstance(p, ast.Constant) and p.value is Ellipsis for p in parts)
     consumed = sum(1 for p in parts if not _adds_axis(p) and not _is_dots(p))
+    interpreter.prove(array, least=consumed)
+    if array.rank is None:
+        array = replace(array, least=max(array.least, consumed))
     if has_dots:
         after = parts[next(i for i, p in enumerate(parts) if _is_dots(p)) + 1 :]
         before = parts[: len(parts) - len(after) - 1]
@@ -38,8 +41,6 @@ def _index_open(
     interpreter: Interpreter, array: Array, parts: list[ast.expr], consumed: int, frame: Frame
 ) -> Value:
     """Indexing an array of unknown rank: the axes behind the indexed ones stay."""
-    interpreter.prove(array, least=consumed)
-    array = replace(array, least=max(array.least, consumed))
     while parts and _is_full(parts[-1:]):  # they change nothing
         parts, consumed = parts[:-1], consumed - 1
     if not parts:

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 def read_binary(interpreter: Interpreter, node: ast.BinOp, frame: Frame) -> Value:
     """Value of ``left op right``."""
     left, right = interpreter.evaluate(node.left, frame), interpreter.evaluate(node.right, frame)
-    return combine(interpreter.settled(left), node.op, interpreter.settled(right))
+    left, right = interpreter.settled(left), interpreter.settled(right)
+    found = combine(left, node.op, right)
+    interpreter.ranks.want(found, (left, right))
+    return found
 
 
 def combine(left: Value, op: ast.operator, right: Value) -> Value:
@@ -92,9 +95,9 @@ def _is_scalar(value: Value) -> bool:
 
 
 def _fuzzy(array: Array) -> Array:
-    """An array combined with an unknown value: the last size stays unless it is 1."""
+    """An array combined with an unknown value: the last size stays unless it is 1, or may be missing."""
     last = array.axis(-1)
-    return Array((None if shapes.is_one(last) else last,), least=array.depth)
+    return Array((last if array.has(1) and not shapes.is_one(last) else None,), least=array.least)
 
 
 def _repeat(value: Sequence, count: Expr) -> Value:

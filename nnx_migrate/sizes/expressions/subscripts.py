@@ -259,6 +259,7 @@ def _shape_item(
 ) -> Value:
     """``x.shape[i]`` and ``x.shape[a:b]`` of an array of unknown rank."""
     if isinstance(number, int):
+        interpreter.prove(array, least=number + 1 if number >= 0 else -number)
         size = array.axis(number)
         return Static(size) if size else Unknown("size unknown")
     if not isinstance(index, ast.Slice) or index.step is not None:

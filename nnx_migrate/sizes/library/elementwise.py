@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_array
+from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value
 from nnx_migrate.sizes.library.fallback import static_call
 from nnx_migrate.sizes.library_call import Dim, LibraryCall, Summaries
 
@@ -30,13 +30,15 @@ def _elementwise(call: LibraryCall) -> Value:
     values = [*call.args, *(v for k, v in call.kwargs.items() if k in ("x", "a", "x1", "x2", "y"))]
     values = values[1:] if call.symbol.endswith((".where", ".select")) else values
     values = values[:1] if call.symbol.rpartition(".")[2] in _OF_THE_FIRST else values
-    arrays = [array for array in map(as_array, values) if array]
+    arrays = [array for array in map(call.interpreter.array, values) if array]
     if not arrays:
         sequences = [v for v in values if isinstance(v, Sequence)]
         if call.symbol.endswith((".array", ".asarray")) and sequences:
             return _nested(sequences[0])
         return static_call(call) if values else Unknown("no array argument")
-    return shapes.broadcast(arrays)
+    found = shapes.broadcast(arrays)
+    call.interpreter.ranks.want(found, arrays)
+    return found
 
 
 def _nested(value: Value) -> Array:

@@ -31,6 +31,7 @@ class Registry:
 
 
 REGISTRY = Registry()
+LOGGER = Registry()
 
 
 def register(cls):
@@ -107,6 +108,15 @@ SETUPS = {
     "layers in sequence": """\
         self.parts = nn.Sequential([REGISTRY.build(kind, 4) for kind in self.kinds])
     """,
+    "what is given the module": """\
+        self.parts = []
+        REGISTRY.build_into(self, "a")
+    """,
+    "what is given a list": """\
+        parts = []
+        REGISTRY.fill(parts, "a")
+        self.parts = parts
+    """,
 }
 
 
@@ -169,6 +179,7 @@ def test_what_a_call_builds_by_a_table_is_lazy_when_a_list_is_filled() -> None:
         ("self.heads = self.config.heads_of(self.width)", "x * self.heads"),
         ("self.names = sorted(self.config.names.items())", "x * len(self.names)"),
         ("self.distribution = Categorical(self.width)", "self.distribution.sample(x)"),
+        ("LOGGER.warning_once('a' f'{self.width}', stacklevel=2)", "x"),
     ],
     ids=[
         "function of a table",
@@ -177,6 +188,7 @@ def test_what_a_call_builds_by_a_table_is_lazy_when_a_list_is_filled() -> None:
         "number of a configuration",
         "entries of a configuration",
         "distribution of another package",
+        "message that a logger is given",
     ],
 )
 def test_what_builds_no_unknown_module_may_be_explicit(setup: str, result: str) -> None:
