@@ -34,10 +34,9 @@ from nnx_migrate.parity.evaluation.outputs import NoLoss, loss_of
 from nnx_migrate.parity.evaluation.results import ModeRun
 from nnx_migrate.parity.evaluation.running import describe_error, retraced
 from nnx_migrate.parity.modes import SWITCHES, Mode, Switch, booleans, fields, takes
+from nnx_migrate.parity.programs.compiler_options import QUICKLY
 from nnx_migrate.parity.values import fetch
 
-# Compiles in half of the time; both sides are compiled so.
-_QUICKLY = {"xla_backend_optimization_level": 0, "xla_llvm_disable_expensive_passes": True}
 _MISSING_STREAM = re.compile(r'needs PRNG for "(\w+)"')
 _MOST_STREAMS = 3
 ARGUMENT, FIELD = "arguments of the call", "fields of the module"
@@ -163,7 +162,7 @@ def measure_mode(
     try:
         retraced(
             functools.partial(
-                measure_forward, case, apply, arguments, operands, failed, control, _QUICKLY
+                measure_forward, case, apply, arguments, operands, failed, control, QUICKLY
             )
         )
     except Exception as error:  # noqa: BLE001 (any error of the model is a finding)
@@ -195,7 +194,7 @@ def _together(
         return jax.value_and_grad(loss, has_aux=True)(*parts, key, arrays)
 
     runs, differences, _ = execute(
-        case, LOSS_AND_GRADIENTS, run, (parts, arrays), result, twice, _QUICKLY
+        case, LOSS_AND_GRADIENTS, run, (parts, arrays), result, twice, QUICKLY
     )
     for name, ((value, aux), gradients) in zip(("first", "second"), runs, strict=True):
         numbers = dataclasses.replace(

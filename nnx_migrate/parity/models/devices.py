@@ -8,11 +8,8 @@ import jax
 
 from nnx_migrate.parity.files.process import MOST_SIMULATED, simulate
 from nnx_migrate.parity.models.options import ModelOptions
+from nnx_migrate.parity.programs.compiler_options import QUICKLY, as_flags
 from nnx_migrate.parity.words import BadWord
-
-# How simulated devices compile: without LLVM's optimisations, which took half of the time. Both sides
-# are compiled so, and XLA's own passes (partitioning, fusion, memory) are what they are.
-QUICKLY = ("--xla_backend_optimization_level=0", "--xla_llvm_disable_expensive_passes=true")
 
 
 def set_up(options: ModelOptions) -> None:
@@ -22,12 +19,12 @@ def set_up(options: ModelOptions) -> None:
     layers such an axis shards could not be scanned over Explicit axes.
     """
     if not options.distributed:
-        # Full size has no devices at all, unless it is compiled: see `require_devices`.
-        devices = min(options.devices, MOST_SIMULATED)
-        simulate(os.environ, devices)
+        # Full size has a mesh without devices, unless it is compiled: see `require_devices`.
+        used = options.devices if options.size == "tiny" or options.compile else 1
+        simulate(os.environ, min(used, MOST_SIMULATED))
         if os.environ.get("JAX_PLATFORMS", "cpu") == "cpu":
             # Of two the last one counts.
-            os.environ["XLA_FLAGS"] = " ".join([*QUICKLY, os.environ["XLA_FLAGS"]])
+            os.environ["XLA_FLAGS"] = " ".join([*as_flags(QUICKLY), os.environ["XLA_FLAGS"]])
         if "JAX_PLATFORMS" not in os.environ:
             jax.config.update("jax_platforms", "cpu")
     jax.config.update(

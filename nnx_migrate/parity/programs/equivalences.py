@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 
 from nnx_migrate.parity.programs.terms import Attributes, Rule, TensorType, Term, Terms
 
@@ -25,6 +26,7 @@ _BROADCAST = "stablehlo.broadcast_in_dim"
 _TRANSPOSE = "stablehlo.transpose"
 _CONSTANT = "stablehlo.constant"
 _REDUCE = "stablehlo.reduce"
+_BARRIER = "stablehlo.optimization_barrier"
 
 
 def _integers(text: str | None) -> tuple[int, ...]:
@@ -45,8 +47,6 @@ def _reshape(operand: int, to: tuple[int, ...], element: str) -> Term:
 
 def reshape_identity(terms: Terms, term: Term) -> int | Term | None:
     """A reshape to the same shape is its operand; a reshape of a reshape is one reshape."""
-    if term.op != _RESHAPE:
-        return None
     (operand,) = term.operands
     if terms[operand].type == term.type:
         return operand
@@ -57,8 +57,6 @@ def reshape_identity(terms: Terms, term: Term) -> int | Term | None:
 
 def splat_constant(terms: Terms, term: Term) -> int | Term | None:
     """A broadcast or reshape of a constant with one repeated value is such a constant."""
-    if term.op not in (_RESHAPE, _BROADCAST):
-        return None
     source = terms[term.operands[0]]
     if source.op != _CONSTANT or source.attribute("splat") is None:
         return None
@@ -67,8 +65,6 @@ def splat_constant(terms: Terms, term: Term) -> int | Term | None:
 
 def broadcast_of_units(terms: Terms, term: Term) -> int | Term | None:
     """A broadcast ignores its operand's axes of size 1: it may as well not have them."""
-    if term.op != _BROADCAST:
-        return None
     (operand,) = term.operands
     shape, dims = _shape(terms, operand), _integers(term.attribute("broadcast_dimensions"))
     if 1 not in shape or math.prod(shape) == math.prod(term.type.shape or ()):
@@ -82,8 +78,6 @@ def broadcast_of_units(terms: Terms, term: Term) -> int | Term | None:
 
 def broadcast_as_reshape(terms: Terms, term: Term) -> int | Term | None:
     """A broadcast that only adds axes of size 1 is a reshape."""
-    if term.op != _BROADCAST:
-        return None
     (operand,) = term.operands
     shape, target = _shape(terms, operand), term.type.shape or ()
     dims = _integers(term.attribute("broadcast_dimensions"))
@@ -96,8 +90,6 @@ def broadcast_as_reshape(terms: Terms, term: Term) -> int | Term | None:
 
 def broadcast_of_broadcast(terms: Terms, term: Term) -> int | Term | None:
     """A broadcast of a broadcast is one broadcast."""
-    if term.op != _BROADCAST:
-        return None
     source = terms[term.operands[0]]
     if source.op != _BROADCAST:
         return None
@@ -113,8 +105,6 @@ def _dimensions(dims: object) -> Attributes:
 
 def transpose_identity(terms: Terms, term: Term) -> int | Term | None:
     """A transpose that moves nothing is its operand; one that moves only unit axes a reshape."""
-    if term.op != _TRANSPOSE:
-        return None
     (operand,) = term.operands
     order = _integers(term.attribute("permutation"))
     if order == tuple(range(len(order))):
@@ -128,8 +118,6 @@ def transpose_identity(terms: Terms, term: Term) -> int | Term | None:
 
 def transpose_of_transpose(terms: Terms, term: Term) -> int | Term | None:
     """A transpose of a transpose is one transpose."""
-    if term.op != _TRANSPOSE:
-        return None
     source = terms[term.operands[0]]
     if source.op != _TRANSPOSE:
         return None
@@ -142,9 +130,8 @@ def transpose_of_transpose(terms: Terms, term: Term) -> int | Term | None:
 
 def convert_identity(terms: Terms, term: Term) -> int | Term | None:
     """A conversion to the type a value already has is that value."""
-    if term.op == "stablehlo.convert" and terms[term.operands[0]].type == term.type:
-        return term.operands[0]
-    return None
+    (operand,) = term.operands
+    return operand if terms[operand].type == term.type else None
 
 
 def reduce_unit_axes(terms: Terms, term: Term) -> int | Term | None:
@@ -152,7 +139,7 @@ def reduce_unit_axes(terms: Terms, term: Term) -> int | Term | None:
 
     (XLA reads ``x + 0`` over a single element as ``x``, the sign of a zero included.)
     """
-    if term.op != _REDUCE or len(term.operands) != 3 or not _sums_from_zero(terms, term):
+    if len(term.operands) != 3 or not _sums_from_zero(terms, term):
         return None
     operand, initial, body = term.operands
     shape = _shape(terms, operand)
@@ -195,15 +182,13 @@ def _sums_from_zero(terms: Terms, term: Term) -> bool:
 
 def commuted_operands(terms: Terms, term: Term) -> int | Term | None:
     """``a + b`` is ``b + a``; likewise products, extrema and bitwise operations."""
-    if term.op not in _COMMUTATIVE or term.operands[0] <= term.operands[1]:
+    if term.operands[0] <= term.operands[1]:
         return None
     return Term(term.op, term.attributes, term.operands[::-1], term.type, term.index)
 
 
 def barrier_operands(terms: Terms, term: Term) -> int | Term | None:
     """A barrier hands each operand on; in which order it takes them does not matter."""
-    if term.op != "stablehlo.optimization_barrier":
-        return None
     own = term.operands[term.index]
     others = tuple(sorted(set(term.operands)))
     return Term("barrier", term.attributes, (own, *others), term.type)
@@ -211,22 +196,26 @@ def barrier_operands(terms: Terms, term: Term) -> int | Term | None:
 
 def without_mark(terms: Terms, term: Term) -> int | Term | None:
     """A constraint or barrier has its operand's value. No equivalence: it says where and when."""
-    if term.op in ("sdy.sharding_constraint", "stablehlo.optimization_barrier"):
-        return term.operands[term.index]
-    return None
+    return term.operands[term.index]
+
+
+def _on(*ops: str, apply: Callable[[Terms, Term], int | Term | None]) -> Rule:
+    return Rule(frozenset(ops), apply)
 
 
 RULES: dict[str, Rule] = {
-    "reshape_identity": reshape_identity,
-    "splat_constant": splat_constant,
-    "broadcast_as_reshape": broadcast_as_reshape,
-    "broadcast_of_broadcast": broadcast_of_broadcast,
-    "broadcast_of_units": broadcast_of_units,
-    "transpose_identity": transpose_identity,
-    "transpose_of_transpose": transpose_of_transpose,
-    "convert_identity": convert_identity,
-    "reduce_unit_axes": reduce_unit_axes,
-    "commuted_operands": commuted_operands,
-    "barrier_operands": barrier_operands,
+    "reshape_identity": _on(_RESHAPE, apply=reshape_identity),
+    "splat_constant": _on(_RESHAPE, _BROADCAST, apply=splat_constant),
+    "broadcast_as_reshape": _on(_BROADCAST, apply=broadcast_as_reshape),
+    "broadcast_of_broadcast": _on(_BROADCAST, apply=broadcast_of_broadcast),
+    "broadcast_of_units": _on(_BROADCAST, apply=broadcast_of_units),
+    "transpose_identity": _on(_TRANSPOSE, apply=transpose_identity),
+    "transpose_of_transpose": _on(_TRANSPOSE, apply=transpose_of_transpose),
+    "convert_identity": _on("stablehlo.convert", apply=convert_identity),
+    "reduce_unit_axes": _on(_REDUCE, apply=reduce_unit_axes),
+    "commuted_operands": _on(*_COMMUTATIVE, apply=commuted_operands),
+    "barrier_operands": _on(_BARRIER, apply=barrier_operands),
 }
 STRUCTURAL = (PRIVATE_FUNCTIONS, LOOP_CARRIES)
+# No equivalence: constraints and barriers say where and when.
+WITHOUT_MARKS = _on("sdy.sharding_constraint", _BARRIER, apply=without_mark)

@@ -15,13 +15,13 @@ from nnx_migrate.parity.programs.equivalences import (
     PRIVATE_FUNCTIONS,
     RULES,
     STRUCTURAL,
-    without_mark,
+    WITHOUT_MARKS,
 )
-from nnx_migrate.parity.programs.terms import Attributes, Rule, TensorType, Term, Terms
+from nnx_migrate.parity.programs.loops import Loop, level
+from nnx_migrate.parity.programs.terms import NOTHING, Attributes, Rule, TensorType, Term, Terms
 from nnx_migrate.parity.programs.unit_mesh_axes import UNIT_MESH_AXES, without_unit_axes
 
 _NAMES = ("jax.result_info", "jax.arg_info")
-_NOTHING = TensorType(None, "")
 # Above this many lines, finding out which rules were needed costs more than it tells.
 _MINIMISE_BELOW = 8_000
 
@@ -36,37 +36,41 @@ def equal_by_rules(left: str, right: str) -> tuple[str, ...] | None:
     shorter = [without_unit_axes(text) for text in (left, right)]
     if shorter[0] == shorter[1] and left != right:
         return (UNIT_MESH_AXES,)
-    rules = _rules(left, right)
-    if rules is not None or shorter == [left, right]:
-        return rules
-    rules = _rules(*shorter)
-    return None if rules is None else (UNIT_MESH_AXES, *rules)
+    with mlir.make_ir_context():
+        forms: list[tuple[tuple[str, ...], Any, Any]] = [((), parse(left), parse(right))]
+        if shorter != [left, right]:
+            forms.append(((UNIT_MESH_AXES,), parse(shorter[0]), parse(shorter[1])))
+        # Reading without rules is fast and mostly enough: it goes first, for both forms.
+        for axes, ours, theirs in forms:
+            if _same(ours, theirs, ()) is not None:
+                return (*axes, DATAFLOW)
+        may_minimise = left.count("\n") + right.count("\n") < _MINIMISE_BELOW
+        for axes, ours, theirs in forms:
+            needed = _needed(ours, theirs, may_minimise)
+            if needed is not None:
+                return (*axes, DATAFLOW, *needed)
+    return None
 
 
 def same_but_marks(left: str, right: str) -> bool:
     """Whether two StableHLO modules are the same once constraints and barriers are left out."""
     with mlir.make_ir_context():
         modules = parse(without_unit_axes(left)), parse(without_unit_axes(right))
-        return _same(*modules, (*RULES, *STRUCTURAL), {"marks": without_mark}) is not None
+        return _same(*modules, (*RULES, *STRUCTURAL), {"marks": WITHOUT_MARKS}) is not None
 
 
-def _rules(left: str, right: str) -> tuple[str, ...] | None:
-    """Return the equivalences of dataflow under which two modules are the same, or None."""
+def _needed(left: Any, right: Any, may_minimise: bool) -> tuple[str, ...] | None:
+    """Return the rules under which two modules are the same, or None."""
     everything = (*RULES, *STRUCTURAL)
-    with mlir.make_ir_context():
-        modules = parse(left), parse(right)
-        if _same(*modules, ()) is not None:
-            return (DATAFLOW,)
-        fired = _same(*modules, everything)
-        if fired is None:
-            return None
-        needed = [name for name in everything if name in fired]
-        if left.count("\n") + right.count("\n") < _MINIMISE_BELOW:
-            for name in list(needed):
-                fewer = [other for other in needed if other != name]
-                if _same(*modules, fewer) is not None:
-                    needed = fewer
-    return (DATAFLOW, *needed)
+    fired = _same(left, right, everything)
+    if fired is None:
+        return None
+    needed = [name for name in everything if name in fired]
+    for name in list(needed) if may_minimise else ():
+        fewer = [other for other in needed if other != name]
+        if _same(left, right, fewer) is not None:
+            needed = fewer
+    return tuple(needed)
 
 
 def _same(
@@ -90,7 +94,10 @@ def parse(text: str) -> Any:
 
 @dataclass
 class Scope:
-    """Where values are looked up: block arguments and results seen so far, by MLIR value."""
+    """Where values are looked up: block arguments and results seen so far, by MLIR value.
+
+    A region shares the values of what is around it: each is set anew before it is used.
+    """
 
     depth: int
     values: dict[Any, int] = field(default_factory=dict)
@@ -105,7 +112,10 @@ class Reader:
         self._rules = rules
         self._functions: dict[str, Any] = {}
         self._declarations: list[str] = []
+        self._read_functions: dict[tuple[str, int], int] = {}
         self._loops = 0
+        self._types: dict[Any, TensorType] = {}
+        self._texts: dict[Any, str] = {}
         for operation in module.body.operations:
             if operation.operation.name == "func.func":
                 name = ir.StringAttr(operation.attributes["sym_name"]).value
@@ -120,7 +130,7 @@ class Reader:
         scope = Scope(0)
         for index, argument in enumerate(block.arguments):
             scope.values[argument] = self._terms.intern(
-                Term("argument", (), (), _type(argument.type), index)
+                Term("argument", (), (), self._type(argument.type), index)
             )
         results = self._block(block, scope)
         signature = tuple(
@@ -152,16 +162,17 @@ class Reader:
             if loop is not None:
                 self._terms.fired.add(LOOP_CARRIES)
                 return loop
-        attributes = _attributes(operation)
-        if operation.name == "stablehlo.constant":
-            attributes = _constant(operation)
+        is_constant = operation.name == "stablehlo.constant"
+        attributes = _constant(operation) if is_constant else self._attributes(operation)
         operands += tuple(self._region(region, scope) for region in operation.regions)
         results = [
-            self._terms.make(Term(operation.name, attributes, operands, _type(result.type), index))
+            self._terms.make(
+                Term(operation.name, attributes, operands, self._type(result.type), index)
+            )
             for index, result in enumerate(operation.results)
         ]
-        if dict(attributes).get("has_side_effect") == "true" or not results:
-            term = Term(operation.name, attributes, operands, _NOTHING, len(scope.effects))
+        if ("has_side_effect", "true") in attributes or not results:
+            term = Term(operation.name, attributes, operands, NOTHING, len(scope.effects))
             scope.effects.append(self._terms.intern(term))
         return results
 
@@ -174,28 +185,32 @@ class Reader:
             results = list(self._block(block, inner))
             scope.effects += inner.effects
             return results
-        function = self._region(self._functions[callee].regions[0], Scope(scope.depth))
-        term = Term("func.call", (), (*operands, function), _NOTHING)
+        place = (callee, scope.depth)
+        function = self._read_functions.get(place)
+        if function is None:
+            function = self._region(self._functions[callee].regions[0], Scope(scope.depth))
+            self._read_functions[place] = function
+        term = Term("func.call", (), (*operands, function), NOTHING)
         return [
-            self._terms.make(Term(term.op, (), term.operands, _type(result.type), index))
+            self._terms.make(Term(term.op, (), term.operands, self._type(result.type), index))
             for index, result in enumerate(operation.results)
         ]
 
     def _region(self, region: Any, scope: Scope) -> int:
         """Return a region as a term; its arguments are told apart by depth and place."""
-        inner = Scope(scope.depth + 1, dict(scope.values))
+        inner = Scope(scope.depth + 1, scope.values)
         results: tuple[int, ...] = ()
         types: list[str] = []
         for block in region.blocks:
             for index, argument in enumerate(block.arguments):
                 types.append(str(argument.type))
                 inner.values[argument] = self._terms.intern(
-                    Term("argument", _depth(inner), (), _type(argument.type), index)
+                    Term("argument", level(inner.depth), (), self._type(argument.type), index)
                 )
             results = self._block(block, inner)
         attributes = (("arguments", ",".join(types)),)
         return self._terms.intern(
-            Term("region", attributes, (*results, *inner.effects), _NOTHING, len(inner.effects))
+            Term("region", attributes, (*results, *inner.effects), NOTHING, len(inner.effects))
         )
 
     def _while(self, operation: Any, initial: tuple[int, ...], scope: Scope) -> list[int] | None:
@@ -209,128 +224,51 @@ class Reader:
         condition, body = (region.blocks[0] for region in operation.regions)
         carried = [
             self._terms.intern(
-                Term("carried", (("loop", str(self._loops)),), (), _type(value.type), index)
+                Term("carried", (("loop", str(self._loops)),), (), self._type(value.type), index)
             )
             for index, value in enumerate(operation.results)
         ]
-        inner = [
-            Scope(
-                scope.depth + 1,
-                {**scope.values, **dict(zip(block.arguments, carried, strict=True))},
-            )
-            for block in (condition, body)
-        ]
+        for block in (condition, body):
+            scope.values.update(zip(block.arguments, carried, strict=True))
+        inner = [Scope(scope.depth + 1, scope.values) for _ in (condition, body)]
         (test,), steps = (
             self._block(block, one) for block, one in zip((condition, body), inner, strict=True)
         )
         if inner[0].effects or inner[1].effects:
             return None
-        return _Loop(self._terms, carried, initial, test, steps, scope.depth + 1).results()
+        return Loop(self._terms, carried, initial, test, steps, scope.depth + 1).results()
+
+    def _type(self, kind: Any) -> TensorType:
+        found = self._types.get(kind)
+        if found is None:
+            found = self._types[kind] = _tensor_type(kind)
+        return found
+
+    def _attributes(self, operation: Any) -> Attributes:
+        found = []
+        for entry in operation.attributes:
+            name = entry if isinstance(entry, str) else entry.name
+            if name not in _NAMES:
+                try:
+                    value = self._text(operation.attributes[name])
+                except TypeError:  # the bindings do not read complex elements
+                    value = str(operation).partition("=")[2].strip()
+                found.append((name, value))
+        return tuple(sorted(found))
+
+    def _text(self, attribute: Any) -> str:
+        found = self._texts.get(attribute)
+        if found is None:
+            found = self._texts[attribute] = str(attribute)
+        return found
 
 
-@dataclass
-class _Loop:
-    """A loop over ``carried`` placeholders: ``test`` and ``steps`` are terms over them."""
-
-    terms: Terms
-    carried: list[int]
-    initial: tuple[int, ...]
-    test: int
-    steps: tuple[int, ...]
-    depth: int
-
-    def results(self) -> list[int]:
-        """Return the term of every result, in the operation's order."""
-        return [self._result(index) for index in range(len(self.carried))]
-
-    def _result(self, index: int) -> int:
-        if self.steps[index] == self.carried[index]:
-            return self.initial[index]
-        live = self._live({index})
-        colours = self._colours(live)
-        place = self._placed(colours)
-        values = self.terms.substitute([self.test], place)
-        parts = (values[self.test], colours[index], *sorted(set(colours.values())))
-        return self.terms.intern(
-            Term("loop", _level(self.depth), parts, self.terms[self.carried[index]].type)
-        )
-
-    def _live(self, wanted: set[int]) -> list[int]:
-        """Return which carried values the wanted ones and the test depend on."""
-        places = {number: index for index, number in enumerate(self.carried)}
-        live = set(wanted)
-        todo = [self.test, *(self.steps[index] for index in wanted)]
-        while todo:
-            for number in self.terms.reachable([todo.pop()]):
-                index = places.get(number)
-                if index is not None and index not in live:
-                    live.add(index)
-                    todo.append(self.steps[index])
-        return sorted(live)
-
-    def _colours(self, live: list[int]) -> dict[int, int]:
-        fixed = [index for index in live if self.steps[index] == self.carried[index]]
-        moving = [index for index in live if index not in fixed]
-        colours = {index: self.initial[index] for index in fixed}
-        colours |= {index: self._colour((self.initial[index],)) for index in moving}
-        known = 0
-        while len({colours[index] for index in moving}) > known:
-            known = len({colours[index] for index in moving})
-            values = self.terms.substitute(
-                [self.steps[index] for index in moving], self._placed(colours, fixed)
-            )
-            colours |= {
-                index: self._colour((colours[index], values[self.steps[index]])) for index in moving
-            }
-        self._fixed = fixed
-        return colours
-
-    def _colour(self, parts: tuple[int, ...]) -> int:
-        return self.terms.intern(Term("colour", _level(self.depth), parts, _NOTHING))
-
-    def _placed(
-        self, colours: dict[int, int], fixed: Iterable[int] | None = None
-    ) -> dict[int, int]:
-        """Return what stands for each placeholder: an unchanging value, or "the value so coloured"."""
-        fixed = set(self._fixed if fixed is None else fixed)
-        return {
-            self.carried[index]: colour
-            if index in fixed
-            else self.terms.intern(
-                Term("carry", _level(self.depth), (colour,), self.terms[self.carried[index]].type)
-            )
-            for index, colour in colours.items()
-        }
-
-
-def _level(depth: int) -> Attributes:
-    return (("depth", str(depth)),)
-
-
-def _depth(scope: Scope) -> Attributes:
-    return _level(scope.depth)
-
-
-def _type(value: Any) -> TensorType:
-    if not isinstance(value, ir.RankedTensorType):
-        return TensorType(None, str(value))
-    kind = value
+def _tensor_type(kind: Any) -> TensorType:
+    if not isinstance(kind, ir.RankedTensorType):
+        return TensorType(None, str(kind))
     if kind.encoding is not None or not kind.has_static_shape:
-        return TensorType(None, str(value))
+        return TensorType(None, str(kind))
     return TensorType(tuple(kind.shape), str(kind.element_type))
-
-
-def _attributes(operation: Any) -> Attributes:
-    found = []
-    for entry in operation.attributes:
-        name = entry if isinstance(entry, str) else entry.name
-        if name not in _NAMES:
-            try:
-                value = str(operation.attributes[name])
-            except TypeError:  # the bindings do not read complex elements
-                value = str(operation).partition("=")[2].strip()
-            found.append((name, value))
-    return tuple(sorted(found))
 
 
 def _constant(operation: Any) -> Attributes:

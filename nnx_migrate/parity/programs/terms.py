@@ -21,6 +21,9 @@ class TensorType:
     element: str
 
 
+NOTHING = TensorType(None, "")  # of what is no value: an effect, a region
+
+
 @dataclass(frozen=True)
 class Term:
     """An operation's result: ``index`` tells apart the results of one operation."""
@@ -36,7 +39,16 @@ class Term:
         return dict(self.attributes).get(name)
 
 
-Rule: TypeAlias = "Callable[[Terms, Term], int | Term | None]"
+@dataclass(frozen=True)
+class Rule:
+    """A rewriting of the results of some operations.
+
+    ``apply`` returns the number of the value that such a term is, another term for it, or None where
+    the rule says nothing.
+    """
+
+    ops: frozenset[str]
+    apply: Callable[[Terms, Term], int | Term | None]
 
 
 # Operands from this place on are a set, kept sorted: replaced ones have other numbers.
@@ -58,6 +70,7 @@ class Terms:
     def __init__(self, rules: Mapping[str, Rule]) -> None:
         """Start without terms."""
         self._rules = dict(rules)
+        self._ops = frozenset(op for rule in self._rules.values() for op in rule.ops)
         self._numbers: dict[Term, int] = {}
         self._terms: list[Term] = []
         self.fired: set[str] = set()
@@ -75,11 +88,11 @@ class Terms:
 
     def make(self, term: Term) -> int:
         """Return the number of a term after simplification."""
-        changed = True
+        changed = term.op in self._ops
         while changed:
             changed = False
             for name, rule in self._rules.items():
-                result = rule(self, term)
+                result = rule.apply(self, term) if term.op in rule.ops else None
                 if result is None:
                     continue
                 self.fired.add(name)

@@ -145,8 +145,7 @@ def _traced(
     state, arrays = training.state, list(arguments.arrays)
     traced = _differentiated(case, apply, arguments, begin)
     lowered = _lowered(traced)
-    after = retraced(lambda: jax.eval_shape(_step(training), state, _key(), arrays)[1])
-    stepped = retraced(lambda: training.trace(arrays))
+    stepped, after = retraced(lambda: training.trace(arrays))
     executable = lowered.compile() if compile_too else None
     side = SideResult(
         stack,
@@ -208,14 +207,6 @@ def _differentiated(
 
 def _lowered(traced: Any) -> Any:
     return traced.lower(lowering_platforms=(PLATFORM,))
-
-
-def _step(training: Training) -> Callable[..., Any]:
-    def step(state: Any, key: Any, arrays: Sequence[Any]) -> Any:
-        with constant_key(key):
-            return training.step(state, arrays)
-
-    return step
 
 
 def _key() -> Any:

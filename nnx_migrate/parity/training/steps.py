@@ -42,17 +42,23 @@ class Training:
     named: Callable[[Any], dict[str, Any]]
     replaced: Callable[[Any, dict[str, Any]], Any]
 
-    def trace(self, arrays: Sequence[Any]) -> Any:
-        """Trace a step as a function of what both sides have, so that their programs compare."""
+    def trace(self, arrays: Sequence[Any]) -> tuple[Any, Any]:
+        """Trace a step as a function of what both sides have, so that their programs compare.
+
+        Return that and the abstract state after it, in which what only this side has started as zeros.
+        """
+        after: list[Any] = []
 
         def run(named: dict[str, Any], key: Any, arrays: Sequence[Any]) -> Any:
             with constant_key(key):
                 loss, state = self.step(self.replaced(self.state, named), arrays)
+            after.append(jax.eval_shape(lambda: state))
             return loss, self.named(state)
 
         # The order of a dict is its names': it is the same on both sides.
         key = jax.eval_shape(lambda: jax.random.key(0))
-        return jax.jit(run, keep_unused=True).trace(self.named(self.state), key, list(arrays))
+        jitted = jax.jit(run, keep_unused=True)
+        return jitted.trace(self.named(self.state), key, list(arrays)), after[-1]
 
 
 @dataclass
@@ -134,7 +140,7 @@ def train(
         return result
     wanted = [stage for stage in wanted if stage != SPECS]
     try:
-        traced = retraced(lambda: training.trace(arrays))
+        traced, _ = retraced(lambda: training.trace(arrays))
         note_program(result, STEP, traced, traced.lower())
         retraced(lambda: _steps(case, training, arrays, result))
     except Exception as error:  # noqa: BLE001 (a finding about this side)
