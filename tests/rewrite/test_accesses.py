@@ -73,6 +73,9 @@ HOLDING = {
     "where it lies": "import m\n\nprint(m.__file__)\n",
     "an alias": "import m\n\nmodels = m\n\n\ndef f():\n    return models.main\n",
     "a parameter of its name": "def f(m, name):\n    return getattr(m, name)\n",
+    "what describes its classes": (
+        "import m\n\nTEXTS = [getattr(m, name).__doc__ for name in NAMES]\n"
+    ),
 }
 
 

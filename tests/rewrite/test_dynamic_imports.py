@@ -53,12 +53,32 @@ HARMLESS = {
     "where names come from": (
         "for name in ['f', 'g']:\n    getattr(sys.modules[__name__], name).__module__ = __name__\n"
     ),
+    "where names of a list come from": (
+        "from m import A, create\n\n__all__ = ['A', 'create']\n\nfor name in __all__:\n    if name != 'create':\n"
+        "        getattr(sys.modules[__name__], name).__module__ = __name__\n"
+    ),
+    "what describes a class of any file": (
+        "def f(module, name):\n    cls = getattr(importlib.import_module(module), name)\n"
+        "    cls.__doc__ = (cls.__doc__ or '') + cls.__qualname__\n"
+    ),
 }
 
 # Each may take the class A of the file m.
 REACHING = {
     "any name": "def f(module, name):\n    return getattr(importlib.import_module(module), name)()\n",
     "its own name": "def f(name):\n    return importlib.import_module(name).A()\n",
+    "a class that is described and returned": (
+        "def f(module, name):\n    cls = getattr(importlib.import_module(module), name)\n"
+        "    cls.__doc__ = ''\n    return cls()\n"
+    ),
+    "names of a list that are described and called": (
+        "from m import A, create\n\nfor name in ['A', 'create']:\n    found = getattr(sys.modules[__name__], name)\n"
+        "    found.__module__ = __name__\n    found()\n"
+    ),
+    "an attribute that describes nothing": (
+        "from m import A, create\n\nfor name in ['A', 'create']:\n"
+        "    getattr(sys.modules[__name__], name).width = 3\n"
+    ),
     "its own name in a string": (
         "def f(name):\n    return getattr(importlib.import_module(name), 'A')()\n"
     ),

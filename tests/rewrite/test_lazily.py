@@ -176,6 +176,107 @@ def test_layers_for_fields_are_given_as_explicit_classes_take_them() -> None:
     assert "use(lazy(Block)(nnm.factory.DenseGeneral), lazy(Block)(width=2))" in code(result)
 
 
+def test_a_layer_under_a_local_name_is_given_as_explicit_classes_take_it() -> None:
+    text = (
+        "import functools\n\n\ndef f():\n"
+        "    layer = functools.partial(nn.Dense, use_bias=False)\n"
+        "    return use(Block(layer), Block(layer=layer, width=2))\n"
+    )
+    result = auto({"m.py": LINEN + FIELD + text})
+    assert said(result) == {"m.Block": "explicit"}, reason(result, "m.Block")
+    assert "layer = functools.partial(nnm.factory.Dense, use_bias=False)" in code(result)
+    assert "use(lazy(Block)(layer), lazy(Block)(layer=layer, width=2))" in code(result)
+
+
+HEADED = (
+    "import functools\n\n\ndef f({}):\n    layer = nn.Dense\n{}    return use(Block(layer){})\n"
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    {
+        "also called": HEADED.format("", "", ", layer(3)"),
+        "also handed on": HEADED.format("", "", ", layer"),
+        "in a list": HEADED.format("", "", ", *map(Block, [layer])"),
+        "also for data": HEADED.format("", "", ", Block(nn.Dense, width=layer)"),
+        "bound twice": HEADED.format("a", "    if a:\n        layer = nn.DenseGeneral\n", ""),
+        "a parameter": HEADED.format("layer", "", ""),
+        "global": HEADED.format("", "", "").replace("layer = nn", "global layer\n    layer = nn"),
+        "not a layer": HEADED.format("", "", "").replace("nn.Dense", "make()"),
+        "imported": HEADED.format("", "    from layers import layer\n", ""),
+        "in another scope": HEADED.format("", "    def g(layer): Block(layer)\n\n", ""),
+        "deleted": HEADED.format("", "    del layer\n", ""),
+        "for another class": HEADED.format("", "    Other(layer)\n", "")
+        + "\n\n"
+        + looped("Other").replace("(nn.Module):\n", "(nn.Module):\n    layer: type\n\n"),
+    }.values(),
+)
+def test_a_local_name_that_is_used_otherwise_is_not_given_to_a_field(text: str) -> None:
+    assert said(auto({"m.py": LINEN + FIELD + text}))["m.Block"] == "lazy"
+
+
+def member(body: str, *, decorator: str = "@classmethod", first: str = "cls, ") -> str:
+    """A class A with a method that code around it calls of the class itself."""
+    return (
+        dense("A").rstrip()
+        + f"\n\n    {decorator}\n    def made({first}n):\n        {body}\n\n\n"
+        + "use(A, A.made(3))\n"
+    )
+
+
+def nested(body: str, base: str = "") -> str:
+    """The same with a class inside of A."""
+    return (
+        dense("A").rstrip()
+        + f"\n\n    class made({base}):\n        {body}\n\n\n"
+        + "use(A, A.made(3))\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        member("return jnp.zeros((n, 3))"),
+        member("return n", decorator="@staticmethod", first=""),
+        nested("n: int = 3"),
+        nested("n: int = 3\n\n        def f(self):\n            return nn.relu(A.__name__)"),
+        member("return cls.__name__ * n"),
+        member("return nn.relu(n)"),
+        member("return n and cls.made(n - 1)"),
+        member("return B.other(n)")
+        + dense("B").rstrip()
+        + "\n\n    @staticmethod\n    def other(n):\n        return n\n\n\nuse(B)\n",
+    ],
+)
+def test_a_member_without_modules_is_taken_of_the_class(text: str) -> None:
+    result = auto({"m.py": LINEN + text})
+    assert set(said(result).values()) == {"explicit"}, reason(result, "m.A")
+    assert "use(lazy(A), A.made(3))" in code(result)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        member("return cls(n)"),
+        nested("n: nn.Module"),
+        nested("def __init__(self, n):\n            self.net = A()"),
+        nested("n: int", "nn.Module"),
+        member("return n") + "A.made = print\n",
+        member("return A(n)"),
+        member("return nn.Dense(n)"),
+        member("return n, cls"),
+        member("return n, B\n\n\n" + looped("B")),
+        member("return super().made(n)"),
+        member("return cls.width * n"),
+        member("return self, n", decorator="@nn.nowrap", first="self, "),
+    ],
+)
+def test_a_member_with_modules_is_not_taken_of_the_class(text: str) -> None:
+    result = auto({"m.py": LINEN + text})
+    assert said(result)["m.A"] == "lazy"
+
+
 def test_a_kept_class_and_one_that_is_not_selected_stay_as_they_are() -> None:
     text = LINEN + dense("A") + caller("Top", "A()(x)")
     result = auto({"m.py": text}, select=("m.A",))
@@ -183,6 +284,71 @@ def test_a_kept_class_and_one_that_is_not_selected_stay_as_they_are() -> None:
 
 
 PROGRAMS = {
+    "a class inside and class methods": """
+class Cell(nn.Module):
+    class HParams(NamedTuple):
+        width: int
+        scale: float = 2.0
+
+    hparams: HParams
+
+    @nn.compact
+    def __call__(self, x, carry):
+        y = nn.Dense(self.hparams.width)(jnp.concatenate([x, carry], -1))
+        return y * self.hparams.scale, y
+
+    @classmethod
+    def carry(cls, batch, hparams):
+        return cls.zeros((batch, hparams.width))
+
+    @staticmethod
+    def zeros(shape):
+        return jnp.zeros(shape)
+
+
+def main(key, x):
+    hparams = Cell.HParams(width=5)
+    model = keep(Cell(hparams))
+    carry = Cell.carry(x.shape[0], hparams)
+    variables = model.init(key, x, carry)
+    assert isinstance(model.hparams, Cell.HParams)
+    return variables, model.apply(variables, x, carry)
+
+
+def keep(model):
+    return model
+""",
+    "layers under local names": """
+class Stage(nn.Module):
+    layer: Any
+    norm: Any = nn.LayerNorm
+
+    @nn.compact
+    def __call__(self, x):
+        return self.norm()(self.layer(4)(nn.relu(self.layer(6)(x))))
+
+
+def main(key, x):
+    layer = functools.partial(nn.Dense, use_bias=False)
+    norm = nn.RMSNorm
+    found = []
+    for model in [Stage(layer), Stage(layer=layer, norm=norm), Stage(nn.Dense, norm)]:
+        variables = model.init(key, x)
+        found += [variables, model.apply(variables, x)]
+    return found
+""",
+    "names that are set on classes": """
+def main(key, x):
+    models = {"a": Net(4), "b": Net()}
+    assert type(models["a"]).__module__ == main.__module__
+    return [model.init(key, x) for model in models.values()]
+
+
+__all__ = ["Net", "main"]
+
+for name in __all__:
+    getattr(sys.modules[__name__], name).__module__ = __name__
+""",
     "train state": """
 def fit(model, key, x):
     variables = model.init({"params": key, "dropout": key}, x, train=False)
@@ -298,6 +464,8 @@ def main(key, x):
 }
 HEAD = """\
 import functools
+import sys
+from typing import Any, NamedTuple
 
 import flax.linen as nn
 import jax

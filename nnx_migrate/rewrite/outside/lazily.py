@@ -10,23 +10,24 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from nnx_migrate.constructs import is_linen, name_rule, rule_for
+from nnx_migrate.constructs import name_rule, rule_for
 from nnx_migrate.constructs.common.base import PLACEMENT, Code, Context
 from nnx_migrate.constructs.common.rules import Layer
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.outside.size_declarations import declarations
 from nnx_migrate.rewrite.outside.sizes import Unknown
+from nnx_migrate.source.attribute_uses import AttributeUses
+from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.linked import class_homes
-from nnx_migrate.source.names import Definition
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.walking import walk
 
 _BOUND = frozenset({"classmethod", "staticmethod", "property"})
@@ -39,20 +40,6 @@ def convert_lazily(project: Project, places: Places, context: OutsideContext, dr
     for place in places:
         if id(place.node) not in walker.plain:
             walker.at(place)
-
-
-def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | None:
-    """The Linen class of the project that an expression names, not through an alias."""
-    if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
-        return None
-    if isinstance(node, ast.Name):
-        match scope.lookup(node.id):
-            case Definition(node=ast.ClassDef() as statement) | Rebound(node=statement):
-                return project.by_node.get(id(statement))
-    symbol = project.resolve(node, scope)
-    if symbol not in project.linen or is_alias(project, node, scope):
-        return None
-    return project.linen[symbol]
 
 
 @dataclass
@@ -73,6 +60,12 @@ class _Walk:
             return
         node = place.node
         assert isinstance(node, ast.Name | ast.Attribute)
+        if isinstance(place.parent, ast.Attribute) and is_free(
+            self.project, cls, place.parent.attr
+        ):
+            self.draft.edits[id(node)] = lambda renderer: renderer.inner(node)
+            self.draft.lazy.add(id(node))
+            return
         try:
             self._given(cls, place)
             more = self._more(cls)
@@ -93,6 +86,8 @@ class _Walk:
                 return
         if module is None or isinstance(name, ast.Constant):
             return
+        if AttributeUses(self.project).only_describes(self.places.module, call):
+            return  # names and docs are the class's own
         classes = [self.project.linen[one] for one in sorted(self.context.lazily)]
         for cls in classes:
             if module.name not in class_homes(self.project)[cls.name]:
@@ -176,6 +171,9 @@ class _Walk:
             for one in (*value.args[1:], *(k.value for k in value.keywords)):
                 self._plain(one, scope, at[1])
             return
+        if (local := self._local(value)) is not None:
+            self._held(local, scope, at)
+            return
         cls = class_named(self.project, value, scope)
         if cls is not None and cls.name in self.context.converted:
             arguments = self.context.new_arguments.get(cls.name, ())
@@ -195,6 +193,41 @@ class _Walk:
                 self.draft.lazy.add(id(value))
                 return
         raise Unknown(f"what the field {at[1]} is given here is not known to be explicit")
+
+    def _local(self, value: ast.expr) -> ast.expr | None:
+        """What a name stands for that a function binds once, and only gives to such fields."""
+        if not isinstance(value, ast.Name) or value not in self.places:
+            return None
+        function = self.places[value].frame
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            return None
+        nodes = walk(function)
+        bindings = [one for one in nodes for name in names_bound_at(one) if name == value.id]
+        loads = (
+            one
+            for one in nodes
+            if isinstance(one, ast.Name) and one.id == value.id and one not in bindings
+        )
+        declared = (one.names for one in nodes if isinstance(one, ast.Global | ast.Nonlocal))
+        if len(bindings) != 1 or any(value.id in names for names in declared):
+            return None
+        match self.places.parent(bindings[0]):
+            case ast.Assign(targets=[ast.Name()], value=given) if all(map(self._is_held, loads)):
+                return given
+        return None
+
+    def _is_held(self, node: ast.Name) -> bool:
+        """Whether a name is given, as it is, to a field that builds submodules of such a class."""
+        keyword = self.places.parent(node)
+        call = self.places.parent(keyword) if isinstance(keyword, ast.keyword) else keyword
+        if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
+            return False
+        cls = class_named(self.project, call.func, self.places[call].scope)
+        if cls is None or cls.name not in self.context.lazily:
+            return False
+        holding = self.context.modules_in.get(cls.name, frozenset())
+        given = arguments_by_field(cls, call.args, call.keywords)
+        return any(value is node and name in holding for name, value in given)
 
     def _sized(self, at: tuple[str, str], needed: frozenset[str]) -> None:
         """Whether the class gives what it builds from a field all sizes that this one needs.
@@ -229,11 +262,6 @@ def _takes_anything(cls: ClassInfo) -> str | None:
     if spec.vararg is not None:
         return f"*{spec.vararg.arg}"
     return f"**{spec.kwarg.arg}" if spec.kwarg is not None else None
-
-
-def is_module(symbol: str) -> bool:
-    """Whether a name of Linen's is a class of modules, by Python's spelling of classes."""
-    return is_linen(symbol) and symbol.rpartition(".")[2].lstrip("_")[:1].isupper()
 
 
 def _lazy(renderer: Renderer, node: ast.expr, more: list[Argument]) -> Expression:

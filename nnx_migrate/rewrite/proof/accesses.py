@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
+from nnx_migrate.source.attribute_uses import AttributeUses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.names import Assignment, Definition, Import, first_name, last_name
@@ -151,7 +151,9 @@ class _Reader:
             case ast.Call(func=function, args=[owner, given, *_]) if (
                 owner is node and last_name(function) in _BY_STRING
             ):
-                if isinstance(given, ast.Constant) and last_name(function) in _READERS:
+                if last_name(function) in _READERS and (
+                    isinstance(given, ast.Constant) or self.uses.only_describes(self.module, parent)
+                ):
                     return
                 node = parent
                 words = [str(given.value) if isinstance(given, ast.Constant) else None]

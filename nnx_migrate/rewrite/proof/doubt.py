@@ -47,6 +47,7 @@ _TAKING_MODULES = frozenset(
         "while_loop",
     ]
 )
+_INITIALIZERS = "flax.linen.initializers"  # functions and their type
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,10 @@ def is_of_arrays(symbol: str) -> bool:
 
     >>> is_of_arrays("flax.linen.linear._conv_dimension_numbers"), is_of_arrays("flax.linen.scan")
     (True, False)
+    >>> is_of_arrays("flax.linen.initializers.Initializer"), is_of_arrays("flax.linen.Dense")
+    (True, False)
     """
     home, _, name = symbol.rpartition(".")
     if not symbol.startswith("flax.linen.") or home in _OF_MODULES or name in _TAKING_MODULES:
         return False
-    return name.lstrip("_")[:1].islower()
+    return name.lstrip("_")[:1].islower() or home == _INITIALIZERS

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
-from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
+from nnx_migrate.source.attribute_uses import AttributeUses
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes

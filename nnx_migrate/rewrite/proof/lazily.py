@@ -15,7 +15,7 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.attempt import Attempt
-from nnx_migrate.rewrite.outside.lazily import class_named
+from nnx_migrate.rewrite.outside.class_members import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays

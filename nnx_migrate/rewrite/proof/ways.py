@@ -10,9 +10,9 @@ from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.proof.accesses import SUBCLASSES, Access, accesses
 from nnx_migrate.rewrite.proof.ambiguous import ambiguous_names
-from nnx_migrate.rewrite.proof.attribute_uses import AttributeUses
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.dynamic_imports import takers
+from nnx_migrate.source.attribute_uses import AttributeUses
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.project import Project

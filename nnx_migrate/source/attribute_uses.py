@@ -18,7 +18,7 @@ _LOOKS |= {"exec_module", "reload", "repr", "str"}
 _METHODS = frozenset({"get", "items", "keys", "partition", "pop", "rpartition"})
 _METHODS |= {"rsplit", "split", "strip", "values"}
 # What may be read of a value without using it.
-_DUNDER = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
+_DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 # What gives any name of a value.
 _OPENING = frozenset({"__dict__", "__getattr__", "__getattribute__"})
 # Methods of a list or dict after which it holds other things.
@@ -43,6 +43,11 @@ class AttributeUses:
                 return None
             found.add(name)
         return frozenset(found)
+
+    def only_describes(self, module: Module, node: ast.expr) -> bool:
+        """Whether nothing is done with the value of ``node`` but to read or set what describes it."""
+        taken = self.of(module, node)
+        return taken is not None and taken <= _DESCRIBING
 
     def _names(self, module: Module, node: ast.AST) -> Iterator[str | None]:
         if id(node) in self._seen:
@@ -91,9 +96,17 @@ class AttributeUses:
         if isinstance(name, ast.Constant) and name.value in self._modules:
             self.through.add(name.value)
             yield from self._names(module, call)
-        if None in words and set(self._names(module, call)) <= _DUNDER:
+        elif self._is_described(module, call):
             return
         yield from words
+
+    def _is_described(self, module: Module, node: ast.expr) -> bool:
+        """Whether nothing is done with a value but to read or set what describes it."""
+        before = set(self._seen)
+        is_described = set(self._names(module, node)) <= _DESCRIBING
+        if is_described:
+            self._seen = before  # what else those places take is asked by who comes there
+        return is_described
 
     def _moved(self, owner: ast.expr, value: ast.AST) -> Iterator[str | None]:
         """``setattr(module, new, getattr(module, old))`` keeps a value where it is."""

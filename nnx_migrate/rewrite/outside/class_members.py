@@ -1,0 +1,122 @@
+"""Which class an expression names, and which of its members are free of modules.
+
+A class inside of it, a class method or a static method that has to do with no module is the same in
+both forms: code goes on to take it of the class itself.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from functools import lru_cache
+
+from nnx_migrate.constructs import is_linen
+from nnx_migrate.rewrite.outside.references import is_alias
+from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import Definition
+from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.rebound import Rebound
+from nnx_migrate.source.walking import walk
+
+_OF_CLASSES = frozenset({"classmethod", "staticmethod"})
+_OWNER = frozenset({"super", "__class__"})
+_NAMES = frozenset({"__name__", "__qualname__"})
+
+
+def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | None:
+    """The Linen class of the project that an expression names, not through an alias."""
+    if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+        return None
+    if isinstance(node, ast.Name):
+        match scope.lookup(node.id):
+            case Definition(node=ast.ClassDef() as statement) | Rebound(node=statement):
+                return project.by_node.get(id(statement))
+    symbol = project.resolve(node, scope)
+    if symbol not in project.linen or is_alias(project, node, scope):
+        return None
+    return project.linen[symbol]
+
+
+def is_module(symbol: str) -> bool:
+    """Whether a name of Linen's is a class of modules, by Python's spelling of classes."""
+    return is_linen(symbol) and symbol.rpartition(".")[2].lstrip("_")[:1].isupper()
+
+
+@lru_cache(maxsize=1024)  # every attempt of a run asks
+def is_free(project: Project, cls: ClassInfo, name: str) -> bool:
+    """Whether ``Class.name`` has to do with no module: a class inside, a class or static method.
+
+    It may use others of its kind, and names of classes; all else that it does with a class of
+    modules, its own or another, is not known to be the same in both forms.
+    """
+    return _is_free(project, cls, name, set())
+
+
+def _is_free(project: Project, cls: ClassInfo, name: str, seen: set[tuple[str, str]]) -> bool:
+    if (cls.name, name) in seen:
+        return True
+    seen.add((cls.name, name))
+    match _member(cls, name):
+        case (owner, ast.ClassDef() as inner):
+            nested = project.by_node.get(id(inner))
+            if nested is None or nested.linen:
+                return False
+            return _are_free(project, walk(inner), owner.scope, {}, seen)
+        case (owner, ast.FunctionDef() as method):
+            kinds = _OF_CLASSES.intersection(project.decorators(owner, method))
+            nodes = _run(method)
+            if not kinds or any(getattr(one, "id", "") in _OWNER for one in nodes):
+                return False
+            names = [one.arg for one in (*method.args.posonlyargs, *method.args.args)]
+            own = {name: cls for name in names[:1] if "classmethod" in kinds}
+            return _are_free(project, nodes, owner.scope.enter(method), own, seen)
+    return False
+
+
+def _member(cls: ClassInfo, name: str) -> tuple[ClassInfo, ast.stmt] | None:
+    """The statement that gives a class an attribute, and the class in whose body it stands."""
+    for owner in cls.mro:
+        found = [one for one in owner.node.body if name in bound_names(one)]
+        if found:
+            return owner, found[-1]
+    return None
+
+
+def _run(method: ast.FunctionDef) -> list[ast.AST]:
+    """What a method evaluates: its defaults, and its body when it is called."""
+    defaults = (*method.args.defaults, *(one for one in method.args.kw_defaults if one))
+    return [one for part in (*method.body, *defaults) for one in walk(part)]
+
+
+def _are_free(
+    project: Project,
+    nodes: list[ast.AST],
+    scope: Scope,
+    own: Mapping[str, ClassInfo],
+    seen: set[tuple[str, str]],
+) -> bool:
+    """Whether code does nothing with classes of modules but read names and free members.
+
+    Args:
+      own: names that stand for a class besides those of ``scope``.
+    """
+    read = {id(one.value): one.attr for one in nodes if isinstance(one, ast.Attribute)}
+    for node in nodes:
+        named = own.get(node.id) if isinstance(node, ast.Name) else None
+        named = named or class_named(project, node, scope)
+        if named is None or not named.linen:
+            if _is_of_modules(project, node, scope):
+                return False
+            continue
+        word = read.get(id(node), "")
+        if word not in _NAMES and not _is_free(project, named, word, seen):
+            return False
+    return True
+
+
+def _is_of_modules(project: Project, node: ast.AST, scope: Scope) -> bool:
+    if not isinstance(node, ast.Name | ast.Attribute):
+        return False
+    symbol = project.resolve(node, scope)
+    return symbol is not None and (symbol in project.linen or is_module(symbol))
