@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nnx_migrate.abstract.values import Unknown
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Unknown, is_none
 from nnx_migrate.constructs.common.base import linen
 from nnx_migrate.constructs.common.layers import own
 from nnx_migrate.constructs.common.references import renamed
@@ -36,14 +37,22 @@ _CLS = "port the quantised attention by hand"
 def shape(call: ShapeCall) -> Outcome:
     """The query's shape with ``out_features`` as its last axis."""
     query = call.first
-    memory = call.array(1, "inputs_k") or call.array(1, "inputs_kv") or query
-    if call.layer.symbol.endswith("SelfAttention"):
-        memory = query
     sizes: Sizes = {"in_features": query.axis(-1) if query else None}
-    if memory is not None and memory.axis(-1) != sizes["in_features"]:
-        sizes["in_kv_features"] = memory.axis(-1)
+    if not call.layer.symbol.endswith("SelfAttention"):
+        sizes |= _memory(call, sizes["in_features"])
     out = call.size("out_features") or sizes["in_features"]
     return sizes, query.with_last(out) if query else Unknown("input unknown")
+
+
+def _memory(call: ShapeCall, width: Expr | None) -> Sizes:
+    """The size of the keys, where it is not known to be ``width``, that of the queries."""
+    keys = [call.kwargs[one] for one in ("inputs_k", "inputs_kv") if one in call.kwargs]
+    given = call.args[1] if len(call.args) > 1 else next(iter(keys), None)
+    if given is None or is_none(given) or given is next(iter(call.args), None):
+        return {}
+    memory = call.analysis.array(given)
+    known = memory.axis(-1) if memory is not None else None
+    return {} if known is not None and known == width else {"in_kv_features": known}
 
 
 def _named(name: str) -> Layer:
@@ -70,6 +79,7 @@ MULTI_HEAD_ATTENTION = Layer(
     shape=shape,
     required=("num_heads",),
     optional_sizes=("in_kv_features",),
+    measured={"in_kv_features": "inputs_k"},
     unsupported={field: _CLS for field in _FIELDS if field.endswith("_cls")},
     at_call=("deterministic",),
 )

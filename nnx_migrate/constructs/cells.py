@@ -108,6 +108,10 @@ def _layer(name: str) -> Layer:
         methods={"initialize_carry": lambda call: ({}, carry_of(call.layer))},
         required=tuple(one for one in ("features", "kernel_size") if one in _FIELDS[name]),
         optional_sizes=() if name == "ConvLSTMCell" else ("carry_features",),
+        measured={
+            "in_features": "inputs",
+            "carry_features": "carry[1]" if "LSTM" in name else "carry",
+        },
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -151,6 +152,23 @@ def with_arguments(
     return node.with_changes(args=_following(node, args))
 
 
+def with_comments(node: Any, comments: Sequence[str], unit: str = UNIT) -> Any:
+    """A call with further comments above its first argument.
+
+    Where its last argument is a call that has comments of its own they stand in that one.
+    """
+    if not comments:
+        return node
+    last = node.args[-1] if node.args else None
+    if last is not None and isinstance(last.value, cst.Call) and comments_in(last.value):
+        inner = last.with_changes(value=with_comments(last.value, comments, unit))
+        return node.with_changes(args=[*node.args[:-1], inner])
+    if not node.args:
+        return node.with_changes(whitespace_before_args=_line_end((), comments, unit, ""))
+    made = call(node.func, *_known_arguments(node), left=comments, unit=unit)
+    return made.with_changes(lpar=node.lpar, rpar=node.rpar)
+
+
 def _known_arguments(node: cst.Call) -> list[Argument]:
     return [
         Argument(one.value, one.keyword.value if one.keyword else None, one.star, comments)
@@ -211,6 +229,18 @@ def comments_in(node: Any) -> list[str]:
     if isinstance(node, cst.Name | cst.SimpleWhitespace):
         return []
     return [found for child in children(node) for found in comments_in(child)]
+
+
+def left_out(old: Any, *made: Any, taken: Iterable[str] = ()) -> list[str]:
+    """The comments inside ``old`` that neither ``made`` nor ``taken`` has, in order."""
+    kept = Counter([*taken, *(comment for one in made for comment in comments_in(one))])
+    left = []
+    for comment in comments_in(old):
+        if kept[comment]:
+            kept[comment] -= 1
+        else:
+            left.append(comment)
+    return left
 
 
 def argument_comments(node: cst.Call) -> list[Comments]:

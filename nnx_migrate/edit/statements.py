@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from nnx_migrate.edit.calls import comments_in
+from nnx_migrate.edit.calls import comments_in, left_out
 from nnx_migrate.edit.expressions import Expression, Written, code_of, element, written
 from nnx_migrate.edit.syntax import cst
 
@@ -328,6 +328,12 @@ def commented(statement: Any, above: Sequence[str], beside: str | None = None) -
             statement, beside = statement.with_changes(trailing_whitespace=changed), None
     more = (*above, *([] if beside is None else [beside]))
     return after(comment_lines(more), statement) if more else statement
+
+
+def with_inner_comments(made: Sequence[Any], old: Any) -> list[Any]:
+    """Statements, the first below the comments inside the statement ``old`` that none of them has."""
+    first, *more = made
+    return [after(comment_lines(left_out(old, *made)), first), *more]
 
 
 def without_comments(node: Any) -> Any:

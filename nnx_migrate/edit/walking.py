@@ -17,11 +17,31 @@ _BLANK = frozenset(
         *("semicolon", "star", "trailing_whitespace", "whitespace", "lines_after_else"),
     }
 )
+# Fields that LibCST declares behind those that their text stands before.
+_OPENING = ("leading_lines", "lines_after_decorators", "header", "lpar", "lbrace", "lbracket")
+_ORDERS = {
+    "Arg": (
+        *("star", "whitespace_after_star", "keyword", "equal", "value", "whitespace_after_arg"),
+        "comma",
+    ),
+    "Call": ("lpar", "func", "whitespace_after_func", "whitespace_before_args", "args", "rpar"),
+    "Subscript": (
+        *("lpar", "value", "whitespace_after_value", "lbracket", "slice", "rbracket", "rpar"),
+    ),
+}
+
+
+def _in_order(kind: Any) -> tuple[str, ...]:
+    known = _ORDERS.get(kind.__name__)
+    if known is not None:
+        return known
+    names = [one.name for one in fields(kind)]
+    return tuple(sorted(names, key=lambda name: name not in _OPENING))
 
 
 @cache
 def _names(kind: Any, *, code: bool) -> tuple[str, ...]:
-    names = (one.name for one in fields(kind))
+    names = _in_order(kind)
     if not code:
         return tuple(names)
     return tuple(one for one in names if one not in _BLANK and not one.startswith("whitespace"))

@@ -377,6 +377,27 @@ def fit(model, key, x):
 def main(key, x):
     return fit(Net(4), key, x)
 """,
+    "inputs of cells and keys of attention, which are not the first": """
+class Halved(nn.Module):
+    def setup(self):
+        self.first = nn.RNN(nn.LSTMCell(4))
+        self.second = nn.RNN(nn.GRUCell(2))
+        self.attend = nn.MultiHeadDotProductAttention(1)
+
+    def __call__(self, x):
+        y = self.first(x[None])
+        x = jnp.concatenate([y[0], x], -1)
+        z = self.second(x[None])[0]
+        return self.attend(z[None], x[None])
+
+
+MODELS = {"halved": Halved}
+
+
+def main(key, x):
+    model = MODELS["halved"]()
+    return model.init_with_output(key, x)
+""",
     "registry and partial": """
 MODELS = {"small": functools.partial(Net, 2), "large": Net}
 

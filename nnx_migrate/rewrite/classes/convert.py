@@ -76,6 +76,7 @@ from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edi
 from nnx_migrate.rewrite.classes.uses.unbound import unbound_calls
 from nnx_migrate.rewrite.classes.variables.presence import asked_in_init
 from nnx_migrate.rewrite.classes.writing.checking import tree_of
+from nnx_migrate.rewrite.classes.writing.comments import with_comments_of
 from nnx_migrate.rewrite.classes.writing.construct import (
     Builder,
     optional_sizes,
@@ -432,7 +433,8 @@ class _Conversion:
         node = self.cls.node
 
         def make(renderer: Renderer) -> list[Any]:
-            return [self.with_members(renderer.with_edits(edits).without(node).inner(node))]
+            made = self.with_members(renderer.with_edits(edits).without(node).inner(node))
+            return [with_comments_of(renderer.sources.pairs[id(node)], made)]
 
         check_class(self.project, self.cls, tree_of(make(renderer_of(self.cls.module))))
         self._check_told(can_help=False)

@@ -314,7 +314,7 @@ def _asked(
     name = f"{where.replace('/', '_')}_{key}"
     analysis.opaque[name] = SizeArgument(
         name,
-        argument=argument.argument if argument else None,
+        argument=argument.argument if argument else _input_of(module, key),
         axis=argument.axis if argument else -1,
         submodule=where
         if argument is None or not argument.submodule
@@ -324,6 +324,12 @@ def _asked(
         within=argument.within if argument else None,
     )
     return name
+
+
+def _input_of(module: Submodule | Instance, key: str) -> str | None:
+    """The input of a built-in layer that shows a size; None: its first."""
+    layer = layer_of(module.symbol) if isinstance(module, Submodule) else None
+    return layer.measured.get(key) if layer is not None else None
 
 
 def _size_in_scope(

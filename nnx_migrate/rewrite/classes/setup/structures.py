@@ -17,7 +17,13 @@ from nnx_migrate.edit.expressions import (
     string,
 )
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.edit.statements import Statement, assign, loop, run
+from nnx_migrate.edit.statements import (
+    Statement,
+    assign,
+    loop,
+    run,
+    with_inner_comments,
+)
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.wrapping import wrapped
 from nnx_migrate.rewrite.classes.data import Refused
@@ -104,11 +110,12 @@ class Structures:
         carried = self.sizes.carried.get(id(found.node), ())
         unit = self.layout.unit
         inner = found.attribute.statement.col_offset + len(unit)
-        attribute = found.attribute.name
+        one = found.attribute
+        attribute = one.name
 
         def make(renderer: Renderer) -> Sequence[Statement]:
-            before = [assign(one.name, expression(one.before)) for one in carried]
-            after = [assign(one.name, expression(one.after)) for one in carried]
+            before = [assign(size.name, expression(size.before)) for size in carried]
+            after = [assign(size.name, expression(size.after)) for size in carried]
             if collect is not None:
                 before.append(assign(collect, cst.List([])))
                 body = [run(call(f"{collect}.append", renderer.render(found.node.elt)))]
@@ -125,7 +132,8 @@ class Structures:
                 body.append(wrapped(run(call("setattr", "self", name, value)), inner, unit))
             target = renderer.render(found.generator.target)
             over = renderer.render(found.generator.iter)
-            return [*before, loop(target, over, [*body, *after], unit), *last]
+            made = [*before, loop(target, over, [*body, *after], unit), *last]
+            return with_inner_comments(made, renderer.sources.pairs[id(one.statement)])
 
         return make
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.constructs.module_api import CARRIED, OWN_ONLY, RECIPES
-from nnx_migrate.edit.calls import call, named
+from nnx_migrate.edit.calls import call, comments_in, named, with_comments
 from nnx_migrate.edit.expressions import (
     Expression,
     attribute,
@@ -294,7 +294,10 @@ class Reader:
         if name is None or not is_attribute_name(name):
             raise Refused(node, "the name of the random stream is computed", "write it out", RULE)
         self.found.streams[id(node)] = name
-        self.found.call[id(node)] = call(f"self.{stream_attribute(name, self.own)}")
+        drawn = call(f"self.{stream_attribute(name, self.own)}")
+        self.found.call[id(node)] = lambda renderer: with_comments(
+            drawn, comments_in(renderer.sources.pairs[id(node)]), renderer.unit
+        )
         self.found.static[id(node)] = f"nnm.make_rng(rngs, {name!r})"
         self.remarks.imports.add("nnm")
 

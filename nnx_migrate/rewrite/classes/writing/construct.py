@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from nnx_migrate.constructs import convert_call, convert_factory, layer_of
 from nnx_migrate.constructs.common.base import PLACEMENT, Code, LayerCall, Refusal, same_call
-from nnx_migrate.edit.calls import Argument, named
+from nnx_migrate.edit.calls import Argument, comments_in, left_out, named, with_comments
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import (
     Expression,
@@ -76,8 +76,28 @@ class Builder:
         """The constructor expression of ``item``.
 
         ``scope_name`` is the text of its name where sizes are looked up under it; without one a
-        local of that name must hold it.
+        local of that name must hold it. Comments of what is left out stand above the arguments.
         """
+        made = self._made(item, renderer, scope_name)
+        left = self._left_out(item.call, made, renderer)
+        found: Expression = with_comments(made, left, renderer.unit)
+        return found
+
+    def _left_out(self, call: ast.Call, made: Expression, renderer: Renderer) -> list[str]:
+        """The comments of ``call`` that ``made`` has not, and the forward pass does not get."""
+        found = renderer.sources.pairs.get(id(call))
+        if found is None:
+            return []
+        values = [*call.args, *(one.value for one in call.keywords)]
+        taken = [
+            comment
+            for one in values
+            if id(one) in self.moved
+            for comment in (*renderer.comments(one).all, *comments_in(renderer.render(one)))
+        ]
+        return left_out(found, made, taken=taken)
+
+    def _made(self, item: Item, renderer: Renderer, scope_name: str | None) -> Expression:
         match item.kind:
             case ItemKind.PARAM:
                 self.remarks.imports.add("nnx")
