@@ -134,6 +134,12 @@ def docstring(text: str) -> Statement:
     return run(cst.SimpleString(f'"""{text}"""'))
 
 
+def with_base(node: cst.ClassDef, name: str) -> cst.ClassDef:
+    """A class statement that inherits from ``name``, too, after all others."""
+    made: cst.ClassDef = node.with_changes(bases=[*node.bases, cst.Arg(cst.Name(name))])
+    return made
+
+
 def define(
     name: str,
     parameters: Sequence[cst.Param | str],

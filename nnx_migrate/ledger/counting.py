@@ -30,6 +30,8 @@ def count(
     only: Collection[str] | None = None,
     read: Read | None = None,
     at_once: int = AT_ONCE,
+    *,
+    are_lazy_linen: bool = False,
 ) -> Count:
     """Count references to Linen and call sites of Linen modules in a project.
 
@@ -39,6 +41,7 @@ def count(
         read: files as earlier counts read them; what this one reads is added.
         at_once: characters of files that are counted before their trees are let go, and those of
             what they import; with ``read`` all stay.
+        are_lazy_linen: whether subclasses of `nnx_migrate.linen.Module` count as Linen's.
 
     Returns:
         The places, sorted. A file that does not parse counts nothing and is in ``unreadable``.
@@ -54,7 +57,7 @@ def count(
         )
         for part in _parts(project, paths, at_once):
             project.trim(at_once)
-            _count_part(project, tainted, part, found)
+            _count_part(project, tainted, part, found, are_lazy_linen)
     wanted = sorted(project.sources if only is None else set(project.sources) & set(only))
     return found.count(tuple(wanted))
 
@@ -84,9 +87,15 @@ def _parts(project: Project, paths: Iterable[str], size: int) -> Iterator[list[s
     yield part
 
 
-def _count_part(project: Project, tainted: Taints, paths: Iterable[str], found: Places) -> None:
+def _count_part(
+    project: Project,
+    tainted: Taints,
+    paths: Iterable[str],
+    found: Places,
+    are_lazy_linen: bool,
+) -> None:
     resolver = Resolver(project, tainted)
-    judge = Judge(Inference(resolver))
+    judge = Judge(Inference(resolver, are_lazy_linen=are_lazy_linen))
     for path in paths:
         unit = project.unit(path)
         if unit is None:

@@ -54,8 +54,9 @@ _DEEPEST = 40  # calls and attributes followed from one place
 class Inference:
     """Infers values in one project."""
 
-    def __init__(self, resolver: Resolver) -> None:
+    def __init__(self, resolver: Resolver, *, are_lazy_linen: bool = False) -> None:
         self.resolver = resolver
+        self._lazy = "linen" if are_lazy_linen else "lazy"
         self._states: dict[Scope, str] = {}
         self._open: set[object] = set()
         self._depth = 0
@@ -319,7 +320,7 @@ class Inference:
         return frozenset(found)
 
     def state(self, scope: Scope) -> str:
-        """``linen``, ``nnx``, ``maybe`` (a base is not known) or ``other``, by the base chain."""
+        """``linen``, ``lazy``, ``nnx``, ``maybe`` (a base is not known) or ``other``, by its bases."""
         if scope not in self._states:
             self._states[scope] = "other"  # a class that inherits from itself is no module
             # Whatever is being inferred now, a class has one state.
@@ -327,7 +328,7 @@ class Inference:
             self._open, self._depth = set(), 0
             found = {self.base_state(base) for base in self.bases(scope)}
             self._open, self._depth = around
-            order = ("linen", "nnx", "maybe", "other")
+            order = ("linen", "lazy", "nnx", "maybe", "other")
             self._states[scope] = next((one for one in order if one in found), "other")
         return self._states[scope]
 
@@ -336,5 +337,5 @@ class Inference:
         if isinstance(base, Definition):
             return self.state(base.scope) if base.scope.kind == "class" else "maybe"
         if isinstance(base, Symbol):
-            return symbol_state(base.name)
+            return self._lazy if base.name == LAZY_MODULE else symbol_state(base.name)
         return "other" if isinstance(base, NoModule) else "maybe"

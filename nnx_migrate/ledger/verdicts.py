@@ -108,6 +108,7 @@ class Judge:
 
 _STATES = {
     "linen": Verdict.LINEN,
+    "lazy": Verdict.NO,
     "nnx": Verdict.STALE,
     "maybe": Verdict.MAYBE,
     "other": Verdict.NO,

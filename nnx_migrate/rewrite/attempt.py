@@ -47,6 +47,7 @@ class Attempt:
     lazy: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes that say so
     doubts: dict[str, tuple[Doubted, ...]] = field(default_factory=dict)
     placed: set[str] = field(default_factory=set)  # those that are built so somewhere
+    inherits: bool = False  # whether classes that stay are made lazy by a base of their own
     checked: set[int] = field(default_factory=set)  # ids of keywords that give those modules
     values: set[str] = field(default_factory=set)  # those with `modules_in` that are used as values
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
@@ -112,6 +113,7 @@ def _render(
     attempt.values |= outside.values
     attempt.placed |= outside.placed
     attempt.checked |= outside.checked
+    attempt.inherits |= outside.inherits
     needed = outside.imports if edits else frozenset()
     attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, kept))
     attempt.kept[path], attempt.own_kept[path] = kept, own

@@ -33,17 +33,18 @@ def cut(
     staying: frozenset[str],
     candidates: frozenset[str],
     lazily: frozenset[str] = frozenset(),
+    interfaces: frozenset[str] = frozenset(),
 ) -> tuple[Cut, ...]:
     """Candidates that must join ``staying``, directly or through others (a fixed point).
 
     A class that several force is cut by the nearest of them, the first by name. What stays can build
-    those of ``lazily`` by ``lazy(Class)``; these build nothing that stays.
+    those of ``lazily`` by ``lazy(Class)``; these build nothing that stays. It can inherit from ``interfaces``.
     """
     cuts: dict[str, Cut] = {}
     frontier = deque(sorted(staying))
     while frontier:
         name = frontier.popleft()
-        for other, reason in _forced(links, name, lazily):
+        for other, reason in _forced(links, name, lazily, interfaces):
             if other in candidates and other not in staying and other not in cuts:
                 cuts[other] = Cut(other, name, reason)
                 frontier.append(other)
@@ -85,11 +86,13 @@ def bridged(
     return frozenset(found)
 
 
-def _forced(links: Links, name: str, lazily: frozenset[str]) -> Iterator[tuple[str, str]]:
+def _forced(
+    links: Links, name: str, lazily: frozenset[str], interfaces: frozenset[str]
+) -> Iterator[tuple[str, str]]:
     for other, bases in sorted(links.bases.items()):
         if name in bases:
             yield other, f"its base {name} stays Linen"
-    for base in sorted(links.bases.get(name, ())):
+    for base in sorted({*links.bases.get(name, ())} - interfaces):
         yield base, f"{name}, which inherits from it, stays Linen"
     for built in sorted(links.builds.get(name, ())):
         if built not in lazily:

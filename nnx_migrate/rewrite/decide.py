@@ -14,6 +14,7 @@ from nnx_migrate.rewrite.classes import (
     ConvertedClass,
     ConvertedFunction,
 )
+from nnx_migrate.rewrite.classes.interfaces import is_interface
 from nnx_migrate.rewrite.classes.scopes.copies import copied_classes
 from nnx_migrate.rewrite.conversions import Conversions, Memory
 from nnx_migrate.rewrite.cut import Cut, behind_bridges, bridged, cut
@@ -74,7 +75,7 @@ def decide(
     decisions = Decisions(kept=kept, outside=outside, refused={**stuck, **barred})
     links = links_of(project)
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
-    pending -= _join_cuts(decisions, links, pending, lazily)
+    pending -= _join_cuts(project, decisions, links, pending, lazily)
     copied = copied_classes(project)
     while True:
         context = replace(_context(sizes, pending), copied=copied)
@@ -83,7 +84,7 @@ def decide(
         left = dict(unreached(project, sizes, pending - refused))
         decisions.refused.update(left)
         refused |= left.keys()
-        gone = refused | _join_cuts(decisions, links, pending - refused, lazily)
+        gone = refused | _join_cuts(project, decisions, links, pending - refused, lazily)
         if not gone:
             converted = frozenset(decisions.converted)
             decisions.bridged = bridged(links, converted, behind_bridges(project)) - kept
@@ -115,10 +116,18 @@ def _convert(
 
 
 def _join_cuts(
-    decisions: Decisions, links: Links, pending: frozenset[str], lazily: frozenset[str]
+    project: Project,
+    decisions: Decisions,
+    links: Links,
+    pending: frozenset[str],
+    lazily: frozenset[str],
 ) -> frozenset[str]:
     staying = frozenset(links.bases) - pending
-    cuts = cut(links, staying, pending, lazily)
+    fixed = {base for one in decisions.kept | decisions.outside for base in links.bases[one]}
+    interfaces = frozenset(
+        one for one in lazily - fixed if is_interface(project, project.linen[one])
+    )
+    cuts = cut(links, staying, pending, lazily, interfaces)
     decisions.cuts.update({one.name: one for one in cuts})
     return frozenset(one.name for one in cuts)
 

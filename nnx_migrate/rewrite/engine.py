@@ -74,13 +74,18 @@ class Ground:
         project = self.loaded.project
         return decide(project, sizes, self._targets, *self._chosen, barred, lazily, self._memory)
 
-    def count(self, texts: Mapping[str, str]) -> ledger.Count:
+    def count(self, texts: Mapping[str, str], *, are_lazy_linen: bool = False) -> ledger.Count:
         """References and call sites of the project with these new texts."""
         sources = [
             ledger.Source(module.path, module.name, texts.get(module.path, module.text))
             for module in self.loaded.project.modules.values()
         ]
-        return ledger.count(sources, frozenset(self.loaded.targets), self._read)
+        return ledger.count(
+            sources,
+            frozenset(self.loaded.targets),
+            self._read,
+            are_lazy_linen=are_lazy_linen,
+        )
 
 
 @dataclass(frozen=True)
@@ -134,7 +139,7 @@ def make_explicit(
             sizes = ground.sizes(wanted)
             decisions = ground.decide(sizes, barred, lazily)
         attempt = make_attempt(loaded, sizes, decisions, untouched, frozen, lazily)
-        after = ground.count(attempt.texts)
+        after = ground.count(attempt.texts, are_lazy_linen=attempt.inherits)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before, after))
         unfinished = _unfinished(loaded, attempt, books)
         if not unfinished and not books.violations:

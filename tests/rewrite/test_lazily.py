@@ -284,6 +284,18 @@ def test_a_kept_class_and_one_that_is_not_selected_stay_as_they_are() -> None:
 
 
 PROGRAMS = {
+    "a question for a base": """
+class Wide(Net):
+    width: int = 7
+
+
+def main(key, x):
+    models = {"net": Net, "wide": Wide}
+    kinds = [(issubclass(one, Net), isinstance(one(), Wide)) for one in models.values()]
+    assert kinds == [(True, False), (True, True)], kinds
+    assert not isinstance(Wide(), Tower)
+    return [one().init(key, x) for one in models.values()]
+""",
     "a class inside and class methods": """
 class Cell(nn.Module):
     class HParams(NamedTuple):

@@ -29,6 +29,7 @@ IMPORTS: Mapping[str, NewImport] = {
     "flax.core": NewImport("flax.core"),
     "flax.typing": NewImport("flax.typing"),
     "lazy": NewImport("nnx_migrate.linen", "lazy"),
+    "Module": NewImport("nnx_migrate.linen", "Module"),
     "Size": NewImport("nnx_migrate.linen", "Size"),
     "as_lazy": NewImport("nnx_migrate.linen", "as_lazy"),
 }

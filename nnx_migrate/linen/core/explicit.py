@@ -32,7 +32,22 @@ _DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
 _ABSTRACT, _PARTS = "explicit module", "explicit parts"
 
 
-class ExplicitInLazy(Module):
+class _Meta(type(Module)):  # type: ignore[misc]
+    """Lazy forms are subclasses of each other as the explicit classes are."""
+
+    _explicit: Any
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        own = vars(cls).get("_explicit")
+        if own is None:
+            return type.__subclasscheck__(cls, other)
+        return issubclass(getattr(other, "_explicit", other), own)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return cls.__subclasscheck__(type(instance))
+
+
+class ExplicitInLazy(Module, metaclass=_Meta):
     """A lazy module whose calls are those of an explicit one; see `lazy`."""
 
     _sizes: ClassVar[Mapping[str, Size]] = {}
@@ -240,7 +255,9 @@ def as_lazy(value: Any) -> Any:
 
 @functools.cache
 def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
-    parameters = dict(list(inspect.signature(cls.__init__).parameters.items())[1:])
+    has_own = cls.__init__ is not nnx.Module.__init__  # an interface has none
+    found = inspect.signature(cls.__init__).parameters if has_own else {}
+    parameters = dict(list(found.items())[1:])
     parameters.pop("rngs", None)
     inputs = frozenset(inspect.signature(cls.__call__).parameters)
     sizes = dict(declared)
@@ -270,8 +287,9 @@ def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
         "_optional": frozenset(optional),
         "_declared": declared,
         "_explicit_class": lambda self: cls,
+        "_explicit": cls,
     }
-    make: Any = type(Module)
+    make: Any = _Meta
     return make(cls.__name__, (ExplicitInLazy,), body)
 
 

@@ -57,6 +57,7 @@ from nnx_migrate.rewrite.classes.fields.partials import partial_edits
 from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.fields.removals import removals, removed_decorators
 from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
+from nnx_migrate.rewrite.classes.interfaces import is_interface
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.children import children_of
@@ -405,7 +406,7 @@ class _Conversion:
         edits |= post_init_edits(self.project, self.cls, self.remarks)
         new = tuple(one.name for one in constructor.new_arguments())
         edits |= adapted_decorators(self.project, self.cls, new, self.remarks)
-        if constructs_nothing(self.cls, self.items):
+        if constructs_nothing(self.cls, self.items) or is_interface(self.project, self.cls):
             self.remarks.imports.add("nnx")
             return edits
         members = constructor.members(reads, self.own_names, self.remarks)

@@ -85,6 +85,7 @@ class OutsideResult:
     values: frozenset[str] = frozenset()  # lazy classes that are used as values
     placed: frozenset[str] = frozenset()  # lazy classes that are named at all
     checked: frozenset[int] = frozenset()  # ids of keywords whose modules are fit for the class
+    inherits: bool = False  # whether a class inherits from the lazy module beside explicit bases
 
 
 @dataclass
@@ -100,6 +101,7 @@ class Draft:
     values: set[str] = field(default_factory=set)
     placed: set[str] = field(default_factory=set)
     checked: set[int] = field(default_factory=set)
+    inherits: bool = False
 
     def refuse(self, node: ast.AST, rule: str, message: str, kind: Kind) -> None:
         """Leave ``node`` as it is and say why."""
@@ -122,6 +124,7 @@ class Draft:
             frozenset(self.values),
             frozenset(self.placed),
             frozenset(self.checked),
+            self.inherits,
         )
 
 

@@ -17,6 +17,7 @@ from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.statements import with_base
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext
 from nnx_migrate.rewrite.outside.places import Place, Places
@@ -53,8 +54,11 @@ class _Walk:
 
     def at(self, place: Place) -> None:
         """Edit one place, or doubt the class it names."""
-        if isinstance(place.node, ast.Call):
-            self._computed(place.node, place.scope)
+        match place.node:
+            case ast.Call() as call:
+                self._computed(call, place.scope)
+            case ast.ClassDef() as statement:
+                self._inherits(statement)
         cls = class_named(self.project, place.node, place.scope)
         if cls is None or cls.name not in self.context.lazily or place.context in _NOT_EVALUATED:
             return
@@ -76,6 +80,19 @@ class _Walk:
         self.draft.lazy.add(id(node))
         self.draft.placed.add(cls.name)
         self.draft.imports |= {"lazy", "Size"} if more else {"lazy"}
+
+    def _inherits(self, node: ast.ClassDef) -> None:
+        """A lazy class whose Linen bases are all explicit: it is a lazy module by a base of its own."""
+        cls = self.project.by_node.get(id(node))
+        if cls is None or not cls.linen or "flax.linen.Module" in cls.bases:
+            return
+        if all(one.name in self.context.converted for one in cls.parents if one.linen):
+            self.draft.edits[id(node)] = lambda renderer: [
+                with_base(renderer.inner(node), "Module")
+            ]
+            self.draft.lazy.add(id(node))
+            self.draft.imports.add("Module")
+            self.draft.inherits = True
 
     def _computed(self, call: ast.Call, scope: Scope) -> None:
         """``getattr(models, name)``: any class of the module, with sizes that their names tell."""
