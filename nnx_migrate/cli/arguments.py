@@ -38,6 +38,7 @@ class RewriteOptions:
     jobs: int = 1
     allow_dirty: bool = False
     form: str = "auto"
+    loop: str = "functional"
     no_cache: bool = False
 
     @property
@@ -235,6 +236,13 @@ def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
         default="auto",
         help="auto: explicit NNX where it is proven, lazy elsewhere (default); lazy: every class"
         " lazy; explicit: as auto, and exit 1 when a class stays lazy",
+    )
+    parser.add_argument(
+        "--loop",
+        choices=("functional", "nnx"),
+        default="functional",
+        help="functional: training loops around explicit classes keep their style (default); nnx: they"
+        " become nnx.Optimizer and nnx.value_and_grad where that is proven",
     )
     parser.add_argument("--root", type=Path, metavar="DIR", help="the project's root")
     parser.add_argument("-j", "--jobs", type=_jobs, default=os.cpu_count() or 1, metavar="N")

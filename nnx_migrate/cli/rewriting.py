@@ -59,6 +59,7 @@ class _Run:
             *(f"--exclude={glob}" for glob in options.exclude),
             *([f"--evidence={options.evidence.resolve()}"] if options.evidence else []),
             f"--form={options.form}",
+            f"--loop={options.loop}",
         )
 
 
@@ -100,10 +101,11 @@ def _engine(options: RewriteOptions) -> Engine:
     def decide(request: RewriteRequest) -> RewriteResult:
         from nnx_migrate.rewrite import forms  # it takes long to import
 
-        return forms.rewrite_in(request, options.form)
+        return forms.rewrite_in(request, options.form, options.loop)
 
     place = None if options.no_cache else cache.folder()
-    return partial(cache.through, place, form=options.form, engine=decide) if place else decide
+    form = f"{options.form} {options.loop}"
+    return partial(cache.through, place, form=form, engine=decide) if place else decide
 
 
 def _settings(root: Path) -> Settings:

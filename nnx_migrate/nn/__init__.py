@@ -64,6 +64,7 @@ from nnx_migrate.nn.calls.functional import (
     variables_of,
     variables_with,
 )
+from nnx_migrate.nn.calls.plain import call
 from nnx_migrate.nn.calls.to_nnx import ToNNX
 from nnx_migrate.nn.layers.attention import (
     MultiHeadAttention,
@@ -179,6 +180,7 @@ __all__ = [
     "broadcast",
     "build",
     "built_for",
+    "call",
     "canonicalize_dtype",
     "class_decorator",
     "combine_masks",

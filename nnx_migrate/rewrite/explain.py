@@ -102,6 +102,12 @@ CONCERNS: Mapping[str, str] = {
         " rewriter does not use. The counts of this class did not add up, so it is left as it is."
         " Please report it with the class."
     ),
+    "loop": (
+        "A training loop around a flax TrainState, with --loop nnx. It becomes NNX's (the module, an"
+        " nnx.Optimizer, nnx.value_and_grad, nnx.jit) where every place that the state goes through is"
+        " followed, in all functions and files together. Else it stays functional, and the message names"
+        " the first place that is not: change that one and run rewrite again."
+    ),
     "module-api": (
         "What methods ask of their module (self.param, self.variable, self.sow, self.make_rng,"
         " self.is_initializing, ...). Those without a counterpart in NNX are refused with a recipe;"

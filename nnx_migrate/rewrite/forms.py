@@ -22,6 +22,7 @@ from nnx_migrate.rewrite.engine import Explicit, Ground, make_explicit
 from nnx_migrate.rewrite.lazy.report import report
 from nnx_migrate.rewrite.lazy.run import LazyTexts, make_lazy
 from nnx_migrate.rewrite.loading import relative
+from nnx_migrate.rewrite.loops import with_nnx_loops
 from nnx_migrate.rewrite.proof import Doubt, judge
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.settings import SettingsError
@@ -50,16 +51,19 @@ class _Proof:
     unreadable: dict[str, str] = field(default_factory=dict)  # files that are no Python
 
 
-def rewrite_in(request: RewriteRequest, form: str = "auto") -> RewriteResult:
+def rewrite_in(
+    request: RewriteRequest, form: str = "auto", loop: str = "functional"
+) -> RewriteResult:
     """Rewrite the files of a request in one of `FORMS`; ``explicit`` decides as ``auto`` does.
+
+    Training loops around explicit classes become NNX's with the `loop` ``nnx``, where proven.
 
     Raises:
         EvidenceError: the evidence file cannot be used.
         SettingsError: the project's settings do not fit its code.
     """
-    if form == "lazy":
-        return rewrite_lazily(request)
-    return _combined(request, _prove(request))
+    result = rewrite_lazily(request) if form == "lazy" else _combined(request, _prove(request))
+    return with_nnx_loops(request, result) if loop == "nnx" else result
 
 
 def rewrite_lazily(request: RewriteRequest) -> RewriteResult:

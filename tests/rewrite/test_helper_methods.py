@@ -270,7 +270,9 @@ def test_a_compact_method_that_another_calls_again_keeps_the_class_linen(
 
 
 def test_a_compact_method_that_another_calls_once_is_rewritten() -> None:
-    found = checked(model("return self.block(x)", helpers=SCALED), "M()", {"Dense_0_in_features": 6})
+    found = checked(
+        model("return self.block(x)", helpers=SCALED), "M()", {"Dense_0_in_features": 6}
+    )
     assert set(found["params"]) == {"Dense_0", "scale"}
 
 

@@ -31,6 +31,7 @@ IMPORTS: Mapping[str, NewImport] = {
     "lazy": NewImport("nnx_migrate.linen", "lazy"),
     "Module": NewImport("nnx_migrate.linen", "Module"),
     "Size": NewImport("nnx_migrate.linen", "Size"),
+    "explicit": NewImport("nnx_migrate.linen", "explicit"),
     "as_lazy": NewImport("nnx_migrate.linen", "as_lazy"),
 }
 

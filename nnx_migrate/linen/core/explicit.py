@@ -253,6 +253,23 @@ def as_lazy(value: Any) -> Any:
     return lazy(value) if explicit and not issubclass(value, Module) else value
 
 
+def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:
+    """The explicit module that ``lazy(Class)(...)`` stands for, built.
+
+    It holds what ``module.init(rngs, *args, **kwargs)`` gives: the sizes are those of the inputs.
+
+    Args:
+      module: an instance of a class that `lazy` made, outside of other modules.
+      rngs: a key, or keys by stream, as Linen's ``init`` takes them.
+
+    Raises:
+      TypeError: it is no such instance.
+    """
+    if not isinstance(module, ExplicitInLazy):
+        raise TypeError(f"expected lazy(Class)(...), found {type(module).__name__}")
+    return nnm.build(module._constructor("__call__", args, kwargs, None), rngs=rngs)
+
+
 @functools.cache
 def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
     has_own = cls.__init__ is not nnx.Module.__init__  # an interface has none

@@ -1,0 +1,74 @@
+"""Targets of assignments: what their names hold, and what stands for them in the new text."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from nnx_migrate.rewrite.loops.frame import Frame
+from nnx_migrate.rewrite.loops.kinds import (
+    PLAIN,
+    ApplyFn,
+    Built,
+    Kind,
+    Many,
+    Params,
+    State,
+    Stats,
+    Step,
+    Updates,
+    Variables,
+    is_special,
+)
+from nnx_migrate.rewrite.loops.plan import Tree
+from nnx_migrate.rewrite.loops.shapes import grouped
+
+
+def bind(frame: Frame, target: ast.expr, kind: Kind) -> list[Tree]:
+    """Let a target hold a value; what stands in its place."""
+    match target, kind:
+        case ast.Name(), _:
+            return _bind_name(frame, target, kind)
+        case ast.Tuple(elts=elements), Many(items=items) if len(elements) == len(items):
+            parts = [bind(frame, e, k) for e, k in zip(elements, items, strict=True)]
+            if parts == [[one] for one in elements]:
+                return [target]
+            return grouped(parts)
+    if is_special(kind):
+        frame.problem(target, f"part of the state is kept in `{ast.unparse(target)[:40]}`")
+    for one in ast.walk(target):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            frame.bind(one.id, PLAIN)
+    return [target]
+
+
+def _bind_name(frame: Frame, target: ast.Name, kind: Kind) -> list[Tree]:
+    name = target.id
+    if name in frame.shared and is_special(kind):
+        frame.problem(target, f"{name} is shared with other functions")
+    match kind:
+        case State(flow=flow) if not flow.key:
+            model, optimizer = frame.flow_names(name)
+            frame.bind(
+                name,
+                State(replace(flow, key=name, model=model, optimizer=optimizer, owner=frame.key)),
+            )
+            return [model, optimizer]
+        case Params(flow=flow) | Variables(flow=flow) if not flow.key:
+            model, _ = frame.flow_names(name)
+            kind = replace(kind, flow=replace(flow, key=name, model=model, owner=frame.key))
+            frame.bind(name, kind)
+            return [model]
+        case Built(flow=flow) if not flow.key:
+            frame.bind(name, Built(replace(flow, key=name, model=name, owner=frame.key)))
+            return [target]
+        case Many(items=items):
+            frame.bind(name, kind)
+            if any(isinstance(one, State) for one in items):
+                frame.problem(target, "a tuple with the state in it has a name")
+            return [] if all(isinstance(one, Stats | Updates) for one in items) else [target]
+        case State() | Params() | Variables() | Stats() | Updates() | Step() | ApplyFn():
+            frame.bind(name, kind)
+            return []
+    frame.bind(name, kind)
+    return [target]

@@ -1,0 +1,435 @@
+"""What a call is, and what it does to a flow."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+
+from nnx_migrate.rewrite.loops import optimizers
+from nnx_migrate.rewrite.loops.compiling import JIT, PARTIAL, read_jit, read_partial
+from nnx_migrate.rewrite.loops.frame import Frame
+from nnx_migrate.rewrite.loops.kinds import (
+    PLAIN,
+    UNKNOWN,
+    ApplyFn,
+    Built,
+    Definition,
+    Flow,
+    Function,
+    Gradient,
+    Grads,
+    Kind,
+    Many,
+    Params,
+    State,
+    Stats,
+    Step,
+    Transformation,
+    Updates,
+    Variables,
+    is_special,
+)
+from nnx_migrate.rewrite.loops.modules import definition_of, recipe_of, state_fields
+from nnx_migrate.rewrite.loops.passing import pass_to
+from nnx_migrate.rewrite.loops.plan import Built as BuiltHere
+from nnx_migrate.rewrite.loops.plan import (
+    Counter,
+    ModelCall,
+    Named,
+    Without,
+)
+from nnx_migrate.rewrite.loops.shapes import width
+from nnx_migrate.rewrite.loops.snapshots import snapshot
+
+_NNM = "nnx_migrate.nn."
+_GRADIENTS = {"jax.grad": "nnx.grad", "jax.value_and_grad": "nnx.value_and_grad"}
+_SUMS = ("optax.global_norm", "optax.tree.norm")
+_PURE = ("jax.numpy.", "jax.random.", "numpy.")
+
+
+def read_call(frame: Frame, node: ast.Call) -> Kind:
+    """What a call gives."""
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("apply_gradients", "replace"):
+        inner = node.func.value
+        if frame.top is node and isinstance(inner, ast.Call):
+            frame.top = inner
+        owner = frame.value(frame, inner)
+        frame.top = node if frame.top is inner else frame.top
+        if isinstance(owner, State):
+            return _updated(frame, node, owner, node.func.attr)
+    if isinstance(node.func, ast.Attribute) and node.func.attr in ("init", "apply"):
+        owner = frame.value(frame, node.func.value)
+        if isinstance(owner, Definition):
+            return _of_definition(frame, node, owner, node.func.attr)
+    held = frame.value(frame, node.func)
+    match held:
+        case Function():
+            return pass_to(frame, node, held, node.args, node.keywords)
+        case Gradient():
+            return _gradients(frame, node, held)
+        case ApplyFn():
+            return _applied(frame, node, held, 1)
+    if held == UNKNOWN:
+        _unknown(frame, node, "")
+        return UNKNOWN
+    if is_special(held):
+        return frame.problem(node, "it is called")
+    recipe = definition_of(frame, node)
+    if recipe is not None:
+        _unknown(frame, node, "")
+        return Definition(recipe)
+    symbol = frame.resolve(node.func)
+    if isinstance(node.func, ast.Name) and node.func.id == "int" and not symbol:
+        return _counting(frame, node)
+    reader = _READERS.get(symbol)
+    if reader is not None:
+        return reader(frame, node)
+    fields = state_fields(frame, symbol)
+    if fields is not None:
+        return _created(frame, node, fields)
+    if symbol.startswith("optax."):
+        return _transformation(frame, node, symbol)
+    return _unknown(frame, node, symbol)
+
+
+def _unknown(frame: Frame, node: ast.Call, symbol: str) -> Kind:
+    """A call of code that knows nothing of flows."""
+    for one in (*node.args, *(one.value for one in node.keywords)):
+        value = one.value if isinstance(one, ast.Starred) else one
+        kind = frame.value(frame, value)
+        _escaped(frame, value, kind)
+        if is_special(kind) and not snapshot(frame, value, kind):
+            name = symbol or ast.unparse(node.func)
+            frame.problem(one, f"{_word(kind)} handed to {name}, which is not known")
+    return PLAIN
+
+
+def _word(kind: Kind) -> str:
+    words = {State: "the state is", Built: "the module is", Grads: "gradients are"}
+    return next((word for one, word in words.items() if isinstance(kind, one)), "part of it is")
+
+
+def _escaped(frame: Frame, node: ast.expr, kind: Kind) -> None:
+    function = kind.function if isinstance(kind, Gradient) else kind
+    if isinstance(function, Function):
+        for one in ast.walk(node):
+            frame.program.understood.discard(id(one))
+
+
+# ---- modules
+
+
+def _of_definition(frame: Frame, node: ast.Call, owner: Definition, method: str) -> Kind:
+    if method == "apply":
+        return _applied(frame, node, ApplyFn(owner.recipe), 1)
+    _unknown(frame, node, "init")
+    names = {one.arg for one in node.keywords}
+    is_plain = not names & {None, "method", "mutable", "capture_intermediates"}
+    if not is_plain or not (node.args or "rngs" in names) or owner.recipe is None:
+        return PLAIN
+    if any(isinstance(one, ast.Starred) for one in node.args):
+        return PLAIN
+    frame.change(node, BuiltHere())
+    return Variables(Flow("", False, node, recipe=owner.recipe))
+
+
+def _build(frame: Frame, node: ast.Call) -> Kind:
+    _unknown(frame, node, "nnm.build")
+    recipe = recipe_of(frame, node)
+    return Built(Flow("", False, node, recipe=recipe))
+
+
+def _variables_of(frame: Frame, node: ast.Call) -> Kind:
+    if not node.args:
+        return _unknown(frame, node, "nnm.variables_of")
+    kind = frame.value(frame, node.args[0])
+    if not isinstance(kind, Built):
+        return _unknown(frame, node, "nnm.variables_of")
+    if kind.flow.optimizer:
+        return frame.problem(
+            node, "the module that the loop updates gives its first variables again"
+        )
+    inputs = [*node.args[1:], *(one.value for one in node.keywords)]
+    for one in inputs:
+        if is_special(frame.value(frame, one)) or not _is_pure(frame, one):
+            return frame.problem(one, "the initial call has an input that must be evaluated")
+    return Variables(kind.flow)
+
+
+def _is_pure(frame: Frame, node: ast.expr) -> bool:
+    """Whether leaving an expression out changes nothing."""
+    if isinstance(node, ast.Starred):
+        return False
+    return all(
+        frame.resolve(one.func).startswith(_PURE)
+        for one in ast.walk(node)
+        if isinstance(one, ast.Call)
+    ) and not any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield) for one in ast.walk(node))
+
+
+def _apply_fn(frame: Frame, node: ast.Call) -> Kind:
+    if len(node.args) != 1 or node.keywords:
+        return _unknown(frame, node, "nnm.apply_fn")
+    kind = frame.value(frame, node.args[0])
+    if isinstance(kind, Built):
+        return ApplyFn(kind.flow.recipe, kind.flow)
+    return ApplyFn(recipe_of(frame, node.args[0]))
+
+
+def _apply(frame: Frame, node: ast.Call) -> Kind:
+    if not node.args:
+        return _unknown(frame, node, "nnm.apply")
+    kind = frame.value(frame, node.args[0])
+    if isinstance(kind, Built):
+        return _applied(frame, node, ApplyFn(kind.flow.recipe, kind.flow), 2)
+    return _applied(frame, node, ApplyFn(recipe_of(frame, node.args[0])), 2)
+
+
+def _applied(frame: Frame, node: ast.Call, function: ApplyFn, behind: int) -> Kind:
+    """``apply(variables, ...)``, the variables at ``behind - 1``."""
+    if len(node.args) < behind or any(isinstance(a, ast.Starred) for a in node.args[:behind]):
+        return _unknown(frame, node, "apply")
+    given = frame.value(frame, node.args[behind - 1])
+    rest = [*node.args[behind:], *(one.value for one in node.keywords)]
+    for one in rest:
+        value = one.value if isinstance(one, ast.Starred) else one
+        kind = frame.value(frame, value)
+        _escaped(frame, value, kind)
+        if is_special(kind):
+            frame.problem(one, "part of the state is an input of the model")
+    if not isinstance(given, Variables):
+        if is_special(given):
+            return frame.problem(node.args[behind - 1], "apply is given something unknown")
+        if behind == 1:
+            return frame.problem(node, "apply is given variables that are not the state's")
+        return PLAIN
+    if not _fits(frame, function, given.flow):
+        # Another module, for all that is known: it is applied to what the state's holds.
+        if not snapshot(frame, node.args[behind - 1], given):
+            frame.problem(node, "the module that is applied may not be the state's")
+        return PLAIN
+    return _model_call(frame, node, given, behind)
+
+
+def _fits(frame: Frame, function: ApplyFn, flow: Flow) -> bool:
+    """Whether it is the module of a flow that is applied."""
+    if function.flow is not None and frame.is_same(flow, function.flow):
+        return True
+    return function.recipe is not None and function.recipe == flow.recipe
+
+
+def _model_call(frame: Frame, node: ast.Call, given: Variables, behind: int) -> Kind:
+    flow = given.flow
+    keywords = {one.arg: one.value for one in node.keywords}
+    if None in keywords:
+        return frame.problem(node, "what **kwargs hold is not known")
+    mutable = _collections(keywords.get("mutable"))
+    if mutable is None or mutable - {"batch_stats"}:
+        return frame.problem(node, "apply with this mutable= is not rewritten")
+    if "capture_intermediates" in keywords:
+        return frame.problem(node, "capture_intermediates is not rewritten")
+    method = keywords.get("method")
+    name = method.value if isinstance(method, ast.Constant) else None
+    if isinstance(method, ast.Attribute):
+        name = method.attr
+    if method is not None and not isinstance(name, str):
+        return frame.problem(node, "which method is called is not known")
+    if flow.key in frame.owed:
+        return frame.problem(node, "the model is called before its running statistics are kept")
+    rngs = keywords.get("rngs")
+    if rngs is not None and method is not None and not isinstance(method, ast.Constant):
+        return frame.problem(node, "a method that is named without quotes gets keys")
+    with_keys = rngs is not None and not (isinstance(rngs, ast.Constant) and rngs.value is None)
+    without = {"mutable", *(() if with_keys else ("rngs",)), *(() if with_keys else ("method",))}
+    called = name if isinstance(name, str) else None
+    call = ModelCall(frame.named(node, flow), behind, frozenset(without), called, with_keys)
+    frame.change(node, call)
+    if not mutable:
+        return PLAIN
+    if flow.owner != frame.key:
+        return frame.problem(node, "running statistics of a model of the function around change")
+    frame.owed.add(flow.key)
+    return Many((PLAIN, Updates(flow)))
+
+
+def _collections(node: ast.expr | None) -> frozenset[str] | None:
+    match node:
+        case None | ast.Constant(value=False):
+            return frozenset()
+        case ast.Constant(value=str(name)):
+            return frozenset({name})
+        case ast.List(elts=elements) | ast.Tuple(elts=elements):
+            names = [one.value if isinstance(one, ast.Constant) else None for one in elements]
+            return None if None in names else frozenset(map(str, names))
+    return None
+
+
+# ---- states
+
+
+def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
+    given = {one.arg: one.value for one in node.keywords}
+    frame.program.creates.setdefault(frame.key, []).append((frame.scope.module.path, node))
+    if node.args or set(given) != {"apply_fn", "params", "tx", *fields}:
+        return frame.problem(node, "TrainState.create has other arguments than are known")
+    kinds = {name: frame.value(frame, one) for name, one in given.items()}
+    params, function = kinds["params"], kinds["apply_fn"]
+    if not isinstance(params, Params):
+        return frame.problem(given["params"], "how these parameters are made is not known")
+    flow = params.flow
+    if flow.given:
+        return frame.problem(given["params"], "the parameters come from a caller")
+    if not isinstance(function, ApplyFn):
+        return frame.problem(given["apply_fn"], "which module's apply this is is not known")
+    if not _fits(frame, function, flow):
+        return frame.problem(node, "the module that is applied may not be that of the parameters")
+    for name in fields:
+        kind = kinds[name]
+        if not isinstance(kind, Stats) or kind.updated or kind.flow.key != flow.key:
+            return frame.problem(given[name], f"the field {name} is no running statistics")
+    tx = kinds["tx"]
+    if not isinstance(tx, Transformation):
+        return frame.problem(
+            given["tx"], "which optimizer of optax this is is not known, or it is told by masks what"
+            " it means",
+        )  # fmt: skip
+    if tx.ordered:
+        frame.program.ordered[frame.key] = (frame.scope.module.path, given["tx"])
+    if flow.optimizer:
+        return frame.problem(given["params"], "two states are made of the same parameters")
+    return State(replace(flow, stats=fields))
+
+
+def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:
+    """``state.apply_gradients(...)`` and ``state.replace(batch_stats=...)``."""
+    assert isinstance(node.func, ast.Attribute)
+    flow = owner.flow
+    if frame.top is not node:
+        return frame.problem(node, "the new state is used in the same statement")
+    if flow.owner != frame.key:
+        return frame.problem(node, "a state of the function around is updated")
+    given = {one.arg: one.value for one in node.keywords}
+    inner = node.func.value
+    kept = set(given) - {"grads"}
+    if node.args or kept - flow.stats or ("grads" in given) != (name == "apply_gradients"):
+        return frame.problem(node, f"{name} has other arguments than are known")
+    for field in kept:
+        kind = frame.value(frame, given[field])
+        if not isinstance(kind, Stats) or not kind.updated or kind.flow.key != flow.key:
+            return frame.problem(given[field], f"{field} is not what apply returned for this state")
+        frame.owed.discard(flow.key)
+    if name == "apply_gradients":
+        if not isinstance(frame.value(frame, given["grads"]), Grads):
+            return frame.problem(given["grads"], "how these gradients are made is not known")
+        if isinstance(inner, ast.Call):
+            return frame.problem(node, "several updates in one expression")
+        frame.named(node, flow)
+        frame.updates.append((flow, given["grads"]))
+        frame.need_optimizer(flow)
+    frame.age(flow)
+    return owner
+
+
+# ---- gradients
+
+
+def _gradient_of(frame: Frame, node: ast.Call) -> Kind:
+    symbol = frame.resolve(node.func)
+    options = {one.arg: one.value for one in node.keywords}
+    has_aux = options.get("has_aux", ast.Constant(False))
+    function = frame.value(frame, node.args[0]) if len(node.args) == 1 else PLAIN
+    argnums = options.get("argnums", ast.Constant(0))
+    is_plain = isinstance(has_aux, ast.Constant) and isinstance(argnums, ast.Constant)
+    if not isinstance(function, Function) or function.compiled or not is_plain:
+        return _unknown(frame, node, symbol)
+    if set(options) - {"has_aux", "argnums"} or argnums.value != 0:  # type: ignore[attr-defined]
+        return _unknown(frame, node, symbol)
+    with_value = symbol == "jax.value_and_grad"
+    aux = bool(has_aux.value)  # type: ignore[attr-defined]
+    frame.makers[id(node)] = node
+    return Gradient(function, id(node), with_value, aux)
+
+
+def _gradients(frame: Frame, node: ast.Call, gradient: Gradient) -> Kind:
+    first = frame.value(frame, node.args[0]) if node.args else PLAIN
+    result = pass_to(frame, node, gradient.function, node.args, node.keywords)
+    if not isinstance(first, Params):
+        if is_special(first):
+            frame.problem(node.args[0], "the gradient is not of the parameters alone")
+        return first if first == UNKNOWN else PLAIN
+    maker = frame.maker(gradient.place)
+    if maker is None:
+        return frame.problem(node, "the gradient is made in another function")
+    symbol = "jax.value_and_grad" if gradient.with_value else "jax.grad"
+    frame.change(maker.func, Named(_GRADIENTS[symbol]))
+    value: Kind = result
+    if gradient.has_aux:
+        if not isinstance(result, Many) or len(result.items) != 2:
+            is_soft = not is_special(result)
+            value = result if is_soft else frame.problem(node, "the loss returns no pair")
+            aux: Kind = result if is_soft else PLAIN
+        else:
+            value, aux = result, result.items[1]
+            if not width(aux):
+                frame.change(maker, Without(frozenset({"has_aux"})))
+    elif is_special(result):
+        return frame.problem(node, "the loss returns part of the state")
+    else:
+        aux = PLAIN
+    if gradient.with_value:
+        return Many((value, Grads()))
+    return Many((Grads(), aux)) if gradient.has_aux else Grads()
+
+
+# ---- others
+
+
+def _transformation(frame: Frame, node: ast.Call, symbol: str) -> Kind:
+    kinds = [frame.value(frame, one) for one in node.args if not isinstance(one, ast.Starred)]
+    if symbol == optimizers.CHAIN and len(kinds) == len(node.args) and not node.keywords:
+        known = [one for one in kinds if isinstance(one, Transformation)]
+        if len(known) == len(kinds):
+            return Transformation(any(one.ordered for one in known))
+        return _unknown(frame, node, symbol)
+    _unknown(frame, node, symbol)
+    ordered = optimizers.is_ordered(symbol)
+    if ordered is None or optimizers.is_told_which(symbol, node):
+        return PLAIN
+    return Transformation(ordered)
+
+
+def _ordered(frame: Frame, node: ast.Call) -> Kind:
+    """A sum over all gradients: of the same arrays, in the same order."""
+    kind = frame.value(frame, node.args[0]) if len(node.args) == 1 else PLAIN
+    if isinstance(kind, Grads) and not node.keywords:
+        frame.program.ordered[frame.key] = (frame.scope.module.path, node)
+        return PLAIN
+    return _unknown(frame, node, frame.resolve(node.func))
+
+
+def _counting(frame: Frame, node: ast.Call) -> Kind:
+    """``int(state.step)`` and ``jax.random.fold_in(key, state.step)``: any integer does."""
+    for one in node.args:
+        kind = frame.value(frame, one)
+        if isinstance(kind, Step):
+            frame.change(one, Counter(frame.need_optimizer(kind.flow)))
+        elif is_special(kind):
+            frame.problem(one, "part of the state is used in a way that is not known")
+    for keyword in node.keywords:
+        if is_special(frame.value(frame, keyword.value)):
+            frame.problem(keyword.value, "part of the state is used in a way that is not known")
+    return PLAIN
+
+
+_READERS: dict[str, Callable[[Frame, ast.Call], Kind]] = {
+    f"{_NNM}build": _build,
+    f"{_NNM}variables_of": _variables_of,
+    f"{_NNM}apply_fn": _apply_fn,
+    f"{_NNM}apply": _apply,
+    **dict.fromkeys(_GRADIENTS, _gradient_of),
+    **dict.fromkeys(_SUMS, _ordered),
+    "jax.random.fold_in": _counting,
+    JIT: read_jit,
+    PARTIAL: read_partial,
+}

@@ -1,0 +1,37 @@
+"""Classes whose plain call does more than Linen's ``apply`` lets it."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.source.project import Module, Project
+
+# What of `nnx_migrate.nn` keeps or makes state of other collections, which a plain call may change.
+_STATEFUL = frozenset(
+    "ToNNX get_variable has_variable is_initializing is_mutable_collection lazy_variable perturb "  # noqa: SIM905
+    "put_variable variable variable_type".split()
+)
+# Variables with names of axes are boxes in Linen's trees, which the optimizer sees.
+_NAMED_AXES = frozenset(
+    "constrained_value set_constrained_value with_logical_partitioning with_named_axes "  # noqa: SIM905
+    "with_partitioning".split()
+)
+
+
+def unknown_state(project: Project, module: Module) -> str | None:
+    """Why modules of a file may hold state that the loop does not know of."""
+    for cls in project.classes.values():
+        if cls.module is not module:
+            continue
+        for node in ast.walk(cls.node):
+            if not isinstance(node, ast.Name | ast.Attribute):
+                continue
+            symbol = project.resolve(node, cls.scope) or ""
+            home, _, name = symbol.rpartition(".")
+            if home == "nnx_migrate.nn" and name in _STATEFUL:
+                return (
+                    f"{cls.qualified} has state beside parameters and running statistics ({name})"
+                )
+            if home == "nnx_migrate.sharding" or name in _NAMED_AXES:
+                return f"{cls.qualified} names axes of its variables ({name})"
+    return None

@@ -1,0 +1,308 @@
+"""One function (or module) while it is read: what its names hold, and what becomes of its places."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from nnx_migrate.rewrite.loops.kinds import (
+    PLAIN,
+    UNKNOWN,
+    Built,
+    Flow,
+    Function,
+    Kind,
+    OfFlow,
+    Unsure,
+    Updates,
+    flows_of,
+    is_special,
+    joined,
+    with_flow,
+)
+from nnx_migrate.rewrite.loops.plan import Change
+from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
+
+Branch: TypeAlias = tuple[dict[str, Kind], set[str], set[str]]
+Node = ast.FunctionDef | ast.Module
+
+
+@dataclass
+class Summary:
+    """What is known of a function from its calls and its text.
+
+    Attributes:
+      params: what it is given, by parameter: what the last round found.
+      given: what this round finds.
+      result: what it returns: None as long as nothing is known.
+      updates: parameters whose flow it updates.
+      optimizers: parameters whose optimizer it needs.
+      names: what module and optimizer of a parameter's flow are called in its new text.
+      origins: which flows of the function around it a parameter is given.
+    """
+
+    params: dict[str, Kind] = field(default_factory=dict)
+    given: dict[str, Kind] = field(default_factory=dict)
+    result: Kind | None = None
+    updates: set[str] = field(default_factory=set)
+    optimizers: set[str] = field(default_factory=set)
+    names: dict[str, tuple[str, str]] = field(default_factory=dict)
+    origins: dict[str, set[str]] = field(default_factory=dict)
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether it takes or gives anything of a flow."""
+        given = (*self.params.values(), self.result or PLAIN)
+        return any(is_special(one) for one in given)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a loop stays functional, and where."""
+
+    path: str
+    node: ast.AST
+    reason: str
+
+
+@dataclass
+class Program:
+    """All functions of a project, and what one round of reading has found of them."""
+
+    project: Project
+    summaries: dict[int, Summary] = field(default_factory=dict)
+    nodes: dict[int, tuple[ast.FunctionDef, Scope]] = field(default_factory=dict)
+    changes: dict[int, dict[int, Change]] = field(default_factory=dict)  # by function, by node
+    problems: dict[int, list[Problem]] = field(default_factory=dict)  # by function
+    links: set[tuple[int, int]] = field(default_factory=set)
+    creates: dict[int, list[tuple[str, ast.AST]]] = field(default_factory=dict)
+    understood: set[int] = field(default_factory=set)  # ids of names that mean functions
+    compiled: set[int] = field(default_factory=set)  # functions that are compiled somewhere
+    sizes: Mapping[str, frozenset[str]] = field(default_factory=dict)  # arguments of classes
+    ordered: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)
+    aliases: set[tuple[str, str, int]] = field(default_factory=set)  # names that hold functions
+    rest: Kind = UNKNOWN  # what is not known to be anything else
+
+    def begin(self) -> None:
+        """Begin a round with what the last one found of functions; what it found of places goes."""
+        self.changes, self.problems, self.links = {}, {}, set()
+        self.creates, self.understood, self.ordered = {}, set(), {}
+        self.aliases = set()
+        for one in self.summaries.values():
+            one.params, one.given = one.given, {}
+
+    def summary(self, function: int) -> Summary:
+        """What is known of a function."""
+        return self.summaries.setdefault(function, Summary())
+
+
+@dataclass
+class Frame:
+    """A function while it is read.
+
+    Attributes:
+      names: what its names hold; a name that is not there holds nothing of a flow.
+      stale: names that hold an earlier state of a flow.
+      seen: what its names held anywhere, for the functions inside.
+      aged: flows that were updated at all.
+      jumps: what held where a loop was left or went on in the middle.
+      owed: running statistics that a call gave and that are not kept yet, by flow.
+      top: the expression in which a flow may be updated.
+    """
+
+    program: Program
+    node: Node
+    scope: Scope
+    outer: Frame | None
+    value: Callable[[Frame, ast.expr], Kind]
+    names: dict[str, Kind] = field(default_factory=dict)
+    stale: set[str] = field(default_factory=set)
+    seen: dict[str, Kind] = field(default_factory=dict)
+    owed: set[str] = field(default_factory=set)
+    aged: set[str] = field(default_factory=set)
+    jumps: list[Branch] = field(default_factory=list)
+    shared: set[str] = field(default_factory=set)  # names of a function or module around
+    top: ast.AST | None = None
+    updates: list[tuple[Flow, ast.expr]] = field(default_factory=list)  # of this statement
+    makers: dict[int, ast.Call] = field(default_factory=dict)
+    inner: list[ast.FunctionDef] = field(default_factory=list)
+    results: list[tuple[ast.AST, Kind]] = field(default_factory=list)
+    own: frozenset[str] = frozenset()  # names that it binds
+    taken: frozenset[str] = frozenset()  # every identifier of the outermost function
+    is_compiled: bool = False
+    chosen: dict[str, tuple[str, str]] = field(default_factory=dict)  # names, by flow
+
+    @property
+    def key(self) -> int:
+        """The id of the function."""
+        return id(self.node)
+
+    @property
+    def summary(self) -> Summary:
+        """What is known of this function."""
+        return self.program.summary(self.key)
+
+    # ---- what is found
+
+    def change(self, node: ast.AST, change: Change) -> None:
+        """Note what becomes of a node."""
+        self.program.changes.setdefault(self.key, {})[id(node)] = change
+
+    def problem(self, node: ast.AST, reason: str) -> Kind:
+        """Note why the loop stays functional."""
+        found = Problem(self.scope.module.path, node, reason)
+        known = self.program.problems.setdefault(self.key, [])
+        if all(one.node is not node for one in known):
+            known.append(found)
+        return self.program.rest
+
+    def resolve(self, node: ast.expr) -> str:
+        """The symbol of a name that is no local value, else nothing."""
+        return self.program.project.resolve(node, self.scope) or ""
+
+    def link(self, function: int) -> None:
+        """This function and another go the same way."""
+        self.program.links.add((self.key, function))
+
+    # ---- names
+
+    def look_up(self, node: ast.Name) -> Kind:
+        """What a name holds."""
+        frame: Frame | None = self
+        while frame is not None and node.id not in frame.own and node.id not in frame.names:
+            frame = frame.outer
+        if frame is None:
+            return PLAIN
+        held = frame.names if frame is self else frame.seen
+        kind = held.get(node.id, PLAIN)
+        if isinstance(kind, Unsure):
+            return self.problem(node, f"what {node.id} is here is not known: {kind.reason}")
+        if frame is not self and is_special(kind):
+            self.link(frame.key)
+            if self.is_compiled or any(one.is_compiled for one in self._between(frame)):
+                return self.problem(node, f"{node.id} of the function around is compiled in")
+        if frame is self and node.id in self.stale and not isinstance(kind, Built):
+            return self.problem(node, f"{node.id} is read after a later state was made of it")
+        return kind
+
+    def _between(self, frame: Frame) -> Iterator[Frame]:
+        one = self.outer
+        while one is not None and one is not frame:
+            yield one
+            one = one.outer
+
+    def bind(self, name: str, kind: Kind) -> None:
+        """A name holds something else now."""
+        self.names[name] = kind
+        self.stale.discard(name)
+        before = self.seen.get(name)
+        self.seen[name] = kind if before is None else joined(before, kind) or PLAIN
+        if self.outer is None and isinstance(kind, Function):
+            self.program.aliases.add((self.scope.module.name, name, kind.node))
+
+    def rekey(self, old: Flow, new: Flow) -> None:
+        """All that names hold of a flow is part of the other one."""
+        for names in (self.names, self.seen):
+            for name, kind in names.items():
+                if isinstance(kind, OfFlow) and kind.flow == old:
+                    names[name] = with_flow(kind, new)
+
+    def age(self, flow: Flow) -> None:
+        """All that names hold of a flow belongs to an earlier state."""
+        for name, kind in self.names.items():
+            # What apply changed goes into whichever state comes next.
+            if not isinstance(kind, Updates) and any(f.key == flow.key for f in flows_of(kind)):
+                self.stale.add(name)
+        self.aged.add(flow.key)
+        if flow.given and flow.owner == self.key:
+            self.summary.updates.add(flow.key)
+
+    def need_optimizer(self, flow: Flow) -> str:
+        """The name of a flow's optimizer."""
+        frame: Frame | None = self
+        while frame is not None and frame.key != flow.owner:
+            frame = frame.outer
+        if frame is not None and flow.given:
+            frame.summary.optimizers.add(flow.key)
+        return flow.optimizer
+
+    def named(self, node: ast.AST, flow: Flow) -> str:
+        """The name of a flow's module in the new text."""
+        if not isinstance(flow.model, str) or not flow.model:
+            self.problem(node, "the module has no name here")
+            return "model"
+        own = {model for model, _ in self.chosen.values()}
+        if flow.model in own and flow.owner != self.key:
+            self.problem(node, f"two modules would be called {flow.model} here")
+        return flow.model
+
+    def maker(self, place: int) -> ast.Call | None:
+        """The call in this function that makes a gradient."""
+        return self.makers.get(place)
+
+    def fresh(self, *wanted: str) -> str:
+        """The first of some names that means nothing else here."""
+        used = {name for pair in self.chosen.values() for name in pair}
+        for one in wanted:
+            if one not in self.taken and one not in used:
+                return one
+        number = 2
+        while f"{wanted[-1]}_{number}" in self.taken | used:
+            number += 1
+        return f"{wanted[-1]}_{number}"
+
+    def flow_names(self, key: str) -> tuple[str, str]:
+        """Names for the module and the optimizer of the flow that a variable holds."""
+        if key in self.chosen:
+            return self.chosen[key]
+        prefix = (
+            key.removesuffix("state").removesuffix("params").removesuffix("variables").rstrip("_")
+        )
+        prefix = (
+            "" if prefix in ("", "train", "ts", "s", "new", "init", "initial") else f"{prefix}_"
+        )
+        model = self.fresh(f"{prefix}model", f"{prefix}net", f"{key}_model")
+        optimizer = self.fresh(f"{prefix}optimizer", f"{key}_optimizer")
+        self.chosen[key] = model, optimizer
+        return model, optimizer
+
+    def is_same(self, own: Flow, other: Flow) -> bool:
+        """Whether a flow is the other one: itself, or what the function around gives of it."""
+        if own.key == other.key and own.owner == other.owner:
+            return True
+        return (
+            own.given and own.owner == self.key and self.summary.origins.get(own.key) == {other.key}
+        )
+
+    # ---- branches
+
+    def copy(self) -> Branch:
+        """What a branch may change."""
+        return dict(self.names), set(self.stale), set(self.owed)
+
+    def restore(self, kept: Branch) -> None:
+        """Go back to the beginning of a branch."""
+        self.names, self.stale, self.owed = dict(kept[0]), set(kept[1]), set(kept[2])
+
+    def join(self, other: Branch) -> None:
+        """What holds after one branch or the other."""
+        names, stale, owed = other
+        for name in {*self.names, *names}:
+            self.names[name] = joined(self.names.get(name), names.get(name)) or PLAIN
+        self.stale |= stale
+        self.owed |= owed
+
+
+def identifiers(node: ast.AST) -> frozenset[str]:
+    """Every name in a piece of code."""
+    found: set[str] = set()
+    for one in walk(node):
+        match one:
+            case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                found.add(name)
+            case ast.alias(name=name, asname=asname):
+                found.add(asname or name.partition(".")[0])
+    return frozenset(found)

@@ -1,0 +1,221 @@
+"""What values of a training program are, as far as its loop is concerned.
+
+A *flow* is one model on its way through a function: the parameters, the optimizer's state and the
+running statistics that Linen hands on as values, and NNX changes in place.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+Recipe: TypeAlias = tuple[str, ...] | None  # what a module is built of; None: not known
+
+
+@dataclass(frozen=True)
+class Flow:
+    """One model in one function.
+
+    Attributes:
+      key: the variable or parameter that it is known by.
+      given: whether it is a parameter of the function (or of one around it).
+      model: the name of the module in the new text, or the expression that builds it.
+      optimizer: the name of its optimizer in the new text.
+      recipe: what the module is built of.
+      stats: fields of the state that hold running statistics.
+      owner: the id of the function, as soon as it has a name there.
+    """
+
+    key: str
+    given: bool
+    model: str | ast.expr
+    optimizer: str = ""
+    recipe: Recipe = None
+    stats: frozenset[str] = frozenset()
+    owner: int = 0
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Anything else."""
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """What was not come to yet: it may turn out to be anything."""
+
+
+@dataclass(frozen=True)
+class Unsure:
+    """One of several kinds, or what the reason says: it must not be read."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Built:
+    """A built module that is held by a name."""
+
+    flow: Flow
+
+
+@dataclass(frozen=True)
+class Variables:
+    """Linen's variables: the collections that are among them."""
+
+    flow: Flow
+    collections: frozenset[str] | None = None  # None: all
+
+
+@dataclass(frozen=True)
+class Params:
+    """The parameters of a model."""
+
+    flow: Flow
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Running statistics of a model; ``updated``: by a call that they are to be kept from."""
+
+    flow: Flow
+    updated: bool = False
+
+
+@dataclass(frozen=True)
+class Updates:
+    """What ``apply(mutable=...)`` gives beside the output."""
+
+    flow: Flow
+
+
+@dataclass(frozen=True)
+class State:
+    """A ``TrainState``."""
+
+    flow: Flow
+
+
+@dataclass(frozen=True)
+class Step:
+    """How many updates there were."""
+
+    flow: Flow
+
+
+@dataclass(frozen=True)
+class Grads:
+    """Gradients of a model's parameters."""
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A module that is built when Linen's calls come: ``lazy(Class)(...)``."""
+
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
+class ApplyFn:
+    """``model.apply`` of a module of this recipe, or of the one in the flow."""
+
+    recipe: Recipe
+    flow: Flow | None = None
+
+
+@dataclass(frozen=True)
+class Many:
+    """A tuple that is written out."""
+
+    items: tuple[Kind, ...]
+
+
+@dataclass(frozen=True)
+class Transformation:
+    """An optimizer of optax; ``ordered``: it adds numbers of different parameters."""
+
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the project; ``bound`` are keywords that ``functools.partial`` gives it."""
+
+    node: int  # id of its definition
+    bound: frozenset[str] = frozenset()
+    compiled: bool = False
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """``jax.grad`` or ``jax.value_and_grad`` of a function."""
+
+    function: Function
+    place: int  # id of the call that makes it
+    with_value: bool
+    has_aux: bool
+
+
+Kind: TypeAlias = (
+    Plain
+    | Unknown
+    | Unsure
+    | Built
+    | Variables
+    | Params
+    | Stats
+    | Updates
+    | State
+    | Step
+    | Grads
+    | ApplyFn
+    | Definition
+    | Many
+    | Transformation
+    | Function
+    | Gradient
+)
+OfFlow: TypeAlias = Built | Variables | Params | Stats | Updates | State | Step
+PLAIN, UNKNOWN = Plain(), Unknown()
+_SOFT = (Plain, Unknown, Definition, Transformation, Function, Gradient)
+
+
+def is_special(kind: Kind) -> bool:
+    """Whether a value must not meet code that does not know what becomes of it."""
+    if isinstance(kind, Many):
+        return any(map(is_special, kind.items))
+    return not isinstance(kind, _SOFT)
+
+
+def with_flow(kind: Kind, flow: Flow) -> Kind:
+    """The same of another flow."""
+    return replace(kind, flow=flow) if isinstance(kind, OfFlow) else kind
+
+
+def flows_of(kind: Kind) -> tuple[Flow, ...]:
+    """The flows that a value is part of."""
+    if isinstance(kind, Many):
+        return tuple(flow for one in kind.items for flow in flows_of(one))
+    return (kind.flow,) if isinstance(kind, OfFlow) else ()
+
+
+def joined(one: Kind | None, other: Kind | None) -> Kind | None:
+    """What a value is that is the one or the other; None is what was not seen yet."""
+    if one is None or one in (UNKNOWN, other):
+        return one if other is None else other
+    if other is None or other == UNKNOWN:
+        return one
+    match one, other:
+        case Transformation(), Transformation():
+            return Transformation(one.ordered or other.ordered)
+        case Many(items=a), Many(items=b) if len(a) == len(b):
+            return Many(tuple(joined(x, y) or PLAIN for x, y in zip(a, b, strict=True)))
+        case (State() | Params() | Variables(), _) if type(one) is type(other):
+            flows = one.flow, other.flow
+            recipe = flows[0].recipe if flows[0].recipe == flows[1].recipe else None
+            if replace(flows[0], recipe=recipe) == replace(flows[1], recipe=recipe):
+                return with_flow(one, replace(flows[0], recipe=recipe))
+    if not is_special(one) and not is_special(other):
+        return PLAIN
+    return Unsure("it is not the same in all calls or branches")

@@ -1,0 +1,125 @@
+"""Which module an expression builds, and which classes are states of a training loop."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.rewrite.loops.frame import Frame
+from nnx_migrate.rewrite.loops.kinds import Recipe
+from nnx_migrate.source.names import Assignment, Definition
+from nnx_migrate.source.project import Scope
+from nnx_migrate.source.walking import walk
+
+LAZY = "flax.linen.lazy"  # also that of `nnx_migrate.linen`
+STATE = "flax.training.train_state.TrainState"
+_MAKERS = {"nnx_migrate.nn.build", "nnx_migrate.nn.abstract", "functools.partial"}
+_DEPTH = 5
+
+
+def recipe_of(frame: Frame, node: ast.expr) -> Recipe:
+    """What a module is built of: its class and the arguments that are no sizes.
+
+    Two equal recipes build modules that differ in nothing but their variables.
+    """
+    return _recipe(frame, node, frame.scope, _DEPTH)
+
+
+def _recipe(frame: Frame, node: ast.expr, scope: Scope, depth: int) -> Recipe:
+    if depth == 0:
+        return None
+    project = frame.program.project
+    if isinstance(node, ast.Call):
+        if project.resolve(node.func, scope) not in _MAKERS or not node.args:
+            return None
+        base = _recipe(frame, node.args[0], scope, depth - 1)
+        return None if base is None else (*base, *_arguments(frame, node, base[0], scope))
+    if isinstance(node, ast.Name):
+        match scope.lookup(node.id):
+            case Assignment(value=ast.Call() as value):
+                return _recipe(frame, value, scope, depth - 1)
+            case Definition(node=ast.ClassDef()):
+                symbol = project.resolve(node, scope)
+                return (symbol,) if symbol is not None else None
+    symbol = project.resolve(node, scope)
+    if symbol is None:
+        return None
+    if symbol in project.classes:
+        return (symbol,)
+    found = project.definition(symbol)
+    if found is None or not isinstance(found[1], ast.Call):
+        return None
+    return _recipe(frame, found[1], Scope(found[0]), depth - 1)
+
+
+def _arguments(frame: Frame, node: ast.Call, symbol: str, scope: Scope) -> list[str]:
+    left_out = {"rngs", *frame.program.sizes.get(symbol, ())}
+    given = [(None, one) for one in node.args[1:]]
+    keywords = sorted(
+        (one.arg or "**", one.value) for one in node.keywords if one.arg not in left_out
+    )
+    return [f"{name}={_text(frame, one, scope)}" for name, one in (*given, *keywords)]
+
+
+def _text(frame: Frame, node: ast.expr, scope: Scope) -> str:
+    """An argument as text that says what it is everywhere; of local values, this very place."""
+    for one in walk(node):
+        if isinstance(one, ast.Name):
+            symbol = frame.program.project.resolve(one, scope)
+            if symbol is None or symbol.startswith("<local>"):
+                return f"at {id(node)}"
+        elif isinstance(one, ast.Call | ast.Lambda):
+            return f"at {id(node)}"
+    return ast.dump(node)
+
+
+def definition_of(frame: Frame, node: ast.Call) -> Recipe:
+    """What ``lazy(Class)(...)`` is built of."""
+    match node.func:
+        case ast.Call(func=function, args=[cls]) if frame.resolve(function) == LAZY:
+            base = _recipe(frame, cls, frame.scope, _DEPTH)
+            given = [*node.args, *(one.value for one in node.keywords)]
+            if base is None or any(isinstance(one, ast.Starred) for one in given):
+                return None
+            texts = [(None, one) for one in node.args]
+            texts += sorted((one.arg or "**", one.value) for one in node.keywords)  # type: ignore[misc]
+            return (*base, *(f"{name}={_text(frame, one, frame.scope)}" for name, one in texts))
+    return None
+
+
+def called(frame: Frame, recipe: Recipe, node: ast.Call) -> Recipe:
+    """A recipe of which a function with these arguments makes the module."""
+    if recipe is None or not any("=at " in one for one in recipe):
+        return recipe
+    texts = [_text(frame, one, frame.scope) for one in node.args]
+    texts += sorted(f"{one.arg}={_text(frame, one.value, frame.scope)}" for one in node.keywords)
+    return (*recipe, *texts)
+
+
+def state_fields(frame: Frame, symbol: str) -> frozenset[str] | None:
+    """The fields that a class adds to flax's ``TrainState``, by the symbol of its ``create``.
+
+    None: it is no such class, or one that adds more than annotated fields.
+    """
+    owner, _, method = symbol.rpartition(".")
+    if method != "create":
+        return None
+    if owner == STATE:
+        return frozenset()
+    return fields_of(frame, owner)
+
+
+def fields_of(frame: Frame, symbol: str) -> frozenset[str] | None:
+    """The fields that a class of the project adds to flax's ``TrainState``."""
+    cls = frame.program.project.classes.get(symbol)
+    if cls is None or cls.bases != (STATE,) or cls.node.decorator_list or cls.node.keywords:
+        return None
+    fields: set[str] = set()
+    for statement in cls.node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name), value=None):
+                fields.add(name)
+            case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
+                continue
+            case _:
+                return None
+    return frozenset(fields)

@@ -1,0 +1,155 @@
+"""Calls of the project's own functions: what they are given of a flow, and give back."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from nnx_migrate.rewrite.loops.frame import Frame, Summary
+from nnx_migrate.rewrite.loops.kinds import (
+    PLAIN,
+    Definition,
+    Flow,
+    Function,
+    Gradient,
+    Grads,
+    Kind,
+    Many,
+    Params,
+    State,
+    Unsure,
+    Updates,
+    Variables,
+    flows_of,
+    is_special,
+    joined,
+    with_flow,
+)
+from nnx_migrate.rewrite.loops.modules import called
+from nnx_migrate.rewrite.loops.plan import Arguments
+from nnx_migrate.source.walking import walk
+
+
+def pass_to(
+    frame: Frame,
+    node: ast.Call,
+    function: Function,
+    args: Sequence[ast.expr],
+    keywords: Sequence[ast.keyword],
+) -> Kind:
+    """What a call of a function of the project gives."""
+    definition, _ = frame.program.nodes[function.node]
+    summary = frame.program.summary(function.node)
+    inside = any(one is definition for one in frame.inner)
+    flows: dict[str, Flow] = {}
+    made: dict[int, tuple[tuple[str | None, str], ...]] = {}
+    for name, value, keyword in _bound(definition, args, keywords):
+        inner = value.value if isinstance(value, ast.Starred) else value
+        kind = frame.value(frame, inner)
+        if name is None:
+            if is_special(kind):
+                frame.problem(value, f"which parameter of {definition.name} this is is not known")
+            continue
+        _give(frame, value, kind, name, summary)
+        if not is_special(kind):
+            continue
+        frame.link(function.node)
+        if isinstance(kind, State | Params | Variables):
+            if any(one == kind.flow for one in flows.values()):
+                frame.problem(value, "the state is handed on twice in one call")
+            if kind.flow.key in frame.owed:
+                frame.problem(value, "the state is handed on before it keeps running statistics")
+            flows[name] = kind.flow
+            summary.origins.setdefault(name, set()).add(kind.flow.key if inside else "")
+            made[id(value)] = tuple(_names(frame, value, kind, name, summary, keyword))
+    if made:
+        frame.change(node, Arguments(made))
+    if inside:
+        _check_inside(frame, node, definition)
+    for name in sorted(summary.updates & flows.keys()):
+        _age(frame, node, flows[name])
+    if is_special(summary.result or PLAIN):
+        frame.link(function.node)
+    result = _given_back(summary.result or frame.program.rest, flows)
+    frame.owed |= {flow.key for flow in flows_of(_updates(result))}
+    if isinstance(result, Definition):
+        result = Definition(called(frame, result.recipe, node))
+    return result
+
+
+def _updates(kind: Kind) -> Kind:
+    """What of a value is updates that the state has to keep."""
+    if isinstance(kind, Many):
+        return Many(tuple(map(_updates, kind.items)))
+    return kind if isinstance(kind, Updates) else PLAIN
+
+
+def _bound(
+    definition: ast.FunctionDef, args: Sequence[ast.expr], keywords: Sequence[ast.keyword]
+) -> Iterator[tuple[str | None, ast.expr, str | None]]:
+    """Each argument: its parameter (None: not known), its value, and its keyword."""
+    spec = definition.args
+    names = [one.arg for one in (*spec.posonlyargs, *spec.args)]
+    known = {*names, *(one.arg for one in spec.kwonlyargs)}
+    starred = False
+    for index, one in enumerate(args):
+        starred = starred or isinstance(one, ast.Starred)
+        yield (names[index] if index < len(names) and not starred else None), one, None
+    for keyword in keywords:
+        yield (keyword.arg if keyword.arg in known else None), keyword.value, keyword.arg
+
+
+def _give(frame: Frame, node: ast.expr, kind: Kind, name: str, summary: Summary) -> None:
+    if isinstance(kind, State | Params | Variables):
+        flow = kind.flow
+        given: Kind = with_flow(kind, Flow(name, True, "", "", flow.recipe, flow.stats))
+    elif isinstance(kind, Grads) or not is_special(kind):
+        given = kind
+    else:
+        frame.problem(node, "this part of the state is handed to a function")
+        return
+    before = summary.given.get(name)
+    after = joined(before, given) or PLAIN
+    if isinstance(after, Unsure):
+        frame.problem(node, f"{name} is given different things in different calls")
+    if isinstance(given, Function | Gradient) and after != given:
+        for one in ast.walk(node):
+            frame.program.understood.discard(id(one))
+    summary.given[name] = after
+
+
+def _names(
+    frame: Frame, node: ast.expr, kind: Kind, name: str, summary: Summary, keyword: str | None
+) -> Iterator[tuple[str | None, str]]:
+    assert isinstance(kind, State | Params | Variables)
+    flow = kind.flow
+    model, optimizer = summary.names.get(name, ("model", "optimizer"))
+    yield (model if keyword else None), frame.named(node, flow)
+    if isinstance(kind, State) and name in summary.optimizers:
+        yield (optimizer if keyword else None), frame.need_optimizer(flow)
+
+
+def _check_inside(frame: Frame, node: ast.Call, definition: ast.FunctionDef) -> None:
+    """A function inside this one sees the names of this one as they are when it is called."""
+    for one in walk(definition):
+        if isinstance(one, ast.Name) and one.id in frame.stale and is_special(frame.names[one.id]):
+            frame.problem(
+                node, f"{definition.name} reads {one.id}, of which there is a later state"
+            )
+
+
+def _age(frame: Frame, node: ast.Call, flow: Flow) -> None:
+    if frame.top is not node:
+        frame.problem(node, "the new state is used in the same statement")
+    if flow.owner != frame.key:
+        frame.problem(node, "a state of the function around is updated")
+    frame.age(flow)
+
+
+def _given_back(kind: Kind, flows: dict[str, Flow]) -> Kind:
+    """What a call gives, its flows those of the caller; those made by the function have no key."""
+    if isinstance(kind, Many):
+        return Many(tuple(_given_back(one, flows) for one in kind.items))
+    for flow in flows_of(kind):
+        return with_flow(kind, flows.get(flow.key, flow) if flow.given else flow)
+    return kind

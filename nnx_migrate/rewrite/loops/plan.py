@@ -1,0 +1,161 @@
+"""What becomes of the places of a training loop, as plain data; LibCST is not loaded here."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Ref: TypeAlias = "str | ast.expr"  # a dotted name, or an expression of the old text
+
+
+@dataclass(frozen=True)
+class Named:
+    """An expression becomes a dotted name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Counter:
+    """An expression becomes ``optimizer.step[...]``."""
+
+    optimizer: str
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An expression becomes ``nnm.variables_of(model)``, or a collection of it."""
+
+    model: str
+    collection: str = ""
+
+
+@dataclass(frozen=True)
+class Built:
+    """``definition.init(key, ...)`` becomes ``explicit(definition, ..., rngs=key)``."""
+
+
+@dataclass(frozen=True)
+class Indexed:
+    """``value[index]`` gets another index, or becomes ``value``."""
+
+    index: int | None
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """A call of ``apply`` becomes one of the module.
+
+    Attributes:
+      model: the module.
+      behind: how many positional arguments of the old call do not go to it.
+      without: keywords that go.
+      method: the method that is called.
+      with_keys: whether streams draw Linen's keys (``nnm.call``).
+    """
+
+    model: Ref
+    behind: int
+    without: frozenset[str]
+    method: str | None = None
+    with_keys: bool = False
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Arguments of a call become others: by the ``id`` of their value, keyword and name of each."""
+
+    made: Mapping[int, tuple[tuple[str | None, str], ...]]
+
+
+@dataclass(frozen=True)
+class Without:
+    """A call loses keyword arguments."""
+
+    keywords: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Places:
+    """Positions of arguments (``static_argnums``) become others."""
+
+    numbers: tuple[int, ...]
+    is_tuple: bool
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Parameters of a function become others: by name, the new ones with their annotations."""
+
+    made: Mapping[str, tuple[tuple[str, str], ...]]
+    drops_result: bool  # whether the annotation of what it returns goes
+
+
+@dataclass(frozen=True)
+class NewModel:
+    """``name = <expression>``: the module is built."""
+
+    name: str
+    value: ast.expr
+
+
+@dataclass(frozen=True)
+class NewOptimizer:
+    """``name = nnx.Optimizer(model, tx, wrt=nnx.Param)``."""
+
+    name: str
+    model: str
+    tx: ast.expr
+
+
+@dataclass(frozen=True)
+class Updated:
+    """``optimizer.update(model, grads)``."""
+
+    optimizer: str
+    model: str
+    grads: ast.expr
+
+
+Line: TypeAlias = NewModel | NewOptimizer | Updated
+# What stands in a target or result: an old expression, a new one, several.
+Tree: TypeAlias = "ast.expr | str | tuple[Tree, ...]"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """An assignment or expression: lines before it, what is assigned to, and what.
+
+    Without a ``value`` only the lines are left; without a ``target`` the value alone.
+    """
+
+    before: tuple[Line, ...] = ()
+    target: Tree | None = None
+    value: ast.expr | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """``return``: lines before it, and what is returned; ``is_last`` where nothing follows."""
+
+    before: tuple[Line, ...] = ()
+    value: Tree | None = None
+    is_last: bool = False
+
+
+Change: TypeAlias = (
+    Named
+    | Counter
+    | Snapshot
+    | Built
+    | Indexed
+    | ModelCall
+    | Arguments
+    | Without
+    | Places
+    | Signature
+    | Statement
+    | Result
+)

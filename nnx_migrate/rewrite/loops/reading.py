@@ -1,0 +1,210 @@
+"""Reads all functions of a project until what they give each other does not change any more."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import replace
+
+from nnx_migrate.rewrite.loops.expressions import value
+from nnx_migrate.rewrite.loops.frame import Frame, Node, Program, Summary, identifiers
+from nnx_migrate.rewrite.loops.kinds import (
+    PLAIN,
+    Flow,
+    Kind,
+    Many,
+    Params,
+    State,
+    Stats,
+    Unsure,
+    Updates,
+    Variables,
+    flows_of,
+    is_special,
+    joined,
+    with_flow,
+)
+from nnx_migrate.rewrite.loops.plan import Signature
+from nnx_migrate.rewrite.loops.shapes import is_changed
+from nnx_migrate.rewrite.loops.statements import read_block
+from nnx_migrate.source.names import function_table, parameter_names
+from nnx_migrate.source.project import Module, Scope
+
+_ROUNDS = 40
+
+
+def read_program(program: Program, modules: Iterable[Module]) -> bool:
+    """Read functions until nothing changes; False: it did not come to an end."""
+    known = list(modules)
+    for module in known:
+        _collect(program, module.tree, Scope(module))
+    before: object = None
+    for _ in range(_ROUNDS):
+        program.begin()
+        for module in known:
+            _read_module(program, module)
+            after = _snapshot(program)
+        if after == before:
+            return True
+        before = after
+    return False
+
+
+def _snapshot(program: Program) -> object:
+    return {
+        key: (dict(one.given), one.result, set(one.updates), set(one.optimizers), dict(one.names))
+        for key, one in program.summaries.items()
+    } | {0: set(program.compiled)}
+
+
+def _collect(program: Program, node: ast.AST, scope: Scope) -> None:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef):
+            program.nodes[id(child)] = child, scope.enter(child)
+            _collect(program, child, scope.enter(child))
+        elif not isinstance(child, ast.Lambda):
+            _collect(program, child, scope)
+
+
+def _read_module(program: Program, module: Module) -> None:
+    frame = Frame(program, module.tree, Scope(module), None, value)
+    frame.own = frozenset(module.table)
+    frame.taken = identifiers(module.tree)
+    read_block(frame, module.tree.body)
+    if frame.owed:
+        frame.problem(module.tree.body[-1], "running statistics are not kept in the state")
+    _inside(program, frame, module.tree, module)
+
+
+def _inside(program: Program, frame: Frame, node: ast.AST, module: Module) -> None:
+    """Read the functions right inside, and the methods of classes."""
+    inner = {id(one) for one in frame.inner}
+    for one in frame.inner:
+        _read_function(program, one, frame, module)
+    for child in _definitions(node):
+        if id(child) not in inner:
+            _read_function(program, child, frame, module)
+
+
+def _definitions(node: ast.AST) -> Iterable[ast.FunctionDef]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef):
+            yield child
+        elif not isinstance(child, ast.Lambda | ast.expr):
+            yield from _definitions(child)
+
+
+def _read_function(program: Program, node: ast.FunctionDef, outer: Frame, module: Module) -> None:
+    _, scope = program.nodes[id(node)]
+    frame = Frame(program, node, scope, outer, value)
+    frame.own = frozenset(function_table(node, module.package))
+    is_top = isinstance(outer.node, ast.Module)
+    frame.taken = identifiers(node) if is_top else outer.taken
+    frame.is_compiled = id(node) in program.compiled
+    summary = frame.summary
+    made = dict(_parameters(frame, summary))
+    spec = node.args
+    for one in (*spec.args[len(spec.args) - len(spec.defaults) :], *spec.kwonlyargs):
+        if one.arg in made and one not in spec.kwonlyargs[: 0 if any(spec.kw_defaults) else None]:
+            frame.problem(one, f"{one.arg} has a default")
+    summary.updates, summary.optimizers = set(), set()
+    read_block(frame, node.body)
+    _settle(frame, node, summary)
+    drops = summary.result is not None and is_changed(summary.result)
+    if made or drops:
+        optimizers = summary.optimizers
+        shown = {
+            name: pair[: 1 + (name in optimizers)]
+            if isinstance(summary.params[name], State)
+            else pair
+            for name, pair in made.items()
+        }
+        frame.change(node, Signature(shown, drops))
+    _inside(program, frame, node, module)
+
+
+def _parameters(
+    frame: Frame, summary: Summary
+) -> Iterable[tuple[str, tuple[tuple[str, str], ...]]]:
+    """Bind the parameters; of those that are part of a flow, what stands for each."""
+    for name in parameter_names(frame.node):  # type: ignore[arg-type]
+        kind = summary.params.get(name, frame.program.rest)
+        match kind:
+            case State(flow=flow) | Params(flow=flow) | Variables(flow=flow):
+                model, optimizer = frame.flow_names(name)
+                summary.names[name] = model, optimizer
+                named = replace(flow, model=model, optimizer=optimizer, owner=frame.key)
+                frame.bind(name, with_flow(kind, named))
+                yield (
+                    name,
+                    ((model, "nnx.Module"), (optimizer, "nnx.Optimizer"))[
+                        : 2 if isinstance(kind, State) else 1
+                    ],
+                )
+            case _:
+                frame.bind(name, kind)
+
+
+def _settle(frame: Frame, node: ast.FunctionDef, summary: Summary) -> None:
+    """What a function returns, and whether its callers get what it updates."""
+    result: Kind | None = None
+    for _, one in frame.results:
+        result = joined(result, _outside(one))
+    falls = _falls_through(node.body)
+    if result is not None and is_special(result) and falls:
+        frame.problem(node, f"{node.name} returns part of the state in some cases only")
+    if isinstance(result, Unsure):
+        frame.problem(node, f"{node.name} returns different things")
+        result = PLAIN
+    if falls and frame.owed:
+        frame.problem(node, "running statistics that apply returned are not kept in the state")
+    summary.result = result
+    kept = {flow.key for one in _states(result or PLAIN) for flow in flows_of(one) if flow.given}
+    for name in summary.updates - kept:
+        if name in summary.params:
+            frame.problem(node, f"{node.name} updates {name} and does not return it")
+    for _, one in frame.results:
+        lost = {f.key for k in _states(one) for f in flows_of(k)}
+        if kept - lost:
+            frame.problem(node, f"{node.name} returns the state in some cases only")
+
+
+def _states(kind: Kind) -> Iterable[Kind]:
+    if isinstance(kind, Many):
+        for one in kind.items:
+            yield from _states(one)
+    elif isinstance(kind, State):
+        yield kind
+
+
+def _outside(kind: Kind) -> Kind:
+    """A result as callers see it: what is made here has no name yet."""
+    match kind:
+        case Many(items=items):
+            return Many(tuple(map(_outside, items)))
+        case (
+            State(flow=flow)
+            | Params(flow=flow)
+            | Variables(flow=flow)
+            | Stats(flow=flow)
+            | Updates(flow=flow)
+        ):
+            bare = replace(flow, model="", optimizer="", owner=0)
+            bare = bare if flow.given else Flow("", False, "", "", flow.recipe, flow.stats)
+            return with_flow(kind, bare)
+    return kind
+
+
+def _falls_through(body: list[ast.stmt]) -> bool:
+    """Whether a function may end without a return."""
+    match body[-1]:
+        case ast.Return() | ast.Raise():
+            return False
+        case ast.If(body=inner, orelse=orelse):
+            return not orelse or _falls_through(inner) or _falls_through(orelse)
+        case ast.With(body=inner):
+            return _falls_through(inner)
+    return True
+
+
+__all__ = ["Node", "read_program"]

@@ -1,0 +1,73 @@
+"""How many values stand for one in the new text, and which."""
+
+from __future__ import annotations
+
+import ast
+
+from nnx_migrate.rewrite.loops.kinds import (
+    Kind,
+    Many,
+    Params,
+    State,
+    Stats,
+    Updates,
+    Variables,
+    is_special,
+)
+from nnx_migrate.rewrite.loops.plan import Tree
+
+
+def width(kind: Kind) -> int:
+    """How many values stand for one that a function returns.
+
+    None for what the module holds: running statistics, and a state that the function was given.
+    """
+    match kind:
+        case Stats() | Updates():
+            return 0
+        case State(flow=flow):
+            return 0 if flow.given else 2
+        case Params(flow=flow) | Variables(flow=flow):
+            return 0 if flow.given else 1
+        case Many(items=items):
+            return 1 if any(map(width, items)) else 0
+    return 1
+
+
+def is_changed(kind: Kind) -> bool:
+    """Whether other values stand for one."""
+    match kind:
+        case Many(items=items):
+            return any(map(is_changed, items))
+        case Params() | Variables():
+            return True
+    return width(kind) != 1
+
+
+def returned(node: ast.expr, kind: Kind) -> list[Tree]:
+    """What a function returns in place of ``node``."""
+    if not is_changed(kind):
+        return [node]
+    match kind, node:
+        case Many(items=items), ast.Tuple(elts=elements):
+            return grouped([returned(e, k) for e, k in zip(elements, items, strict=True)])
+        case Many(), _:
+            return [node]  # a call that returns it so, or a name that holds it
+        case ((State(flow=flow) | Params(flow=flow) | Variables(flow=flow)), _) if not flow.model:
+            return [node]  # a call that returns it so
+        case (State(flow=flow), _) if not flow.given:
+            return [flow.model, flow.optimizer]
+        case (Params(flow=flow) | Variables(flow=flow), _) if not flow.given:
+            return [flow.model]
+    return []
+
+
+def grouped(parts: list[list[Tree]]) -> list[Tree]:
+    """The elements of a tuple together: one of which only one is left is no tuple."""
+    found = [one for part in parts for one in part]
+    if not found:
+        return []
+    return found if len(found) == 1 and len(parts) != 1 else [tuple(found)]
+
+
+__all__ = ["grouped", "is_changed", "is_special", "returned", "width"]

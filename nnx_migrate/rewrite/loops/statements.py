@@ -1,0 +1,301 @@
+"""The statements of a function, one after the other: what its names hold, and what becomes of each."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+from nnx_migrate.rewrite.loops.binding import bind
+from nnx_migrate.rewrite.loops.compiling import read_decorators
+from nnx_migrate.rewrite.loops.expressions import escape, used, value
+from nnx_migrate.rewrite.loops.frame import Frame
+from nnx_migrate.rewrite.loops.kinds import (
+    PLAIN,
+    Function,
+    Kind,
+    Many,
+    Params,
+    State,
+    Stats,
+    Updates,
+    Variables,
+    flows_of,
+    is_special,
+)
+from nnx_migrate.rewrite.loops.making import before
+from nnx_migrate.rewrite.loops.plan import NewModel, Result, Statement
+from nnx_migrate.rewrite.loops.shapes import grouped, is_changed, returned
+from nnx_migrate.rewrite.loops.snapshots import snapshot
+
+_UPDATES = ("apply_gradients", "replace")
+
+
+def read_block(frame: Frame, body: Sequence[ast.stmt]) -> None:
+    """Read statements in their order."""
+    for one in body:
+        frame.updates, frame.top = [], None
+        _statement(frame, one)
+
+
+def _statement(frame: Frame, node: ast.stmt) -> None:
+    match node:
+        case ast.Assign(targets=[target], value=given):
+            _assign(frame, node, target, given)
+        case ast.AnnAssign(target=target, value=ast.expr() as given):
+            _assign(frame, node, target, given)
+        case ast.Return():
+            _return(frame, node)
+        case ast.Expr(value=given):
+            _expression(frame, node, given)
+        case ast.If(test=test, body=body, orelse=orelse):
+            used(frame, test, value(frame, test))
+            _branches(frame, [body, orelse])
+        case ast.For(target=target, iter=over, body=body, orelse=orelse):
+            used(frame, over, value(frame, over))
+            _loop(frame, target, body)
+            read_block(frame, orelse)
+        case ast.While(test=test, body=body, orelse=orelse):
+            used(frame, test, value(frame, test))
+            _loop(frame, None, body)
+            used(frame, test, value(frame, test))
+            read_block(frame, orelse)
+        case ast.With(items=items, body=body):
+            for item in items:
+                used(frame, item.context_expr, value(frame, item.context_expr))
+                if item.optional_vars is not None:
+                    _store(frame, item.optional_vars)
+            read_block(frame, body)
+        case ast.Try():
+            _try(frame, node)
+        case ast.FunctionDef():
+            _define(frame, node)
+        case ast.Continue() | ast.Break():
+            frame.jumps.append(frame.copy())
+        case ast.Import() | ast.ImportFrom() | ast.Pass():
+            pass
+        case ast.ClassDef() | ast.AsyncFunctionDef():
+            _closed(frame, node)
+        case ast.Delete(targets=targets):
+            for one in targets:
+                if isinstance(one, ast.Name) and is_special(frame.names.get(one.id, PLAIN)):
+                    frame.problem(one, f"{one.id} is deleted")
+            _other(frame, node)
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            frame.shared |= set(names)
+        case _:
+            _other(frame, node)
+
+
+def _other(frame: Frame, node: ast.AST) -> None:
+    """A statement that knows nothing of flows."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            used(frame, child, value(frame, child))
+        elif isinstance(child, ast.stmt):
+            read_block(frame, [child])
+        else:
+            _other(frame, child)
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            frame.bind(one.id, PLAIN)
+
+
+def _closed(frame: Frame, node: ast.ClassDef | ast.AsyncFunctionDef) -> None:
+    """A class or coroutine: its methods are read by themselves, nothing else may see a flow."""
+    inside = {id(one) for method in _functions(node) for one in ast.walk(method)}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and id(one) not in inside:
+            kind = frame.look_up(one)
+            if is_special(kind):
+                frame.problem(one, f"{one.id} is used in {node.name}")
+
+
+def _functions(node: ast.ClassDef | ast.AsyncFunctionDef) -> list[ast.stmt]:
+    body = node.body if isinstance(node, ast.ClassDef) else []
+    return [one for one in body if isinstance(one, ast.FunctionDef)]
+
+
+def _try(frame: Frame, node: ast.Try) -> None:
+    start = frame.copy()
+    aged, frame.aged = frame.aged, set()
+    read_block(frame, [*node.body, *node.orelse])
+    after = frame.copy()
+    for handler in node.handlers:
+        frame.restore(start)
+        frame.join(after)
+        for name, kind in frame.names.items():  # it may come between an update and its name
+            if any(one.key in frame.aged for one in flows_of(kind)):
+                frame.stale.add(name)
+        read_block(frame, handler.body)
+        if not _ends(handler.body):
+            frame.join(after)
+            after = frame.copy()
+    frame.restore(after)
+    frame.aged |= aged
+    read_block(frame, node.finalbody)
+
+
+def _store(frame: Frame, target: ast.expr) -> None:
+    for one in ast.walk(target):
+        if isinstance(one, ast.Name):
+            frame.bind(one.id, PLAIN)
+
+
+def _assign(frame: Frame, node: ast.stmt, target: ast.expr, given: ast.expr) -> None:
+    frame.top = given
+    kind = value(frame, given)
+    if not is_special(kind):
+        if isinstance(target, ast.Name):
+            frame.bind(target.id, kind)
+            return
+        escape(frame, given, kind)
+        if not isinstance(target, ast.Tuple | ast.List):
+            _other(frame, target)
+        _store(frame, target) if isinstance(target, ast.Tuple | ast.List) else None
+        return
+    kind, lines = before(frame, given, kind, target)
+    parts = bind(frame, target, kind)
+    if parts == [target] and not lines:
+        return
+    built = any(isinstance(one, NewModel) for one in lines)
+    stays = isinstance(given, ast.Call) and not built and not _is_dropped(frame, given)
+    if isinstance(node, ast.AnnAssign) and parts:
+        frame.problem(node, "an annotated name holds part of the state")
+    frame.change(
+        node,
+        Statement(tuple(lines), parts[0] if len(parts) == 1 else tuple(parts) or None, given)
+        if stays or parts
+        else Statement(tuple(lines)),
+    )
+
+
+def _is_dropped(frame: Frame, call: ast.Call) -> bool:
+    """Whether nothing of a call stays: what it makes or updates, other lines do."""
+    if _is_update(call):
+        return True
+    if frame.resolve(call.func) in ("nnx_migrate.nn.variables_of", "nnx_migrate.nn.apply_fn"):
+        return True
+    return id(call) in {id(one) for _, one in frame.program.creates.get(frame.key, ())}
+
+
+def _expression(frame: Frame, node: ast.Expr, given: ast.expr) -> None:
+    frame.top = given
+    kind = value(frame, given)
+    if _is_update(given) and isinstance(kind, State):
+        frame.problem(node, "the new state is given no name")
+        return
+    if isinstance(given, ast.Call) and not _holds_updates(kind):
+        return  # nobody has what the call gives back
+    used(frame, given, kind)
+
+
+def _holds_updates(kind: Kind) -> bool:
+    if isinstance(kind, Many):
+        return any(map(_holds_updates, kind.items))
+    return isinstance(kind, Updates)
+
+
+def _return(frame: Frame, node: ast.Return) -> None:
+    if node.value is None:
+        frame.results.append((node, PLAIN))
+        return
+    elements = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+    early = [one for one in elements if _is_update(one)]
+    if len(early) > 1:
+        frame.problem(node, "several updates in one expression")
+    kinds: dict[int, Kind] = {}
+    for one in (*early, *(e for e in elements if e not in early)):
+        frame.top = one if one in early or one is node.value else None
+        inner = one.value if isinstance(one, ast.Starred) else one
+        kinds[id(one)] = value(frame, inner)
+        escape(frame, inner, kinds[id(one)])
+    lines = []
+    for one in elements:
+        kinds[id(one)], more = before(frame, one, kinds[id(one)], None)
+        lines += more
+        if _is_value(kinds[id(one)]) and snapshot(frame, one, kinds[id(one)]):
+            kinds[id(one)] = PLAIN
+    given = [kinds[id(one)] for one in elements]
+    is_tuple = isinstance(node.value, ast.Tuple)
+    if is_tuple and any(
+        isinstance(one, State | Params | Variables) and not one.flow.model for one in given
+    ):
+        frame.problem(node, "a state that is returned beside others is given no name")
+    kind = Many(tuple(given)) if is_tuple else given[0]
+    if is_tuple and not is_special(kind):
+        kind = PLAIN
+    _check_result(frame, node, kind)
+    frame.results.append((node, kind))
+    if lines or is_changed(kind):
+        parts = [returned(e, k) for e, k in zip(elements, given, strict=True)]
+        found = grouped(parts) if is_tuple else parts[0]
+        tree = None if not found else found[0] if len(found) == 1 else tuple(found)
+        frame.change(node, Result(tuple(lines), tree, frame.node.body[-1] is node))
+
+
+def _is_update(node: ast.expr) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _UPDATES
+    )
+
+
+def _is_value(kind: Kind) -> bool:
+    """Whether a function returns arrays that are the module's: it goes on changing them."""
+    given = isinstance(kind, Params | Variables | Stats)
+    return given and any(one.given or one.optimizer for one in flows_of(kind))
+
+
+def _check_result(frame: Frame, node: ast.Return, kind: Kind) -> None:
+    for flow in flows_of(kind):
+        if flow.key and flow.owner != frame.key:
+            frame.problem(node, "part of a state of the function around is returned")
+    kept = {flow.key for flow in flows_of(kind)} if _holds_updates(kind) else set()
+    if frame.owed - kept:
+        frame.problem(node, "running statistics that apply returned are not kept in the state")
+
+
+def _branches(frame: Frame, bodies: Sequence[Sequence[ast.stmt]]) -> None:
+    start = frame.copy()
+    after = None
+    for body in bodies:
+        frame.restore(start)
+        read_block(frame, body)
+        if after is not None and not _ends(body):
+            frame.join(after)
+        elif after is not None:
+            frame.restore(after)
+        if not _ends(body) or after is not None:
+            after = frame.copy()
+    if after is None:
+        frame.restore(start)
+
+
+def _ends(body: Sequence[ast.stmt]) -> bool:
+    """Whether nothing runs after these statements."""
+    return bool(body) and isinstance(body[-1], ast.Return | ast.Raise | ast.Continue | ast.Break)
+
+
+def _loop(frame: Frame, target: ast.expr | None, body: Sequence[ast.stmt]) -> None:
+    outer, frame.jumps = frame.jumps, []
+    for _ in range(2):  # the second round begins as the first one ends
+        start = frame.copy()
+        if target is not None:
+            _store(frame, target)
+        read_block(frame, body)
+        for one in (start, *frame.jumps):
+            frame.join(one)
+    frame.jumps = outer
+
+
+def _define(frame: Frame, node: ast.FunctionDef) -> None:
+    frame.inner.append(node)
+    spec = node.args
+    for default in (*spec.defaults, *(one for one in spec.kw_defaults if one is not None)):
+        used(frame, default, value(frame, default))
+    if read_decorators(frame, node):
+        frame.program.compiled.add(id(node))
+        frame.bind(node.name, Function(id(node), compiled=True))
+    else:
+        frame.bind(node.name, Function(id(node)))

@@ -1,0 +1,236 @@
+"""The new text of what a plan says, as LibCST nodes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, assert_never
+
+from nnx_migrate.edit.calls import Argument, call, named
+from nnx_migrate.edit.expressions import (
+    Expression,
+    attribute,
+    contents,
+    display,
+    dotted,
+    integer,
+    item,
+    string,
+    written,
+)
+from nnx_migrate.edit.rendering import Renderer, Replacement
+from nnx_migrate.edit.statements import GONE, assign, result, run
+from nnx_migrate.edit.syntax import cst
+from nnx_migrate.rewrite.loops.plan import (
+    Arguments,
+    Built,
+    Change,
+    Counter,
+    Indexed,
+    Line,
+    ModelCall,
+    Named,
+    NewModel,
+    NewOptimizer,
+    Places,
+    Result,
+    Signature,
+    Snapshot,
+    Statement,
+    Tree,
+    Updated,
+    Without,
+)
+
+Make = Callable[[Renderer], Any]
+
+
+def replacement(node: ast.AST, change: Change) -> Replacement:
+    """The replacement of a node that a change asks for."""
+    match change:
+        case Named(name=name):
+            return dotted(name)
+        case Counter(optimizer=optimizer):
+            return contents(attribute(optimizer, "step"))
+        case Snapshot(model=model, collection=collection):
+            made = call("nnm.variables_of", model)
+            return item(made, string(collection, '"')) if collection else made
+        case Built():
+            return lambda renderer: _built(_inner(renderer, node))
+        case Places(numbers=numbers, is_tuple=is_tuple):
+            found = [integer(one) for one in numbers]
+            return display(found) if is_tuple else found[0]
+        case Indexed(index=index):
+            return lambda renderer: _indexed(_inner(renderer, node), index)
+        case ModelCall():
+            return lambda renderer: _model_call(_inner(renderer, node), change)
+        case Arguments(made=made):
+            assert isinstance(node, ast.Call)
+            return lambda renderer: _with_arguments(_inner(renderer, node), _order(node), made)
+        case Without(keywords=keywords):
+            return lambda renderer: _without(_inner(renderer, node), keywords)
+        case Signature():
+            return lambda renderer: [_with_signature(_inner(renderer, node), change)]
+        case Statement():
+            return lambda renderer: _statement(renderer, change)
+        case Result():
+            return lambda renderer: _result(renderer, change)
+    assert_never(change)
+
+
+def _inner(renderer: Renderer, node: ast.AST) -> Any:
+    return renderer.without(node).inner(node)
+
+
+# ---- expressions
+
+
+def _indexed(node: cst.Subscript, index: int | None) -> Expression:
+    return node.value if index is None else item(node.value, integer(index))
+
+
+def _model_call(node: cst.Call, change: ModelCall) -> Expression:
+    model = written(change.model)  # type: ignore[arg-type]
+    node = _without(node, change.without)
+    args = list(node.args)
+    if change.with_keys:
+        first = args[change.behind - 1].with_changes(value=model)
+        return node.with_changes(func=dotted("nnm.call"), args=[first, *args[change.behind :]])
+    function = model if change.method is None else attribute(model, change.method)
+    rest = args[change.behind :]
+    made = node.with_changes(func=function, args=rest)
+    return made if rest else made.with_changes(whitespace_before_args=cst.SimpleWhitespace(""))
+
+
+def _built(node: cst.Call) -> Expression:
+    """``explicit(definition, ..., rngs=key)``; the key is the first argument, or has a name."""
+    assert isinstance(node.func, cst.Attribute)
+    first = next((one for one in node.args if one.keyword and one.keyword.value == "rngs"), None)
+    args = [one for one in node.args if one is not first]
+    key = args.pop(0) if first is None else first
+    start = call("f", node.func.value).args[0]
+    end = call("f", named("rngs", key.value)).args[0]
+    comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    if args:
+        last = node.args[-1]
+        args[-1] = args[-1].with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))
+        opens = isinstance(node.whitespace_before_args, cst.ParenthesizedWhitespace)
+        between = cst.Comma(whitespace_after=node.whitespace_before_args) if opens else comma
+        args = [*args[:-1], args[-1].with_changes(comma=between)]
+        start = start.with_changes(comma=between)
+        end = end.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
+    else:
+        start = start.with_changes(comma=comma)
+    return node.with_changes(func=dotted("explicit"), args=[start, *args, end])
+
+
+def _without(node: cst.Call, keywords: frozenset[str]) -> cst.Call:
+    kept = [one for one in node.args if not (one.keyword and one.keyword.value in keywords)]
+    if kept and kept[-1] is not node.args[-1]:
+        last = node.args[-1]
+        end = {"comma": last.comma, "whitespace_after_arg": last.whitespace_after_arg}
+        kept[-1] = kept[-1].with_changes(**end)
+    return node.with_changes(args=kept)
+
+
+def _order(node: ast.Call) -> list[int]:
+    """Ids of the values of a call's arguments as they are written."""
+    values = [*node.args, *(one.value for one in node.keywords)]
+    return [id(one) for one in sorted(values, key=lambda one: (one.lineno, one.col_offset))]
+
+
+def _with_arguments(
+    node: cst.Call, order: Sequence[int], made: Mapping[int, tuple[tuple[str | None, str], ...]]
+) -> cst.Call:
+    found: list[cst.Arg] = []
+    for key, arg in zip(order, node.args, strict=True):
+        if key not in made:
+            found.append(arg)
+            continue
+        more = [call("f", Argument(dotted(name), keyword)).args[0] for keyword, name in made[key]]
+        comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+        end = {"comma": arg.comma, "whitespace_after_arg": arg.whitespace_after_arg}
+        found += [
+            *(one.with_changes(comma=comma) for one in more[:-1]),
+            more[-1].with_changes(**end),
+        ]
+    return node.with_changes(args=found)
+
+
+# ---- functions
+
+
+def _with_signature(node: cst.FunctionDef, change: Signature) -> cst.FunctionDef:
+    fields = {
+        name: [new for one in getattr(node.params, name) for new in _parameter(one, change)]
+        for name in ("posonly_params", "params", "kwonly_params")
+    }
+    node = node.with_changes(params=node.params.with_changes(**fields))
+    return node.with_changes(returns=None) if change.drops_result else node
+
+
+def _parameter(one: cst.Param, change: Signature) -> list[cst.Param]:
+    made = change.made.get(one.name.value)
+    if made is None:
+        return [one]
+    more = [
+        one.with_changes(
+            name=cst.Name(name),
+            annotation=None if one.annotation is None else _annotation(one.annotation, kind),
+        )
+        for name, kind in made
+    ]
+    space = one.comma.whitespace_after if isinstance(one.comma, cst.Comma) else None
+    opens = isinstance(space, cst.ParenthesizedWhitespace) and space.last_line.value
+    comma = one.comma if opens else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+    return [*(each.with_changes(comma=comma) for each in more[:-1]), more[-1]]
+
+
+def _annotation(old: cst.Annotation, kind: str) -> cst.Annotation:
+    return old.with_changes(annotation=dotted(kind))
+
+
+# ---- statements
+
+
+def _lines(renderer: Renderer, lines: Sequence[Line]) -> list[Any]:
+    return [_line(renderer, one) for one in lines]
+
+
+def _line(renderer: Renderer, line: Line) -> Any:
+    match line:
+        case NewModel(name=name, value=value):
+            return assign(name, renderer.render(value))
+        case NewOptimizer(name=name, model=model, tx=tx):
+            made = call("nnx.Optimizer", model, renderer.argument(tx), named("wrt", "nnx.Param"))
+            return assign(name, made)
+        case Updated(optimizer=optimizer, model=model, grads=grads):
+            return run(call(f"{optimizer}.update", model, renderer.argument(grads)))
+    assert_never(line)
+
+
+def _statement(renderer: Renderer, change: Statement) -> list[Any]:
+    lines = _lines(renderer, change.before)
+    if change.value is not None:
+        value = renderer.render(change.value)
+        target = change.target
+        lines.append(run(value) if target is None else assign(_tree(renderer, target), value))
+    return lines or list(GONE)
+
+
+def _result(renderer: Renderer, change: Result) -> list[Any]:
+    lines = _lines(renderer, change.before)
+    if change.value is not None:
+        lines.append(result(_tree(renderer, change.value)))
+    elif not change.is_last:
+        lines.append(result())
+    return lines
+
+
+def _tree(renderer: Renderer, tree: Tree, *, is_outer: bool = True) -> Any:
+    if isinstance(tree, str):
+        return dotted(tree)
+    if isinstance(tree, ast.expr):
+        return renderer.render(tree)
+    made = display([_tree(renderer, one, is_outer=False) for one in tree])
+    return made.with_changes(lpar=[], rpar=[]) if is_outer else made

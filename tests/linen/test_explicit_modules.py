@@ -1,0 +1,49 @@
+"""`explicit`: the module that `lazy(Class)(...)` stands for."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import nnx
+
+from nnx_migrate import linen as nn
+from nnx_migrate import nn as nnm
+
+
+class Net(nnx.Module):
+    """Two layers; the size of the input is not told."""
+
+    def __init__(self, width: int, *, in_features: int, rngs: nnx.Rngs) -> None:
+        self.first = nnx.Linear(in_features, width, rngs=rngs)
+        self.second = nnx.Linear(width, 1, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.second(nnx.relu(self.first(x)))
+
+
+X = jnp.ones((2, 3))
+
+
+@pytest.mark.parametrize("rngs", [jax.random.key(4), {"params": jax.random.key(4)}])
+def test_it_holds_what_init_gives(rngs: object) -> None:
+    definition = nn.lazy(Net)(5)
+    model = nn.explicit(definition, X, rngs=rngs)
+    assert type(model) is Net
+    expected = definition.init(rngs, X)
+    assert expected["params"]["first"]["kernel"].shape == (3, 5)
+    jax.tree.map(np.testing.assert_array_equal, nnm.variables_of(model), expected)
+    np.testing.assert_array_equal(model(X), definition.apply(expected, X))
+
+
+def test_the_definition_can_build_again() -> None:
+    definition = nn.lazy(Net)(5)
+    one, other = (nn.explicit(definition, X, rngs=jax.random.key(i)) for i in range(2))
+    assert one is not other
+    assert np.any(one.first.kernel[...] != other.first.kernel[...])
+
+
+def test_anything_else_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"expected lazy\(Class\)\(...\), found Dense"):
+        nn.explicit(nn.Dense(3), X, rngs=jax.random.key(0))

@@ -1,0 +1,131 @@
+"""Programs with NNX's loop compute what they computed with the functional one, bit by bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from tests.rewrite.loops.programs import (
+    CREATE,
+    FULL,
+    HEAD,
+    MAIN,
+    PROGRAM,
+    STEP,
+    about_loops,
+    rewritten,
+)
+from tests.rewrite.running import module_of
+
+SCRIPT = """\
+model = Mlp(width=5)
+
+
+@jax.jit
+def evaluate(params, x):
+    return model.apply({"params": params}, x)
+
+
+def main(key, x, y):
+    variables = model.init({"params": key}, x)
+    schedule = optax.warmup_cosine_decay_schedule(0.0, 0.1, 2, 8)
+    state = TrainState.create(
+        apply_fn=model.apply, params=variables["params"], tx=optax.adamw(schedule)
+    )
+    losses, values = [], []
+    for index in range(4):
+        previous = jax.tree.leaves(state.params)
+        state, loss = step(state, x, y)
+        if index % 2:
+            values.append(evaluate(state.params, x))
+        losses.append(loss)
+    return losses, values, previous, jax.tree.leaves(state.params)
+"""
+APART = """\
+@jax.jit
+def gradients(state, x, y):
+    def loss_fn(params):
+        out = state.apply_fn({"params": params}, x)
+        return jnp.mean((out - y) ** 2), out
+
+    grad_fn = jax.value_and_grad(loss_fn, has_aux=True)
+    (loss, out), grads = grad_fn(state.params)
+    return grads, loss, out
+
+
+@jax.jit
+def update(state, grads):
+    return state.apply_gradients(grads=grads)
+
+
+def epoch(state, x, y, steps):
+    losses = []
+    for _ in range(steps):
+        grads, loss, _ = gradients(state, x, y)
+        state = update(state, grads)
+        losses.append(loss)
+    return state, losses
+
+
+def main(key, x, y):
+    state = create(key)
+    found = []
+    while len(found) < 4:
+        state, losses = epoch(state, x, y, 2)
+        found += losses
+    return found, state.params
+"""
+OTHER = """\
+def deterministic(width):
+    return Mlp(width)
+
+
+def main(key, x, y):
+    state = create(key)
+    found = []
+    for _ in range(3):
+        state, loss = step(state, x, y)
+        other = deterministic(4).apply({"params": state.params}, x)
+        found += [loss, other]
+    return found
+"""
+PLAIN_STEP = STEP.replace("@jax.jit\n", "")
+PROGRAMS = {
+    "a compiled step": PROGRAM,
+    "a step that is not compiled": CREATE + PLAIN_STEP + MAIN,
+    "running statistics, dropout and a clipped norm": FULL,
+    "a model of the module, a schedule, old parameters": STEP + SCRIPT,
+    "gradients and update apart": CREATE + APART,
+    "a model built anew for the same parameters": CREATE + STEP + OTHER,
+    "several updates in a call": CREATE
+    + STEP.replace("    return state.apply", "    state = state.apply_gradients(grads=grads)\n    return state.apply")
+    + MAIN,
+    "donated": CREATE + STEP.replace("@jax.jit", "@functools.partial(jax.jit, donate_argnums=0)") + MAIN,
+}  # fmt: skip
+
+
+def outcome(text: str) -> Any:
+    """What ``main`` gives, as numpy arrays."""
+    x = jnp.linspace(-1.0, 1.0, 12).reshape(4, 3)
+    with module_of("training", text) as module:
+        found = module.main(jax.random.key(3), x, jnp.sin(x[:, :1]))
+    return jax.tree.map(np.asarray, found)
+
+
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_the_loop_computes_the_same_bits(program: str) -> None:
+    result = rewritten({"m.py": HEAD + program})
+    assert [one.outcome.value for one in about_loops(result)] == ["rewritten"], about_loops(result)
+    (file,) = result.files
+    before, after = outcome(HEAD + program), outcome(file.code or "")
+    structures = {str(jax.tree.structure(one)) for one in (before, after)}
+    assert len(structures) == 1, structures
+    leaves = list(zip(jax.tree.leaves(before), jax.tree.leaves(after), strict=True))
+    assert leaves
+    for one, other in leaves:
+        assert one.dtype == other.dtype
+        assert one.tobytes() == other.tobytes()

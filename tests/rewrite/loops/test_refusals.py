@@ -1,0 +1,182 @@
+"""Training loops that stay functional, and why."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.loops.programs import (
+    CREATE,
+    FULL,
+    HEAD,
+    MAIN,
+    PROGRAM,
+    STEP,
+    about_loops,
+    kept,
+    rewritten,
+)
+
+UPDATE = "return state.apply_gradients(grads=grads), loss"
+LOOP = "        state, loss = step(state, x, y)\n"
+# What is replaced in the program, by what, and a part of the reason.
+CASES = {
+    "an old state is read": (LOOP, LOOP.replace("state,", "new,", 1) + "        state.params\n", "read after a later state"),
+    "an update that is not always taken": (
+        LOOP,
+        "        new, loss = step(state, x, y)\n        if loss < 1:\n            state = new\n",
+        "read after a later state",
+    ),
+    "a round that is left before the state is kept": (
+        LOOP,
+        "        new, loss = step(state, x, y)\n        if loss > 1:\n            continue\n        state = new\n",
+        "read after a later state",
+    ),
+    "an exception before the state is kept": (
+        LOOP,
+        ("        try:\n            new, loss = step(state, x, y)\n            state = new\n"
+        "        except ValueError:\n            continue\n"),
+        "read after a later state",
+    ),
+    "a new state that nobody keeps": (
+        UPDATE, "state.apply_gradients(grads=grads)\n    return state, loss", "no name",
+    ),
+    "a step that keeps its update to itself": (UPDATE, "state = state.apply_gradients(grads=grads)\n    return loss", "not the same in all"),
+    "pmap": ("@jax.jit", "@functools.partial(jax.pmap, axis_name='i')", "decorated by"),
+    "another transformation": ("step(state, x, y)\n", "jax.checkpoint(step)(state, x, y)\n", "not known"),
+    "shardings": ("@jax.jit", "@functools.partial(jax.jit, in_shardings=None)", "in_shardings"),
+    "names of donated arguments": ("@jax.jit", "@functools.partial(jax.jit, donate_argnames='state')", "donate_argnames"),
+    "a checkpoint": (LOOP, LOOP + "        checkpoints.save_checkpoint('d', state, 1)\n", "handed to"),
+    "pickled": (LOOP, LOOP + "        pickle.dumps(state)\n", "handed to"),
+    "replicated": ("state = create(key)", "state = jax_utils.replicate(create(key))", "handed to"),
+    "compared": (LOOP, LOOP + "        assert state == state\n", "not known"),
+    "kept on an object": ("state = create(key)", "key.state = create(key)\n    state = key.state", "kept in"),
+    "kept in a list": ("state = create(key)", "states = [create(key)]\n    state = states[0]", "not known"),
+    "kept in a tuple": ("state = create(key)", "both = create(key), 1\n    state, _ = both", "tuple"),
+    "deleted": ("    return loss\n", "    del state\n    return loss\n", "deleted"),
+    "the optimizer's state is read": (LOOP, LOOP + "        state.opt_state\n", "opt_state"),
+    "the transformation is read": (LOOP, LOOP + "        state.tx\n", "tx"),
+    "a step that is computed with": (LOOP, LOOP + "        state.step + 1\n", "not known"),
+    "replaced parameters": (LOOP, LOOP + "        state = state.replace(params=state.params)\n", "other arguments"),
+    "an unknown optimizer": ("optax.adam(0.1)", "make_optimizer()", "which optimizer"),
+    "an optimizer with a mask": ("optax.adam(0.1)", "optax.adamw(0.1, mask=decayed)", "which optimizer"),
+    "an optimizer with a mask by position": ("optax.adam(0.1)", "optax.add_decayed_weights(0.1, decayed)", "which optimizer"),
+    "parts with optimizers of their own": ("optax.adam(0.1)", "optax.multi_transform({}, labels)", "which optimizer"),
+    "unknown parameters": ('model.init(key, jnp.ones((1, 3)))["params"]', "load()", "how these parameters are made"),
+    "another module's apply": ("apply_fn=model.apply", "apply_fn=Mlp(5).apply", "may not be that"),
+    "two states of the same parameters": (
+        "    return TrainState.create",
+        "    first = TrainState.create(apply_fn=model.apply, params=params, tx=tx)\n    return TrainState.create",
+        "two states",
+    ),
+    "gradients that are changed": (UPDATE, "grads = jax.tree.map(jnp.negative, grads)\n    " + UPDATE, "gradients are handed to"),
+    "gradients of something else": ("jax.value_and_grad(loss_fn)(state.params)", "jax.value_and_grad(loss_fn)(state)", "used in a way"),
+    "gradients of two arguments": ("jax.value_and_grad(loss_fn)", "jax.value_and_grad(loss_fn, argnums=(0,))", ""),
+    "a loss in a lambda": (
+        "jax.value_and_grad(loss_fn)(state.params)",
+        "jax.value_and_grad(lambda p: loss_fn(p))(state.params)",
+        "",
+    ),
+    "further collections": ("{\"params\": params}, x)", "{\"params\": params}, x, mutable=[\"cache\"])[0]", "mutable"),
+    "intermediates": ("{\"params\": params}, x)", "{\"params\": params}, x, capture_intermediates=True)[0]", "capture_intermediates"),
+    "unknown keywords": ("{\"params\": params}, x)", "{\"params\": params}, x, **options)", "**kwargs"),
+    "a default": ("def step(state, x, y)", "def step(state=None, x=0, y=0)", "has a default"),
+    "any arguments": ("def step(state, x, y):", "def step(*args):\n    state, x, y = args", "which parameter"),
+    "twice in a call": (LOOP, LOOP + "        pair(state, state)\n", "handed to"),
+    "a state of several kinds": ("    return loss\n", "    step(None, x, y)\n    return loss\n", "not the same in all"),
+    "returned in some cases": (UPDATE, "if x is None:\n        return None, None\n    " + UPDATE, ""),
+    "a step taken by its name": ("    return loss\n", "    getattr(key, 'step')\n    return loss\n", "by its name"),
+    "a step among values": ("    return loss\n", "    key.update({'step': step})\n    return loss\n", "unknown way"),
+    "a global state": ("def main(key, x, y):\n", "def main(key, x, y):\n    global state\n", ""),
+    "a state that a function compiles in": (
+        "    return loss\n",
+        "    @jax.jit\n    def predict(x):\n        return state.apply_fn({'params': state.params}, x)\n\n    return predict(x)\n",
+        "compiled in",
+    ),
+    "a coroutine": ("    return loss\n", "    async def later():\n        return state.params\n\n    return later\n", "used in later"),
+    "a generator": ("    return loss\n", "    yield state\n", "not known"),
+    "a default that holds the state": ("    return loss\n", "    def last(x=state):\n        return x\n\n    return loss\n", "not known"),
+    "swapped": (
+        LOOP,
+        ("        other = create(key)\n        for _ in x:\n            state, other = other, state\n"
+        "            state, loss = step(state, x, y)\n"),
+        "not the same in all",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), CASES.values(), ids=CASES)
+def test_the_loop_stays_functional(old: str, new: str, reason: str) -> None:
+    assert old in PROGRAM
+    assert reason in kept(PROGRAM.replace(old, new))
+
+
+STATISTICS = {
+    "statistics that are not kept": (
+        ", batch_stats=updates[\"batch_stats\"])", ")", "are not kept",
+    ),
+    "statistics that go elsewhere": ("    return state, loss\n", "    return state, updates\n", ""),
+    "a call before they are kept": (
+        "    state = state.apply_gradients", "    loss = evaluate(state, x)\n    state = state.apply_gradients", "before",
+    ),
+    "statistics of another kind": ("batch_stats=variables[\"batch_stats\"]", "batch_stats={}", "no running statistics"),
+    "a further field": ("    batch_stats: dict\n", "    batch_stats: dict\n    scale: float = 1.0\n", ""),
+    "a method of the state": ("    batch_stats: dict\n", "    batch_stats: dict\n\n    def both(self):\n        return self.params\n", ""),
+    "a class with a cache": (
+        "class State(TrainState)",
+        ("class Cached(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        seen = self.variable('cache', 'seen', jnp.zeros, ())\n        return x + seen.value\n\n\n"
+        "class State(TrainState)"),
+        "has state beside",
+    ),
+    "named axes": (
+        "class State(TrainState)",
+        ("class Named(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        init = nn.with_logical_partitioning(nn.initializers.ones, ('a',))\n"
+        "        return x * self.param('scale', init, (3,))\n\n\nclass State(TrainState)"),
+        "names axes",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "reason"), STATISTICS.values(), ids=STATISTICS)
+def test_a_loop_with_running_statistics_stays_functional(old: str, new: str, reason: str) -> None:
+    assert old in FULL
+    text = FULL.replace(old, new)
+    if "State.create" in text and about_loops(rewritten({"m.py": HEAD + text})):
+        assert reason in kept(text)
+    else:
+        assert "m.py" in {one.path for one in rewritten({"m.py": HEAD + text}).files}
+
+
+def test_a_lazy_class_keeps_the_functional_loop() -> None:
+    text = PROGRAM.replace("Mlp(4)", "getattr(nets, 'Mlp')(4)")
+    assert "how these parameters are made is not known" in kept(text)
+
+
+def test_a_file_that_is_only_read_keeps_the_functional_loop() -> None:
+    imports = HEAD.split("\n\n\n")[0]
+    files = {"m.py": HEAD + "import steps\n\n\n" + CREATE + MAIN.replace("step(", "steps.step(")}
+    result = rewritten(files, {"steps.py": f"{imports}\n\n\n{STEP}"})
+    (found,) = about_loops(result)
+    assert "not rewritten in this run" in found.message
+
+
+def test_a_place_in_another_file_keeps_the_functional_loop() -> None:
+    test = "import m\n\n\ndef test_step():\n    assert m.step(state(), 1, 2)\n"
+    result = rewritten({"m.py": HEAD + PROGRAM, "test_m.py": test})
+    (found,) = about_loops(result)
+    assert found.outcome.value == "kept"
+
+
+def test_a_program_of_its_own_is_rewritten_beside_one_that_is_not() -> None:
+    other = (
+        PROGRAM.replace("create(key)", "make(key)")
+        .replace("step", "advance")
+        .replace("main", "run")
+    )
+    other = other.replace("optax.adam(0.1)", "make_optimizer()")
+    result = rewritten({"m.py": HEAD + PROGRAM + "\n\n" + other})
+    assert sorted(one.outcome.value for one in about_loops(result)) == ["kept", "rewritten"]
+    (file,) = result.files
+    assert "nnx.Optimizer(model, tx, wrt=nnx.Param)" in (file.code or "")
+    assert "TrainState.create(apply_fn=nnm.apply_fn(model)" in (file.code or "")
