@@ -27,6 +27,7 @@ def apply(
     way: set[int],
     pairs: Mapping[int, cst.CSTNode],
     make: Callable[[Place], Any],
+    refit: Callable[[Any, Any], Any],
 ) -> Any:
     """``node`` with the edits at ``places`` made.
 
@@ -34,13 +35,14 @@ def apply(
         way: ids of the LibCST nodes that lead to the places.
         pairs: LibCST nodes by the id of their ``ast`` node.
         make: the replacement at a place.
+        refit: lays out a line, as it was and with its edits, within the width of the file.
     """
     lost = [one.node for one in places if id(one.node) not in pairs]
     if lost:
         reason = f"a {type(lost[0]).__name__} has no position of its own"
         raise Unrenderable(lost[0], reason)
     edits = {id(pairs[id(one.node)]): one for one in places}
-    return node.visit(_Apply(edits, way, node, make))
+    return node.visit(_Apply(edits, way, node, make, refit))
 
 
 class _Apply(cst.CSTTransformer):
@@ -50,9 +52,11 @@ class _Apply(cst.CSTTransformer):
         way: set[int],
         root: cst.CSTNode,
         make: Callable[[Place], Any],
+        refit: Callable[[Any, Any], Any],
     ) -> None:
         super().__init__()
         self._edits, self._way, self._root, self._make = edits, way, root, make
+        self._refit = refit
         self._classes: set[int] = set()  # ids of the bodies of classes
         self._quotes: list[str] = []  # of the f-strings around, outermost first
         self._last: Place | None = None  # whose replacement was put in last
@@ -72,6 +76,8 @@ class _Apply(cst.CSTTransformer):
     def on_leave(self, original: cst.CSTNode, updated: Any) -> Any:
         if isinstance(original, cst.IndentedBlock | cst.Module):
             return self._block(original, updated)
+        if isinstance(original, cst.SimpleStatementLine):
+            return self._refit(original, updated)
         if isinstance(original, cst.SimpleStatementSuite):
             return self._suite(original, updated)
         if isinstance(original, cst.FunctionDef | cst.ClassDef):

@@ -149,8 +149,28 @@ def operation(left: Expression, operator: type, right: Expression) -> Expression
 
 
 def negation(test: Expression) -> Expression:
-    """``not test``."""
+    """``not test``; of ``a is b`` it is ``a is not b``."""
+    match test:
+        case cst.Comparison(comparisons=[cst.ComparisonTarget(operator=operator) as target]):
+            opposite = _opposite(operator)
+            if opposite is not None:
+                turned = target.with_changes(operator=opposite)
+                return test.with_changes(comparisons=[turned])
     return cst.UnaryOperation(cst.Not(), operand(test))
+
+
+def _opposite(operator: Any) -> Any:
+    """The operator that says the contrary of any two objects."""
+    match operator:
+        case cst.Is():
+            return cst.IsNot()
+        case cst.IsNot():
+            return cst.Is()
+        case cst.In():
+            return cst.NotIn()
+        case cst.NotIn():
+            return cst.In()
+    return None
 
 
 def conjunction(tests: Sequence[Expression]) -> Expression:

@@ -20,6 +20,7 @@ from nnx_migrate.edit.fitting import Place, Unrenderable
 from nnx_migrate.edit.sources import Sources, sources_of
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.wrapping import Page, refitted, width_of
 
 Made: TypeAlias = Any  # an expression, a sequence of statements, or GONE
 Replacement: TypeAlias = "Made | Callable[[Renderer], Made]"
@@ -51,6 +52,11 @@ class Renderer:
     def unit(self) -> str:
         """One level of indentation in this file."""
         return self.sources.module.default_indent
+
+    @property
+    def page(self) -> Page:
+        """How lines of this file are laid out."""
+        return Page(self.unit, width_of(self.text))
 
     def with_edits(self, edits: Mapping[int, Replacement]) -> Renderer:
         """A copy with more edits; on the same node the new one wins."""
@@ -111,7 +117,13 @@ class Renderer:
             self._way(places, node),
             self.sources.pairs,
             lambda place: self.made(self.edits[id(place.node)]),
+            self._refitted,
         )
+
+    def _refitted(self, old: Any, new: Any) -> Any:
+        """A line with the edits made in it, which may be too long now."""
+        column = self.sources.columns.get(id(old))
+        return new if column is None else refitted(old, new, column, self.page)
 
     def line(self, statement: ast.stmt) -> Any:
         """The line of a statement, comments included, with the edits inside it applied.
@@ -127,7 +139,7 @@ class Renderer:
             return cst.SimpleStatementLine(
                 [small.with_changes(semicolon=cst.MaybeSentinel.DEFAULT)]
             )
-        return line.with_changes(body=[small])
+        return self._refitted(line, line.with_changes(body=[small]))
 
     def lines(self, statement: ast.stmt) -> list[Any]:
         """A statement, its own edit applied, with the comments of its line."""

@@ -23,11 +23,13 @@ class Sources:
     Attributes:
         pairs: LibCST nodes by the id of their ``ast`` node.
         lines: the line of each simple statement, by the id of its ``ast`` node.
+        columns: where each of these lines begins, by its id.
     """
 
     module: cst.Module
     pairs: dict[int, cst.CSTNode]
     lines: dict[int, Line]
+    columns: dict[int, int]
     comments: dict[int, Comments]  # of arguments, by the id of their value
     kept: tuple[ast.AST, ...]  # so that no id is given twice
 
@@ -60,16 +62,18 @@ def _read(text: str, tree: ast.Module) -> Sources:
         raise EditError(f"its two syntax trees differ ({error}); please report this") from error
     smalls = {id(node): key for key, node in pairs.items() if isinstance(key, ast.stmt)}
     lines: dict[int, Line] = {}
+    columns: dict[int, int] = {}
     comments: dict[int, Comments] = {}
     for line in _lines(module):
         for small in line.body:
             if id(small) in smalls:
                 lines[id(smalls[id(small)])] = line
+                columns.setdefault(id(line), smalls[id(small)].col_offset)
     for key, node in pairs.items():
         if isinstance(key, ast.Call) and isinstance(node, cst.Call):
             comments |= _of_arguments(key, node)
     by_id = {id(key): node for key, node in pairs.items()}
-    return Sources(module, by_id, lines, comments, tuple(pairs))
+    return Sources(module, by_id, lines, columns, comments, tuple(pairs))
 
 
 def _lines(node: cst.CSTNode) -> list[Line]:

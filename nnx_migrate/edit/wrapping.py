@@ -1,54 +1,180 @@
-"""Long lines: the arguments of a call, or the parameters of a function, on lines of their own."""
+"""Statements laid out within the width of their file, as formatters do.
+
+What fits stands on one line. What does not has the elements of its last brackets on the next line, or, where
+these do not fit there, each on a line of its own.
+"""
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
-from nnx_migrate.edit.calls import NONE, on_lines
+from nnx_migrate.edit.calls import comments_in
 from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.edit.syntax import cst
 
 WIDTH = 100
+_WIDTHS = (80, 88, WIDTH, 120)
+_SAMPLE = 100  # lines of a file that show its width
+_LONG = re.compile(r"https?://|noqa|pylint|type: ignore")
 
 
-def wrapped(statement: Any, indent: int, unit: str) -> Any:
-    """A statement with its last call's arguments on lines of their own, when it is too long.
+@dataclass(frozen=True)
+class Page:
+    """How lines of a file are laid out.
 
-    Statements that already have line ends, and those that are no call, stay as they are.
+    Attributes:
+        unit: one level of indentation.
+        width: columns of a line.
+    """
+
+    unit: str
+    width: int = WIDTH
+
+
+@lru_cache(maxsize=256)
+def width_of(text: str) -> int:
+    """The width that a file keeps to: the least usual one that 99 % of its lines have.
+
+    Short files do not show theirs.
+    """
+    lines = [one for one in text.splitlines() if one.strip() and not _LONG.search(one)]
+    if len(lines) < _SAMPLE:
+        return WIDTH
+    longest = sorted(map(len, lines))[len(lines) * 99 // 100 - 1]
+    return next((one for one in _WIDTHS if longest <= one), _WIDTHS[-1])
+
+
+def wrapped(statement: Any, indent: int, page: Page, *, is_moved: bool = False) -> Any:
+    """A statement laid out anew when it does not fit, or has the line ends of another place.
+
+    Those with comments or strings over several lines in them stay.
 
     Args:
-        indent: width of the statement's indentation.
+        indent: columns in front of the statement.
+        is_moved: whether its parts come from elsewhere.
     """
     if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
         return statement
     small = statement.body[0]
-    text = code_of(small)
     value = getattr(small, "value", None)
-    if indent + len(text) <= WIDTH or "\n" in text or not isinstance(value, cst.Call):
+    text = code_of(small)
+    stays = _fits(text, indent, page) and not (is_moved and "\n" in text)
+    if value is None or stays or comments_in(small):
         return statement
-    return statement.with_changes(body=[small.with_changes(value=_opened(value, indent, unit))])
+    from nnx_migrate.edit.flattening import flattened
+
+    flat = flattened(value)
+    if "\n" in code_of(flat):
+        return statement
+    start = indent + len(code_of(small.with_changes(value=flat))) - len(code_of(flat))
+    laid = _Writer(page, indent).laid(flat, 0, start, 0)
+    return statement.with_changes(body=[small.with_changes(value=laid)])
 
 
-def _opened(call: cst.Call, indent: int, unit: str) -> cst.Call:
-    """The call, or the one that ``setattr`` is given, with its arguments on lines of their own."""
-    last = call.args[-1] if call.args else None
-    is_setter = isinstance(call.func, cst.Name) and call.func.value == "setattr"
-    if is_setter and last is not None and isinstance(last.value, cst.Call) and not last.keyword:
-        inner = last.with_changes(value=_opened(last.value, indent, unit))
-        return call.with_changes(args=[*call.args[:-1], inner])
-    if last is None:
-        return call
-    width = len(", ".join(code_of(one.with_changes(comma=_NO_COMMA())) for one in call.args))
-    if indent + len(unit) + width > WIDTH:
-        return on_lines(call, [NONE] * len(call.args), unit)
-    return call.with_changes(
-        whitespace_before_args=_line_end(unit),
-        args=[*call.args[:-1], last.with_changes(whitespace_after_arg=_line_end(""))],
-    )
+def refitted(old: Any, new: Any, indent: int, page: Page) -> Any:
+    """A line with edits in it, laid out anew where it fitted before them and does not now."""
+    if not isinstance(new, cst.SimpleStatementLine) or len(old.body) != 1 or len(new.body) != 1:
+        return new
+    did_fit = _fits(code_of(old.body[0]), indent, page)
+    return wrapped(new, indent, page) if did_fit else new
 
 
-def _NO_COMMA() -> Any:
-    return cst.MaybeSentinel.DEFAULT
+def _fits(text: str, indent: int, page: Page) -> bool:
+    return all(indent + len(line) <= page.width for line in text.splitlines())
+
+
+@dataclass(frozen=True)
+class _Writer:
+    """Lays out expressions of one line; depths count from the statement's indentation."""
+
+    page: Page
+    indent: int
+
+    def laid(self, node: Any, depth: int, start: int, after: int) -> Any:
+        """The node within the width, if its brackets allow it.
+
+        Args:
+            depth: of the line that it begins on.
+            start: the column that it begins at.
+            after: columns that follow it on its last line.
+        """
+        if start + len(code_of(node)) + after <= self.page.width:
+            return node
+        if node.lpar and not isinstance(node, cst.Tuple):
+            return self._in_parentheses(node, depth)
+        match node:
+            case cst.Call(args=[_, *_]):
+                return self._call(node, depth)
+            case cst.List(elements=[_, *_]):
+                return node.with_changes(
+                    lbracket=cst.LeftSquareBracket(whitespace_after=self._end(depth + 1)),
+                    elements=self._elements(node.elements, depth),
+                )
+            case cst.Tuple(lpar=[_], elements=[_, *_]):
+                return node.with_changes(
+                    lpar=[cst.LeftParen(whitespace_after=self._end(depth + 1))],
+                    elements=self._elements(node.elements, depth),
+                )
+            case cst.Dict(elements=[_, *_]) | cst.Set(elements=[_, *_]):
+                return node.with_changes(
+                    lbrace=cst.LeftCurlyBrace(whitespace_after=self._end(depth + 1)),
+                    elements=self._elements(node.elements, depth),
+                )
+            case cst.Attribute(value=value):
+                behind = after + len(code_of(node)) - len(code_of(value))
+                return node.with_changes(value=self.laid(value, depth, start, behind))
+            case cst.BinaryOperation(right=right):
+                before = start + len(code_of(node)) - len(code_of(right))
+                return node.with_changes(right=self.laid(right, depth, before, after))
+        return node
+
+    def _call(self, node: cst.Call, depth: int) -> cst.Call:
+        is_bare = isinstance(node.args[-1].value, cst.GeneratorExp)  # it takes no comma behind it
+        text = ", ".join(code_of(_without_comma(one)) for one in node.args)
+        if is_bare or self._column(depth + 1) + len(text) <= self.page.width:
+            last = node.args[-1].with_changes(
+                comma=cst.MaybeSentinel.DEFAULT, whitespace_after_arg=self._end(depth)
+            )
+            args = [*node.args[:-1], last]
+        else:
+            args = self._elements(node.args, depth)
+        return node.with_changes(whitespace_before_args=self._end(depth + 1), args=args)
+
+    def _elements(self, elements: Any, depth: int) -> list[Any]:
+        """Elements of brackets or arguments, each on a line of its own."""
+        found = []
+        for index, one in enumerate(elements):
+            bare = _without_comma(one)
+            before = len(code_of(bare)) - len(code_of(one.value))
+            value = self.laid(one.value, depth + 1, self._column(depth + 1) + before, 1)
+            following = depth if index + 1 == len(elements) else depth + 1
+            comma = cst.Comma(whitespace_after=self._end(following))
+            found.append(bare.with_changes(value=value, comma=comma))
+        return found
+
+    def _in_parentheses(self, node: Any, depth: int) -> Any:
+        """What stands in parentheses on a line of its own."""
+        left, right = node.lpar[-1], node.rpar[0]
+        return node.with_changes(
+            lpar=[*node.lpar[:-1], left.with_changes(whitespace_after=self._end(depth + 1))],
+            rpar=[right.with_changes(whitespace_before=self._end(depth)), *node.rpar[1:]],
+        )
+
+    def _column(self, depth: int) -> int:
+        return self.indent + depth * len(self.page.unit.expandtabs())
+
+    def _end(self, depth: int) -> cst.ParenthesizedWhitespace:
+        return _line_end(self.page.unit * depth)
+
+
+def _without_comma(one: Any) -> Any:
+    changed = one.with_changes(comma=cst.MaybeSentinel.DEFAULT)
+    if isinstance(changed, cst.Arg):
+        return changed.with_changes(whitespace_after_arg=cst.SimpleWhitespace(""))
+    return changed
 
 
 def _line_end(indent: str) -> cst.ParenthesizedWhitespace:
@@ -56,12 +182,12 @@ def _line_end(indent: str) -> cst.ParenthesizedWhitespace:
     return cst.ParenthesizedWhitespace(cst.TrailingWhitespace(), [], True, space)
 
 
-def wrapped_function(function: cst.FunctionDef, indent: int, unit: str) -> cst.FunctionDef:
+def wrapped_function(function: cst.FunctionDef, indent: int, page: Page) -> cst.FunctionDef:
     """A function with one parameter on a line, when its head is too long."""
     head = f"def {function.name.value}({code_of(function.params)}):"
-    if indent + len(head) <= WIDTH and "\n" not in head:
+    if "\n" not in head and _fits(head, indent, page):
         return function
-    deeper = unit if len(unit.expandtabs()) >= 4 else unit * 2
+    deeper = page.unit if len(page.unit.expandtabs()) >= 4 else page.unit * 2
     end = cst.Comma(whitespace_after=_line_end(deeper))
     last = cst.Comma(whitespace_after=_line_end(""))
     params = function.params

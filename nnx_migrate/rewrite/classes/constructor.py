@@ -74,7 +74,7 @@ class Constructor:
             like=head,
             left=[] if self.setup is None else self.setup.left,
         )
-        init = wrapped_function(made, self.layout.indent, self.layout.unit)
+        init = wrapped_function(made, self.layout.indent, self.layout.page)
         return spaced([*self._in_scope(remarks), init, *self._properties()])
 
     def _body(self, reads: Reads, own_names: frozenset[str], remarks: Remarks) -> list[Statement]:
@@ -102,7 +102,7 @@ class Constructor:
         return made
 
     def _wrapped(self, statement: Statement) -> Statement:
-        found: Statement = wrapped(statement, self.layout.body, self.layout.unit)
+        found: Statement = wrapped(statement, self.layout.body, self.layout.page)
         return found
 
     def new_arguments(self) -> tuple[SizeArgument, ...]:

@@ -24,7 +24,7 @@ from nnx_migrate.edit.statements import (
     without_comments,
 )
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.wrapping import wrapped_function
+from nnx_migrate.edit.wrapping import width_of, wrapped_function
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
@@ -176,7 +176,7 @@ class _Conversion:
         body = [told, *(part.statements or [skip()])]
         unit = self.layout.unit
         made = define(builder_name(name), parameters, body, unit=unit)
-        return wrapped_function(made, self.layout.indent, unit)
+        return wrapped_function(made, self.layout.indent, self.layout.page)
 
     def _parameter(self, name: str, renderer: Renderer) -> cst.Param:
         spec = self.function.node.args
@@ -193,4 +193,4 @@ def _layout_of(function: ScopeFunction) -> Layout:
     """A builder stands at the left margin; its body is indented as the function's is."""
     lines = function.module.lines
     unit = unit_of(function.module.text, lines.starts, function.node)
-    return Layout(lines.newline, 0, unit or "    ")
+    return Layout(lines.newline, 0, unit or "    ", width_of(function.module.text))

@@ -78,42 +78,64 @@ WIDTH_OF_X = [SizeArgument("in_features", argument="x")]
     [
         (
             '"""A layer."""',
-            (
-                '"""A layer.\n\n    What NNX is told and Linen inferred:\n'
-                '      in_features: size of the last axis of x.\n    """'
-            ),
+            ('"""A layer.\n\n    Args:\n        in_features: size of the last axis of x.\n    """'),
         ),
         (
             "r'''A layer.\n\n    More.\n    '''",
             (
-                "r'''A layer.\n\n    More.\n\n    What NNX is told and Linen inferred:\n"
-                "      in_features: size of the last axis of x.\n    '''"
+                "r'''A layer.\n\n    More.\n\n    Args:\n"
+                "        in_features: size of the last axis of x.\n    '''"
             ),
         ),
         (
             '"""A.\r\n\r\n    B."""',
             (
-                '"""A.\r\n\r\n    B.\r\n\r\n    What NNX is told and Linen inferred:\r\n'
-                '      in_features: size of the last axis of x.\r\n    """'
+                '"""A.\r\n\r\n    B.\r\n\r\n    Args:\r\n'
+                '        in_features: size of the last axis of x.\r\n    """'
             ),
         ),
     ],
 )
 def test_a_docstring_gets_a_paragraph(before: str, after: str) -> None:
-    assert documented(before, WIDTH_OF_X, "    ") == after
+    assert documented(before, WIDTH_OF_X, "    ", "    ") == after
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            '"""A layer.\n\n  Args:\n    width: its width.\n  """',
+            '"""A layer.\n\n  Args:\n    width: its width.\n    in_features: size of the last axis of x.\n  """',
+        ),
+        (
+            '"""A.\n\n  Attributes:\n      width: its width,\n        in all.\n\n  Returns:\n    y.\n  """',
+            (
+                '"""A.\n\n  Attributes:\n      width: its width,\n        in all.\n'
+                "      in_features: size of the last axis of x.\n\n  Returns:\n    y.\n"
+                '  """'
+            ),
+        ),
+        (
+            '"""A.\n\n  Args:\n\n  B."""',  # a list without entries is no list
+            '"""A.\n\n  Args:\n\n  B.\n\n  Args:\n    in_features: size of the last axis of x.\n  """',
+        ),
+    ],
+)
+def test_arguments_join_those_that_the_docstring_lists(before: str, after: str) -> None:
+    assert documented(before, WIDTH_OF_X, "  ", "  ") == after
 
 
 @pytest.mark.parametrize("literal", ["'A layer.'", '"A " "layer."', '"""A""" "B"', '("""A""")'])
 def test_a_docstring_that_is_not_one_literal_in_triple_quotes_stays(literal: str) -> None:
-    assert documented(literal, WIDTH_OF_X, "    ") is None
+    assert documented(literal, WIDTH_OF_X, "    ", "    ") is None
 
 
 def test_a_class_with_a_docstring_documents_every_argument() -> None:
     text = rewritten('    """A layer."""\n\n')
     assert text.startswith(
         'class M(nnx.Module):\n    """A layer.\n\n'
-        "    What NNX is told and Linen inferred:\n"
-        '      in_features: size of the last axis of x.\n    """\n'
+        "    Args:\n"
+        '        in_features: size of the last axis of x.\n    """\n'
     )
     assert "rngs: nnx.Rngs):\n        self.features" in text
 
@@ -153,11 +175,12 @@ def test_several_arguments_stand_on_lines_of_their_own() -> None:
         SizeArgument("a_in_features", submodule="a"),
         SizeArgument("b_in_features", submodule="b"),
     ]
-    (found,) = init_docstring(two, Layout("\n", 4, "    "))
+    (found,) = init_docstring(two, Layout("\n", 4, "    ", 100))
     assert code_of(found).splitlines() == [
-        '"""What NNX is told and Linen inferred:',
+        '"""Build the layers.',
         "",
-        "          a_in_features: size of the last axis of the input of a.",
-        "          b_in_features: size of the last axis of the input of b.",
+        "        Args:",
+        "            a_in_features: size of the last axis of the input of a.",
+        "            b_in_features: size of the last axis of the input of b.",
         '        """',
     ]

@@ -164,7 +164,7 @@ class Emitter:
         made: list[Statement] = []
         site = item.site
         if item.is_in_scope:
-            return [wrapped(run(value), indent, self._unit)]
+            return [wrapped(run(value), indent, self.layout.page, is_moved=True)]
         if site is not None and asks_its_name(site):
             made.append(assign(SCOPE_NAME, name_node(name, self.renderer)))
             name = name if name.literal is not None else Name(text=SCOPE_NAME, scope=name.scope)
@@ -180,7 +180,7 @@ class Emitter:
             )
             width = call("nnm.out_features", built, expression(str(site.in_width)))
             made.append(assign(site.out_variable, width))
-        return [wrapped(one, indent, self._unit) for one in made]
+        return [wrapped(one, indent, self.layout.page, is_moved=True) for one in made]
 
     def _branch(self, step: Branch, indent: int) -> Sequence[Statement]:
         inner = self._deeper(indent)

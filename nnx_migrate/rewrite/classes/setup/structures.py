@@ -129,7 +129,9 @@ class Structures:
                 body, last = [], []
                 if found.asks_name:
                     body, name = [assign(SCOPE_NAME, name)], dotted(SCOPE_NAME)
-                body.append(wrapped(run(call("setattr", "self", name, value)), inner, unit))
+                body.append(
+                    wrapped(run(call("setattr", "self", name, value)), inner, self.layout.page)
+                )
             target = renderer.render(found.generator.target)
             over = renderer.render(found.generator.iter)
             made = [*before, loop(target, over, [*body, *after], unit), *last]

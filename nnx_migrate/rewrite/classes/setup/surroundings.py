@@ -91,7 +91,7 @@ class Surroundings:
             conditions = [*tests, *known.values()]
             inner = _made(previous, statement, renderer)
             if not conditions:
-                return [wrapped(one, indent, unit) for one in inner]
+                return [wrapped(one, indent, self.layout.page) for one in inner]
             orelse = [] if other is None else [other.statement(renderer, unit)]
             return [when(conjunction(conditions), inner, orelse, unit)]
 

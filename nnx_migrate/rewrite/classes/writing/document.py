@@ -1,7 +1,7 @@
 """What the docstring of a converted class says of the arguments that it now asks for.
 
-A class that has a docstring gets a paragraph at its end. One without gets a docstring of
-``__init__``, for the arguments whose names do not say what to pass.
+They join the arguments that the class's docstring has already, else they are a paragraph at its end. A class
+without a docstring gets one of ``__init__``, for the arguments whose names do not say what to pass.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.statements import Statement, docstring
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.wrapping import WIDTH
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.writing.layout import Layout, docstring_of
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.source.classes import ClassInfo
 
-HEADING = "What NNX is told and Linen inferred:"
+HEADING = "Args:"
+_SECTION = re.compile(r"(\s*)(Args|Arguments|Attributes|Fields|Parameters):\s*")
 _TRIPLE = re.compile(r"""[rRuU]?("{3}|'{3})""")
 
 
@@ -58,22 +58,51 @@ def speaks_for_itself(one: SizeArgument) -> bool:
     return one.fact is None and one.each is None and one.submodule is None and one.axis == -1
 
 
-def documented(literal: str, arguments: Sequence[SizeArgument], indent: str) -> str | None:
-    """The source of a docstring with a paragraph on the arguments; None when it has no room.
+def documented(
+    literal: str, arguments: Sequence[SizeArgument], indent: str, unit: str
+) -> str | None:
+    """The source of a docstring that says what the arguments are; None when it has no room.
 
     Only a literal in triple quotes has: text with line ends cannot be put into others.
+
+    Args:
+        indent: what the lines of the docstring begin with.
+        unit: one more level.
     """
     found = _TRIPLE.match(literal)
-    if found is None or not literal.endswith(found[1]) or HEADING in literal:
+    if found is None or not literal.endswith(found[1]):
         return None
     newline = "\r\n" if "\r\n" in literal else "\n"
-    text = literal[: -len(found[1])].rstrip()
-    lines = ["", f"{indent}{HEADING}", *_entries(arguments, indent), f"{indent}{found[1]}"]
-    return text + newline + newline.join(lines)
+    lines = literal[: -len(found[1])].rstrip().split(newline)
+    section = _section(lines)
+    if section is None:
+        lines += ["", f"{indent}{HEADING}", *_entries(arguments, indent + unit)]
+    else:
+        place, inner = section
+        lines[place:place] = _entries(arguments, inner)
+    return newline.join([*lines, f"{indent}{found[1]}"])
+
+
+def _section(lines: Sequence[str]) -> tuple[int, str] | None:
+    """Where a docstring's list of arguments ends, and the indentation of its entries."""
+    for start, line in enumerate(lines):
+        head = _SECTION.fullmatch(line)
+        if head is None:
+            continue
+        inner = ""
+        end = start + 1
+        for index, one in enumerate(lines[end:], end):
+            margin = one[: len(one) - len(one.lstrip())]
+            if one.strip() and len(margin) <= len(head[1]):
+                break
+            if one.strip():
+                inner, end = inner or margin, index + 1
+        return (end, inner) if inner else None
+    return None
 
 
 def _entries(arguments: Sequence[SizeArgument], indent: str) -> list[str]:
-    return [f"{indent}  {one.name}: {described(one)}" for one in arguments]
+    return [f"{indent}{one.name}: {described(one)}" for one in arguments]
 
 
 def class_docstring(
@@ -86,7 +115,7 @@ def class_docstring(
     literal = renderer_of(cls.module).render(found.value)
     if not isinstance(literal, cst.SimpleString):
         return None
-    text = documented(literal.value, arguments, " " * layout.indent)
+    text = documented(literal.value, arguments, " " * layout.indent, layout.unit)
     return None if text is None else (found.value, literal.with_changes(value=text))
 
 
@@ -96,7 +125,8 @@ def init_docstring(arguments: Sequence[SizeArgument], layout: Layout) -> list[St
     if not unclear:
         return []
     single, indent = f"{unclear[0].name}: {described(unclear[0])}", " " * layout.body
-    if len(unclear) == 1 and len(single) + 6 + layout.body <= WIDTH:
+    if len(unclear) == 1 and len(single) + 6 + layout.body <= layout.width:
         return [docstring(single)]
-    lines = [HEADING, "", *_entries(unclear, indent), indent]
+    first = "Build the layers."
+    lines = [first, "", f"{indent}{HEADING}", *_entries(unclear, indent + layout.unit), indent]
     return [docstring(layout.newline.join(lines))]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nnx_migrate.edit.wrapping import Page, width_of
 from nnx_migrate.source.classes import ClassInfo
 
 
@@ -17,11 +18,18 @@ class Layout:
       newline: the end-of-line in use.
       indent: width of the indentation of the class body.
       unit: one more level.
+      width: columns of a line.
     """
 
     newline: str
     indent: int
     unit: str
+    width: int
+
+    @property
+    def page(self) -> Page:
+        """How lines are laid out."""
+        return Page(self.unit, self.width)
 
     @property
     def body(self) -> int:
@@ -35,9 +43,9 @@ def layout_of(cls: ClassInfo) -> Layout:
     outer = cls.node.col_offset
     inner = unit_of(cls.module.text, cls.module.lines.starts, cls.node) or "    "
     units = [unit_of(cls.module.text, cls.module.lines.starts, one) for one in methods]
-    return Layout(
-        cls.module.lines.newline, outer + len(inner), next((one for one in units if one), inner)
-    )
+    unit = next((one for one in units if one), inner)
+    width = width_of(cls.module.text)
+    return Layout(cls.module.lines.newline, outer + len(inner), unit, width)
 
 
 def unit_of(text: str, starts: Sequence[int], node: ast.ClassDef | ast.FunctionDef) -> str | None:

@@ -1,0 +1,110 @@
+"""Statements are laid out within the width of their file."""
+
+from __future__ import annotations
+
+import libcst as cst
+import pytest
+
+from nnx_migrate.edit.expressions import module_code
+from nnx_migrate.edit.wrapping import WIDTH, Page, refitted, width_of, wrapped
+
+PAGE = Page("  ", 40)
+
+
+def laid(text: str, *, is_moved: bool = False) -> str:
+    (statement,) = cst.parse_module(text).body
+    return module_code([wrapped(statement, 4, PAGE, is_moved=is_moved)])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = f(a, b, c)\n",
+        "x = f(\n    a,\n    b,\n)\n",  # its lines fit
+        "from some_package import a_name, another_name\n",
+        "x = a_name_that_is_as_long_as_it_is_because_it_is\n",
+        "x = f(first_argument, second_argument,  # why\n  third)\n",
+        'x = f("""some text over\n  two lines""", second_argument, third_one)\n',
+        "x = first_argument_of_all if a_condition else None\n",
+    ],
+)
+def test_what_fits_or_cannot_be_laid_out_stays(text: str) -> None:
+    assert laid(text) == text
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "self.layer = nnx.Linear(features, width, rngs=rngs)\n",
+            "self.layer = nnx.Linear(\n  features, width, rngs=rngs\n)\n",
+        ),
+        (
+            "self.layer = nnx.Linear(in_features, features, width, rngs=rngs)\n",
+            "self.layer = nnx.Linear(\n  in_features,\n  features,\n  width,\n  rngs=rngs,\n)\n",
+        ),
+        (
+            "return f(kernel_init=init(some_scale, ('embed', 'mlp')), rngs=rngs)\n",
+            "return f(\n  kernel_init=init(\n    some_scale, ('embed', 'mlp')\n  ),\n  rngs=rngs,\n)\n",
+        ),
+        (
+            "sizes = [first_size, second_size, third_size]\n",
+            "sizes = [\n  first_size,\n  second_size,\n  third_size,\n]\n",
+        ),
+        (
+            "x = layers(some_input, another_input, third).sum\n",
+            "x = layers(\n  some_input, another_input, third\n).sum\n",
+        ),
+        (
+            "y = y + layers(some_input, another_input, third)\n",
+            "y = y + layers(\n  some_input, another_input, third\n)\n",
+        ),
+        (
+            "f(one_argument + another_one for one in arguments)\n",  # no comma behind it
+            "f(\n  one_argument + another_one for one in arguments\n)\n",
+        ),
+        (
+            "x = (first_of_the_terms + second_of_the_terms)\n",
+            "x = (\n  first_of_the_terms + second_of_the_terms\n)\n",
+        ),
+    ],
+)
+def test_a_long_line_opens_its_last_brackets(before: str, after: str) -> None:
+    assert laid(before) == after
+    cst.parse_module(after)
+    assert laid(after) == after
+
+
+def test_parts_that_come_from_elsewhere_lose_its_line_ends() -> None:
+    text = "x = f(a, init(\n        b, c\n    ), d)\n"
+    assert laid(text, is_moved=True) == "x = f(a, init(b, c), d)\n"
+    assert laid(text) == text
+
+
+@pytest.mark.parametrize("comma", ["", ","])
+def test_flattening_drops_the_comma_of_a_line_end_alone(comma: str) -> None:
+    text = f"x = f((\n    a,\n), {{\n  'b': c{comma}\n}}, [d{comma}\n], e,\n)\n"
+    assert laid(text, is_moved=True) == "x = f((a,), {'b': c}, [d], e)\n"
+
+
+def test_only_an_edit_that_made_a_line_too_long_changes_its_layout() -> None:
+    (short,) = cst.parse_module("y = block(y, mask=a_mask)\n").body
+    (long,) = cst.parse_module("y = getattr(self, name)(y, mask=a_mask, more=1)\n").body
+    assert module_code([refitted(short, long, 4, PAGE)]).count("\n") == 3
+    assert refitted(long, long, 4, PAGE) is long
+
+
+@pytest.mark.parametrize(
+    ("longest", "lines", "width"),
+    [(79, 200, 80), (80, 200, 80), (87, 200, 88), (95, 200, 100), (400, 200, 120), (79, 20, WIDTH)],
+)
+def test_a_file_shows_its_width_where_it_is_long_enough(
+    longest: int, lines: int, width: int
+) -> None:
+    text = "\n".join(["x" * longest] * lines)
+    assert width_of(text) == width
+
+
+def test_one_link_or_line_in_a_hundred_is_no_width() -> None:
+    lines = ["x" * 70] * 150
+    assert width_of("\n".join([*lines, "y" * 300, "# https://" + "z" * 200])) == 80
