@@ -176,7 +176,10 @@ def _index(part: str) -> str:
 
 
 def binary(left: Expr, sign: ast.operator, right: Expr) -> Expr:
-    """``left sign right``, folded when both are known, with the neutral elements removed."""
+    """``left sign right``, folded when both are known, with the neutral elements removed.
+
+    Constants meet: ``(n - 2) // 2 + 1`` is ``n // 2``, and half of that ``n // 4``.
+    """
     if left.is_constant and right.is_constant:
         folded = _fold(ast.BinOp(left.node, sign, right.node))
         if folded is not None:
@@ -192,7 +195,37 @@ def binary(left: Expr, sign: ast.operator, right: Expr) -> Expr:
         return right
     if isinstance(sign, ast.FloorDiv) and right.is_constant and right.constant == 1:
         return left
-    return Expr(ast.BinOp(left.node, sign, right.node))
+    return _joined(left, sign, right) or Expr(ast.BinOp(left.node, sign, right.node))
+
+
+def _joined(left: Expr, sign: ast.operator, right: Expr) -> Expr | None:
+    """A constant joined with the one that ``left`` ends with; None where they stay apart."""
+    match left.node, sign, right.node:
+        case (
+            ast.BinOp(inner, ast.Add() | ast.Sub() as first, ast.Constant(value=int(one))),
+            ast.Add() | ast.Sub(),
+            ast.Constant(value=int(other)),
+        ):
+            total = _signed(first, one) + _signed(sign, other)
+            added = ast.Add() if total >= 0 else ast.Sub()
+            return binary(Expr(inner), added, literal(abs(total)))
+        case (
+            ast.BinOp(inner, ast.Add() | ast.Sub() as first, ast.Constant(value=int(one))),
+            ast.FloorDiv(),
+            ast.Constant(value=int(divisor)),
+        ) if divisor > 0 and one % divisor == 0:
+            return binary(binary(Expr(inner), sign, right), first, literal(one // divisor))
+        case (
+            ast.BinOp(inner, ast.FloorDiv(), ast.Constant(value=int(one))),
+            ast.FloorDiv(),
+            ast.Constant(value=int(other)),
+        ) if one > 0 and other > 0:
+            return binary(Expr(inner), sign, literal(one * other))
+    return None
+
+
+def _signed(sign: ast.operator, value: int) -> int:
+    return value if isinstance(sign, ast.Add) else -value
 
 
 def difference(whole: Expr, part: Expr) -> Expr:

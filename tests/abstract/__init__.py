@@ -1,0 +1,1 @@
+"""Tests of `nnx_migrate.abstract`."""

@@ -1,0 +1,60 @@
+"""Sizes as expressions: constants are joined where integers allow it."""
+
+from __future__ import annotations
+
+import ast
+import operator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nnx_migrate.abstract.expression import Expr, binary, literal, parse
+
+OPERATORS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "//": operator.floordiv}
+SIGNS = {"+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "//": ast.FloorDiv()}
+
+
+def chain(*parts: tuple[str, int]) -> Expr:
+    """``n``, with one operation after the other."""
+    made = parse("n")
+    for sign, value in parts:
+        made = binary(made, SIGNS[sign], literal(value))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([("-", 2), ("//", 2), ("+", 1)], "n // 2"),
+        ([("-", 2), ("//", 2), ("+", 1), ("-", 2), ("//", 2), ("+", 1)], "n // 4"),
+        ([("-", 3), ("+", 1)], "n - 2"),
+        ([("+", 1), ("-", 1)], "n"),
+        ([("+", 4), ("//", 2)], "n // 2 + 2"),
+        ([("//", 3), ("//", 2)], "n // 6"),
+        ([("-", 3), ("//", 2)], "(n - 3) // 2"),
+        ([("*", 4), ("//", 2)], "n * 4 // 2"),  # n may be no whole number
+        ([("//", 2), ("*", 2)], "n // 2 * 2"),
+        ([("//", -2), ("//", 3)], "n // -2 // 3"),
+        ([("+", 1), ("*", 2)], "(n + 1) * 2"),
+    ],
+)
+def test_constants_are_joined(parts: list[tuple[str, int]], text: str) -> None:
+    assert chain(*parts).text == text
+
+
+OPERATIONS = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from("+-*"), st.integers(-7, 7)),
+        st.tuples(st.just("//"), st.integers(-4, 4).filter(bool)),
+    ),
+    max_size=6,
+)
+
+
+@given(st.integers(-50, 50), OPERATIONS)
+def test_a_joined_expression_has_the_same_value(n: int, parts: list[tuple[str, int]]) -> None:
+    plain = n
+    for sign, value in parts:
+        plain = OPERATORS[sign](plain, value)
+    assert eval(chain(*parts).text, {"n": n}) == plain
