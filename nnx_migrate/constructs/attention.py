@@ -103,6 +103,7 @@ CONSTRUCT = Construct(
             symbols=linen("make_attention_mask", "make_causal_mask", "combine_masks"),
             example=Example("nn.make_causal_mask(x)", "nnx.make_causal_mask(x)"),
             reference=renamed("nnx"),
+            is_same=True,
         ),
     ),
     example="""

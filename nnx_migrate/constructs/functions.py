@@ -43,18 +43,21 @@ CONSTRUCT = Construct(
             symbols=linen(*SAME_IN_NNX),
             example=Example("nn.relu(x)", "nnx.relu(x)"),
             reference=renamed("nnx"),
+            is_same=True,
         ),
         NameRule(
             name="moved_names",
             symbols=frozenset(SAME_ELSEWHERE),
             example=Example("nn.normalize(x)", "nnx.standardize(x)"),
             reference=table(SAME_ELSEWHERE),
+            is_same=True,
         ),
         NameRule(
             name="types",
             symbols=linen(*TYPES),
             example=Example("nn.linear.PrecisionLike", "flax.typing.PrecisionLike"),
             reference=renamed("flax.typing"),
+            is_same=True,
         ),
         NameRule(
             name="linen_helpers",

@@ -51,6 +51,7 @@ CONSTRUCT = Construct(
             | linen("initializers", "zeros", "ones", "zeros_init", "ones_init", *DEFAULTS),
             example=Example("nn.initializers.lecun_normal()", "nnx.initializers.lecun_normal()"),
             reference=reference,
+            is_same=True,
         ),
     ),
     example="""

@@ -11,7 +11,7 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.rewrite.decide import Decisions
-from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
+from nnx_migrate.rewrite.imports import ImportConflict, settle_imports, used_imports
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, convert_outside
@@ -45,6 +45,9 @@ class Attempt:
     edited: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes around classes
     lazily: frozenset[str] = frozenset()  # classes that code around them builds by lazy(Class)
     lazy: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes that say so
+    plain: dict[str, frozenset[int]] = field(
+        default_factory=dict
+    )  # ids of names that both libraries have
     doubts: dict[str, tuple[Doubted, ...]] = field(default_factory=dict)
     placed: set[str] = field(default_factory=set)  # those that are built so somewhere
     inherits: bool = False  # whether classes that stay are made lazy by a base of their own
@@ -106,9 +109,13 @@ def _render(
     )
     kept = own | (frozen - free)
     edits = _without_kept(module, outside.edits, kept)
-    edits |= _without_kept(module, {one: outside.edits[one] for one in outside.lazy}, own)
+    # A file that keeps lazy classes keeps their names for functions, too.
+    plain = outside.plain if all(converted.values()) else frozenset()
+    anywhere = outside.lazy | plain
+    edits |= _without_kept(module, {one: outside.edits[one] for one in anywhere}, own)
     attempt.edited[path] = frozenset(edits)
     attempt.lazy[path] = outside.lazy & edits.keys()
+    attempt.plain[path] = plain & edits.keys()
     attempt.doubts[path] = outside.doubts
     attempt.values |= outside.values
     attempt.placed |= outside.placed
@@ -125,6 +132,8 @@ def _render(
         return
     try:
         made = renderer_of(module, edits).render_module()
+        if not outside.edits.keys() <= edits.keys():
+            needed = used_imports(made, needed)
         made = settle_imports(
             made, module.tree, needed, module.package, lambda name: _exports(project, module, name)
         )
@@ -144,7 +153,7 @@ def _render(
 def _fail(attempt: Attempt, path: str, failure: Failure) -> None:
     """The file stays as it is: nothing that it does with a class has been edited."""
     attempt.failed[path] = failure
-    attempt.edited[path] = attempt.lazy[path] = frozenset()
+    attempt.edited[path] = attempt.lazy[path] = attempt.plain[path] = frozenset()
 
 
 def _lines_of_builders(

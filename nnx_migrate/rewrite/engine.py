@@ -171,7 +171,10 @@ def _claims(
     places: Claims = {}
     calls: Claims = {}
     for path, lines in attempt.kept.items():
+        module, plain = loaded.targets[path], attempt.plain[path]
+        changed = {position(module, node) for node in module.nodes if id(node) in plain}
         on = [one for one in before.references if one.path == path and one.line in lines]
+        on = [one for one in on if (one.line, one.column) not in changed]
         places.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
         sites = (*before.call_sites, *before.handles)
         on = [one for one in sites if one.path == path and one.line in lines]

@@ -19,6 +19,7 @@ from nnx_migrate.edit.statements import (
     skip,
 )
 from nnx_migrate.edit.syntax import cst
+from nnx_migrate.rewrite.import_order import in_order
 from nnx_migrate.source.names import canonical, relative_target
 from nnx_migrate.source.walking import walk
 
@@ -55,7 +56,10 @@ def settle_imports(
                 f"the name {name!r} is needed for {code_of(_statement(IMPORTS[name]))!r} but means"
                 " something else in this file; rename it"
             )
-    new = [line(one) for one in _statements([IMPORTS[name] for name in missing])]
+    wanted = sorted(
+        (IMPORTS[name] for name in missing), key=lambda one: (one.module, one.name or "")
+    )
+    new = [line(one) for one in _statements(wanted)]
     used = loaded_names(module)
 
     def is_unused(bound: str, target: str) -> bool:
@@ -63,7 +67,13 @@ def settle_imports(
         is_linen = symbol == "flax.linen" or symbol.startswith("flax.linen.")
         return is_linen and bound not in used and not is_exported(bound)
 
-    return _Settling(package, is_unused).module(module, new)
+    return in_order(_Settling(package, is_unused).module(module, new), new)
+
+
+def used_imports(module: cst.Module, needed: frozenset[str]) -> frozenset[str]:
+    """Those of the keys whose names a file reads, where not all edits that need them were made."""
+    used = loaded_names(module)
+    return frozenset(one for one in needed if _BINDS.get(one, one.partition(".")[0]) in used)
 
 
 class _Settling:

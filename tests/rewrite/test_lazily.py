@@ -277,6 +277,44 @@ def test_a_member_with_modules_is_not_taken_of_the_class(text: str) -> None:
     assert said(result)["m.A"] == "lazy"
 
 
+STEP = "def step(model, v, x):\n    return nn.log_softmax(model.apply(v, x))\n\n\nuse(A(), step)\n"
+
+
+def test_functions_that_both_libraries_have_are_nnx_also_beside_lazy_places() -> None:
+    result = auto({"m.py": LINEN + dense("A") + STEP})
+    assert said(result) == {"m.A": "explicit"}, reason(result, "m.A")
+    text = code(result)
+    assert "return nnx.log_softmax(model.apply(v, x))" in text
+    assert "use(lazy(A)(), step)" in text
+    assert "nnx_migrate.linen as" not in text
+    assert result.references.rewritten == result.references.total
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        STEP.replace("log_softmax", "unbox"),  # it takes variables
+        STEP + looped("B"),  # the file has a lazy class and so Linen's names
+    ],
+)
+def test_other_functions_beside_lazy_places_stay_lazy(text: str) -> None:
+    result = auto({"m.py": LINEN + dense("A") + text})
+    assert said(result)["m.A"] == "explicit", reason(result, "m.A")
+    assert "return nn." in code(result)
+    assert "import nnx_migrate.linen as nn\n" in code(result)
+
+
+def test_a_file_imports_only_what_its_new_text_reads() -> None:
+    files = {
+        "m.py": LINEN + dense("A"),
+        "n.py": LINEN + "from m import A\n\n\n" + STEP + looped("B"),
+    }
+    text = code(auto(files), "n.py")
+    assert "use(lazy(A)(), step)" in text
+    assert "nnx_migrate.linen as nn" in text
+    assert "from flax import nnx" not in text
+
+
 def test_a_kept_class_and_one_that_is_not_selected_stay_as_they_are() -> None:
     text = LINEN + dense("A") + caller("Top", "A()(x)")
     result = auto({"m.py": text}, select=("m.A",))

@@ -134,7 +134,10 @@ def import_of(name: str) -> frozenset[str]:
 class NameRule:
     """Names that become another name wherever they are loaded; call arguments stay as they are.
 
-    ``layer`` is what the analysis knows of one that is called like a layer and is no module.
+    Attributes:
+        layer: what the analysis knows of one that is called like a layer and is no module.
+        is_same: whether it is the same function or type: it may change wherever it stands, also in code that
+            keeps Linen's style.
     """
 
     name: str
@@ -142,6 +145,7 @@ class NameRule:
     example: Example
     reference: Callable[[str, Context], Code | Refusal]
     layer: Layer | None = None
+    is_same: bool = False
 
 
 @dataclass(frozen=True)

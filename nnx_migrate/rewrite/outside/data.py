@@ -74,13 +74,15 @@ class Doubted:
 class OutsideResult:
     """Edits (node ``id`` -> replacement), keys of ``IMPORTS`` they need, and remarks.
 
-    ``lazy`` are the ids of edited nodes that take the lazy form of a class.
+    ``lazy`` are the ids of edited nodes that take the lazy form of a class, ``plain`` those of names
+    that mean the same function or type in both libraries.
     """
 
     edits: Mapping[int, Replacement] = field(default_factory=dict)
     imports: frozenset[str] = frozenset()
     findings: tuple[Remark, ...] = ()
     lazy: frozenset[int] = frozenset()
+    plain: frozenset[int] = frozenset()
     doubts: tuple[Doubted, ...] = ()
     values: frozenset[str] = frozenset()  # lazy classes that are used as values
     placed: frozenset[str] = frozenset()  # lazy classes that are named at all
@@ -97,6 +99,7 @@ class Draft:
     findings: list[Remark] = field(default_factory=list)
     refused: set[int] = field(default_factory=set)  # ids of nodes that stay as they are
     lazy: set[int] = field(default_factory=set)
+    plain: set[int] = field(default_factory=set)
     doubts: list[Doubted] = field(default_factory=list)
     values: set[str] = field(default_factory=set)
     placed: set[str] = field(default_factory=set)
@@ -120,6 +123,7 @@ class Draft:
             frozenset(self.imports),
             tuple(ordered),
             frozenset(self.lazy),
+            frozenset(self.plain),
             tuple(self.doubts),
             frozenset(self.values),
             frozenset(self.placed),

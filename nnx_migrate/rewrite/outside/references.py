@@ -172,6 +172,9 @@ class _Reference:
             return
         self._note(found)
         self.draft.edits[id(node)] = found.node
+        rule = rule_for(self.symbol)
+        if node is self.node and isinstance(rule, NameRule) and rule.is_same:
+            self.draft.plain.add(id(node))
 
     def _note(self, code: Code) -> None:
         self.draft.imports |= code.imports
