@@ -159,7 +159,7 @@ class Block(nn.Module):
     @nn.compact
     def __call__(self, x, _):
         y = nn.Dense(6)(x)
-        self.sow("losses", "l2", (y**2).sum())
+        self.sow("losses", "positive", jnp.sum(y > 0.0, dtype=y.dtype))  # exact, however compiled
         return y, None
 
 

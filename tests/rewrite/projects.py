@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,12 @@ def caller(name: str, body: str, fields: str = "") -> str:
         "    def __call__(self, x):\n"
         f"        return {body}\n\n\n"
     )
+
+
+def one_line(text: str) -> str:
+    """Text without the line ends and indentation inside of it: what it says, however it is laid out."""
+    text = re.sub(r"([(\[{])\s+", r"\1", text)
+    return re.sub(r"\s+", " ", re.sub(r",?\s+([)\]}])", r"\1", text))
 
 
 def source(path: str, text: str) -> SourceText:

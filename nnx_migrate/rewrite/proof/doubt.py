@@ -69,7 +69,7 @@ def is_of_arrays(symbol: str) -> bool:
 
     >>> is_of_arrays("flax.linen.linear._conv_dimension_numbers"), is_of_arrays("flax.linen.scan")
     (True, False)
-    >>> is_of_arrays("flax.linen.initializers.Initializer"), is_of_arrays("flax.linen.Dense")
+    >>> is_of_arrays("flax.linen.initializers.Initializer"), is_of_arrays("flax.linen.Module")
     (True, False)
     """
     home, _, name = symbol.rpartition(".")

@@ -10,6 +10,7 @@ import pytest
 from flax import nnx
 
 from tests.rewrite.classes.support import converted, loaded, refusal
+from tests.rewrite.projects import one_line
 
 BASE = """
 class Base(nn.Module):
@@ -71,7 +72,7 @@ def _build(cls: type[nnx.Module], sizes: dict[str, int]) -> nnx.Module:
 
 
 def test_the_call_reads_the_attribute_that_init_sets() -> None:
-    text = converted(child())
+    text = one_line(converted(child()))
     assert 'getattr(self, f"Dense_{len(self.sizes)}")(x)' in text
     assert 'setattr(self, f"Dense_{len(self.sizes)}", ' in text
     assert "x = super().__call__(x)" in text

@@ -35,8 +35,8 @@ def test_statements_and_comments_move_as_they_are() -> None:
         class M(nnx.Module):
             """Doc.
 
-            What NNX is told and Linen inferred:
-              in_features: size of the last axis of x.
+            Args:
+                in_features: size of the last axis of x.
             """
 
             def __init__(self, features: int = 3, *, in_features: int, rngs: nnx.Rngs):
@@ -181,7 +181,7 @@ def test_what_a_tied_head_is_given_by_two_stars_is_handed_on() -> None:
                 return self.head.apply({"params": {"kernel": table.T}}, self.embed(ids), **options)
         """
     )
-    assert "(self.embed(ids), **options)" in text
+    assert "(\n            self.embed(ids), **options\n        )" in text
 
 
 def test_a_tied_head_whose_fields_are_read_is_refused() -> None:

@@ -11,7 +11,7 @@ import pytest
 from nnx_migrate import nn as nnm
 from nnx_migrate.model import Outcome
 from tests.rewrite.classes.support import HEADER, loaded
-from tests.rewrite.projects import only, rewrite
+from tests.rewrite.projects import one_line, only, rewrite
 
 
 def module(body: str, arguments: str = "x", fields: str = "    n: int = 3\n") -> str:
@@ -158,7 +158,7 @@ def test_a_flag_of_the_call_may_be_either() -> None:
     assert (
         "lambda off, train, x: jnp.fft.rfft(nnm.copied(self.Part_0)(x, train, deterministic=off)).real,"
         " nnm.EITHER, nnm.EITHER, x)"
-    ) in rewritten(WITH_FLAGS)
+    ) in one_line(rewritten(WITH_FLAGS))
 
 
 REFUSED = {
@@ -281,7 +281,7 @@ ASKED = 'x = nn.Dropout(0.5)(x, deterministic=not k)\nreturn self.param("b", nn.
 
 def test_a_parameter_of_which_only_the_truth_is_read_may_be_either() -> None:
     text = rewritten(module(ASKED, "x, k"))
-    assert "deterministic=not k), nnm.EITHER, x)" in text
+    assert "deterministic=not k), nnm.EITHER, x)" in one_line(text)
 
 
 @pytest.mark.parametrize(

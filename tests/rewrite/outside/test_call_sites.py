@@ -149,7 +149,7 @@ REWRITTEN = {
         (
             "m = functools.partial(MLP, 4)\n"
             "v = jax.jit(lambda rngs, x: nnm.variables_of("
-            "nnm.build(m, in_features=x.shape[-1], rngs=rngs), x))(k, jnp.ones((1, 3)))\n"
+            "nnm.build(m, in_features=x.shape[-1], rngs=rngs), x))(\n    k, jnp.ones((1, 3))\n)\n"
         ),
     ),
     "jitted init with options, and apply as a value": (
@@ -157,15 +157,15 @@ REWRITTEN = {
         (
             "m = functools.partial(Plain)\n"
             "v = jax.jit(lambda rngs, x, n: nnm.variables_of("
-            "nnm.build(m, rngs=rngs), x, n=n), static_argnames='n')(k, x, n=3)\n"
+            "nnm.build(m, rngs=rngs), x, n=n), static_argnames='n')(\n    k, x, n=3\n)\n"
             "f(nnm.apply_fn(nnm.abstract(m)))\n"
         ),
     ),
     "shapes of init": (
         "s = jax.eval_shape(MLP(4).init, k, x)\n",
         (
-            "s = jax.eval_shape(lambda rngs, x: nnm.variables_of("
-            "nnm.build(MLP, 4, in_features=x.shape[-1], rngs=rngs), x), k, x)\n"
+            "s = jax.eval_shape(\n    lambda rngs, x: nnm.variables_of("
+            "nnm.build(MLP, 4, in_features=x.shape[-1], rngs=rngs), x), k, x\n)\n"
         ),
     ),
     "through a partial": (

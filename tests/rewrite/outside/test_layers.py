@@ -26,8 +26,8 @@ KEY = "jax.random.key(0)"
                 f"v = net.init({KEY}, inputs=jnp.ones((1, 5, 4)))['params']\nf = net.apply\n"
             ),
             (
-                "net = nnm.build(nnm.factory.Conv, features=3, kernel_size=(2,), "
-                f"in_features=4, rngs={KEY})\n"
+                "net = nnm.build(\n    nnm.factory.Conv, features=3, kernel_size=(2,), "
+                f"in_features=4, rngs={KEY}\n)\n"
                 "v = nnm.variables_of(net, inputs=jnp.ones((1, 5, 4)))['params']\n"
                 "f = nnm.apply_fn(net)\n"
             ),
