@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Sequence, Static, Value
+from nnx_migrate.abstract.values import Array, Sequence, Static, Value, ending
 
 Dim = Expr | None
 
@@ -107,7 +107,7 @@ def array_from(shape: Value) -> Array | None:
     if isinstance(shape, Static):
         match shape.expr.node:
             case ast.BinOp(op=ast.Add(), right=ast.Tuple() | ast.List() as end):
-                return Array(tuple(Expr(one) for one in end.elts), None)
+                return ending(*map(Expr, end.elts))
     return None
 
 

@@ -107,6 +107,14 @@ class Array(Value):
         return self.of(self.known(max(self.depth - axis - 1, 0)) or (None,), more)
 
 
+def ending(*tail: Expr | None) -> Array:
+    """An array that ends with these axes, whatever stands before them.
+
+    ``table[ids]`` ends with the rows of a table, also if ``ids`` is a number.
+    """
+    return Array(tail, least=len(tail))
+
+
 @dataclass(frozen=True)
 class Argument(Value):
     """A call argument of the class under analysis: array, tuple or plain value, nobody knows yet."""

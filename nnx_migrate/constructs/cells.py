@@ -18,7 +18,7 @@ import ast
 from collections.abc import Callable
 
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Argument, Array, Sequence, Static, Submodule, Value
+from nnx_migrate.abstract.values import Argument, Sequence, Static, Submodule, Value, ending
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal, Source, linen, same_call
 from nnx_migrate.constructs.common.layers import own, read
 from nnx_migrate.constructs.common.references import renamed
@@ -48,7 +48,7 @@ def carry_of(layer: Submodule) -> Value:
 
 
 def _carry(layer: Submodule, width: Expr | None) -> Value:
-    state = Array((width,), None)
+    state = ending(width)
     return Sequence((state, state)) if "LSTM" in layer.symbol else state
 
 
@@ -65,7 +65,7 @@ def shape(call: ShapeCall) -> Outcome:
             _assume_width(call)
         elif hidden != width:
             sizes["carry_features"] = width = hidden
-    out = array.with_last(width) if array is not None else Array((width,), None)
+    out = array.with_last(width) if array is not None else ending(width)
     return sizes, Sequence((_carry(call.layer, width), out))
 
 

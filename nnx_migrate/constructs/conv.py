@@ -15,7 +15,7 @@ import ast
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Static, constant
+from nnx_migrate.abstract.values import Array, Static, constant, ending
 from nnx_migrate.constructs.common.layers import native, own
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall, together
@@ -34,7 +34,7 @@ def window(call: ShapeCall) -> Outcome:
     """``features`` in place of the last axis, spatial axes by stride, dilation and padding."""
     array = call.first
     if array is None:
-        return {"in_features": None}, Array((call.size("features"),), None)
+        return {"in_features": None}, ending(call.size("features"))
     kernel = shapes.shape_of(call.field("kernel_size"))
     spatial: list[Expr | None] = []
     if kernel is not None:
@@ -99,9 +99,7 @@ def transpose(call: ShapeCall) -> Outcome:
     array = call.first
     kernel = shapes.shape_of(call.field("kernel_size"))
     if array is None or kernel is None:
-        return {"in_features": array.axis(-1) if array else None}, Array(
-            (call.size("features"),), None
-        )
+        return {"in_features": array.axis(-1) if array else None}, ending(call.size("features"))
     same = "padding" not in call.layer.arguments or call.size("padding") == ex.literal("SAME")
     strides = _spread(call, "strides", len(kernel))
     spatial = [

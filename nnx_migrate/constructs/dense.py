@@ -10,7 +10,7 @@ flax 0.12.8 and 0.12.12: linen/linear.py, nnx/nn/linear.py.
 
 from __future__ import annotations
 
-from nnx_migrate.abstract.values import Array
+from nnx_migrate.abstract.values import ending
 from nnx_migrate.constructs.common.layers import UNSUPPORTED_PRODUCT, native
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer
 from nnx_migrate.constructs.common.shapes import Outcome, ShapeCall
@@ -20,7 +20,7 @@ def shape(call: ShapeCall) -> Outcome:
     """``features`` in place of the last axis."""
     array, features = call.first, call.size("features")
     if array is None:
-        return {"in_features": None}, Array((features,), None)
+        return {"in_features": None}, ending(features)
     return {"in_features": array.axis(-1)}, array.with_last(features)
 
 

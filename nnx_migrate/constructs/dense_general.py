@@ -14,7 +14,7 @@ import ast
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import Array, Unknown
+from nnx_migrate.abstract.values import Array, Unknown, ending
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.constructs.common.layers import (
     UNSUPPORTED_PRODUCT,
@@ -40,7 +40,7 @@ def shape(call: ShapeCall) -> Outcome:
     if indices != list(range(-len(indices), 0)) or "batch_dims" in call.layer.arguments:
         return {"in_features": None}, Unknown("DenseGeneral over inner axes")
     if array is None:
-        return {"in_features": None}, Array(features, None)
+        return {"in_features": None}, ending(*features)
     sizes = [array.axis(index) for index in indices]
     kept = [array.axis(i) for i in range(-len(indices) - 2, -len(indices)) if _has(array, i)]
     out = array.of((*kept, *features), len(features) - len(indices))

@@ -8,7 +8,7 @@ flax 0.12.8 and 0.12.12: linen/linear.py, nnx/nn/linear.py.
 
 from __future__ import annotations
 
-from nnx_migrate.abstract.values import Array, as_array
+from nnx_migrate.abstract.values import as_array, ending
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
 from nnx_migrate.constructs.common.layers import native, own, read
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer
@@ -19,7 +19,7 @@ def shape(call: ShapeCall) -> Outcome:
     """The axes of the ids, and ``features``."""
     ids, features = call.first, call.size("features")
     if ids is None:
-        return {}, Array((None, features), None)
+        return {}, ending(features)
     lead = ids.known(3 if ids.rank is None else ids.rank)
     return {}, ids.of((*lead, features), 1)
 

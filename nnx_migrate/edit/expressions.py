@@ -145,7 +145,8 @@ def elements_of(node: Expression) -> list[Expression] | None:
 
 def operation(left: Expression, operator: type, right: Expression) -> Expression:
     """``left operator right`` of a binary operator."""
-    return cst.BinaryOperation(operand(left), operator(), operand(right))
+    is_number = isinstance(right, cst.BaseNumber)
+    return cst.BinaryOperation(operand(left), operator(), right if is_number else operand(right))
 
 
 def negation(test: Expression) -> Expression:

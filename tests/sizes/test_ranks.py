@@ -145,3 +145,19 @@ def test_sizes_of_two_inputs(body: str, expected: str) -> None:
 )
 def test_an_argument_that_may_be_a_number_has_no_last_axis(body: str, expected: str) -> None:
     assert asked(body) == [expected]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = jnp.zeros((9, 8))[y]",
+        "x = jnp.zeros((9, 8)).at[y].get()",
+        "x = jnp.zeros((9, 2, 8))[y, :1]",
+        "x = nn.Embed(9, 8)(y)",
+        "x = jax.nn.one_hot(y, 8)",
+        "x = nn.Dense(8)(self.flag)",
+        "x = jnp.zeros(y.shape + (8,))",
+    ],
+)
+def test_rows_of_a_table_have_an_axis_whatever_is_looked_up(body: str) -> None:
+    assert asked(f"{body}\nx = x * unknown(x)") == ["8"]

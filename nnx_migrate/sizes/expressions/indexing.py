@@ -119,7 +119,8 @@ def _index_known(
                     rest = _index_known_tail(
                         interpreter, sizes, parts[parts.index(part) + 1 :], frame
                     )
-                    return Array(rest, None) if rest else Array((None,), None)
+                    sure = len(out) + len(rest)
+                    return Array(rest or (None,), least=sure)
                 out.extend(picked.known(picked.rank))
             advanced.append(picked)
     return Array(tuple(out), len(out))

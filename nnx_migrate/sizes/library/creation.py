@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nnx_migrate.abstract import shapes
-from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value
+from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value, ending
 from nnx_migrate.sizes.library.axes import inserted
 from nnx_migrate.sizes.library.fallback import unmodelled
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
@@ -19,7 +19,7 @@ def _made(index: int) -> Callable[[LibraryCall], Value]:
         if isinstance(shape, ShapeOf) and not isinstance(shape, Sequence):
             return shape.shape_of
         if isinstance(shape, OpenShape):
-            return Array(shape.tail, None)
+            return Array(shape.tail, least=len(shape.added))
         sizes = shapes.shape_of(shape) if shape is not None else None
         return shapes.array_of(sizes) if sizes is not None else Unknown("shape unknown")
 
@@ -49,7 +49,7 @@ def _one_hot(call: LibraryCall) -> Value:
     array, count = call.array(0, "x"), call.get(1, "num_classes")
     size = count.expr if isinstance(count, Static) else None
     if array is None:
-        return Array((size,), None)
+        return ending(size)
     return inserted(array, -1, size)
 
 

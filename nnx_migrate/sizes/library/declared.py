@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value, as_array
+from nnx_migrate.abstract.values import Array, Sequence, Static, Unknown, Value, as_array, ending
 from nnx_migrate.sizes.library_call import Dim, LibraryCall
 from nnx_migrate.source.declared import Axes, Parameter, Signature
 
@@ -75,7 +75,9 @@ def _result(
     if not result.leading:
         return Array(tail, len(tail))
     ranks = [one.rank for one in leading if one.rank is not None]
-    return Array(tail, max(ranks) + len(tail) if len(ranks) == len(leading) and ranks else None)
+    if ranks and len(ranks) == len(leading):
+        return Array(tail, max(ranks) + len(tail))
+    return ending(*tail)
 
 
 def _size(node: ast.expr, sizes: Mapping[str, Dim]) -> Dim:

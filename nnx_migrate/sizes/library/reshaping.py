@@ -32,8 +32,8 @@ def _reshape_open(
     part = shapes.reshape(Array(tuple(old), len(old)), added, call.interpreter.facts)
     if not old or source != array:
         kept = [None if size is not None and size.text == "-1" else size for size in added]
-        return Array((*lead, *kept), None)
-    return Array((*lead, *part.tail), None)
+        return Array((*lead, *kept), least=len(kept))
+    return Array((*lead, *part.tail), least=len(part.tail))
 
 
 def _broadcast_to(call: LibraryCall) -> Value:
@@ -43,7 +43,7 @@ def _broadcast_to(call: LibraryCall) -> Value:
     if isinstance(shape, ShapeOf) and not isinstance(shape, Sequence):
         return shape.shape_of
     if isinstance(shape, OpenShape):
-        return Array(shape.tail, None)
+        return Array(shape.tail, least=len(shape.added))
     sizes = shapes.shape_of(shape) if shape is not None else None
     return shapes.array_of(sizes) if sizes is not None else Array()
 

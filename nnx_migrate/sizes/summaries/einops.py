@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract import shapes
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Array, Static, Unknown, Value
+from nnx_migrate.abstract.values import Array, Static, Unknown, Value, ending
 from nnx_migrate.sizes.library_call import LibraryCall
 
 Dim = Expr | None
@@ -88,7 +88,7 @@ def _output(call: LibraryCall) -> Value:
             tail.append(seen.axis(index - len(left)) if index is not None else None)
         else:
             tail.append(ex.product([s for s in sizes if s]) if all(sizes) else None)
-    return Array(tuple(tail), None if ["..."] in right else len(right))
+    return ending(*tail) if ["..."] in right else Array(tuple(tail), len(right))
 
 
 def _is_whole(left: list[list[str]], axis: list[str], whole: list[int | None]) -> bool:

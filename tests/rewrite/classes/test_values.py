@@ -43,8 +43,9 @@ def test_a_value_is_indexed_only_where_it_is_plainly_an_array(init: str, read: s
     [
         ("v.value = x", "v.set_value(x)"),
         ("v.value = v.value * 2 + x", "v.set_value(v[...] * 2 + x)"),
-        ("v.value += x", "v.set_value(v[...] + (x))"),
-        ("v.value **= 2", "v.set_value(v[...] ** (2))"),
+        ("v.value += x", "v.set_value(v[...] + x)"),
+        ("v.value *= x - 1", "v.set_value(v[...] * (x - 1))"),
+        ("v.value **= 2", "v.set_value(v[...] ** 2)"),
         ("v.value = (\n      x +\n      1)", "v.set_value(x +\n      1)"),
         ("v.value = x if True else (x, 1)", "v.set_value(x if True else (x, 1))"),
     ],

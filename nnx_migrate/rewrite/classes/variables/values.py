@@ -12,13 +12,7 @@ import ast
 from collections.abc import Callable, Sequence
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import (
-    Expression,
-    attribute,
-    contents,
-    operation,
-    parenthesized,
-)
+from nnx_migrate.edit.expressions import Expression, attribute, contents, operation
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import Statement, run
 from nnx_migrate.edit.syntax import cst
@@ -82,7 +76,7 @@ def replacing(
         if isinstance(statement, ast.AugAssign):
             operator = getattr(cst, _OPERATORS.get(type(statement.op), type(statement.op).__name__))
             old = renderer.render(target)
-            value = operation(old, operator, value if value.lpar else parenthesized(value))
+            value = operation(old, operator, value)
         variable = renderer.render(target.value)
         if named:
             return [run(call("nnm.set_constrained_value", variable, value))]
