@@ -694,3 +694,53 @@ def test_the_size_behind_a_field_that_is_given_a_module_is_asked_for() -> None:
     arguments = {one.name: one.new_arguments for one in result.classes}
     assert arguments["m.Block"] == ("x_features", "Dense_0_in_features")
     assert "self.Mix_0" in code(result)
+
+
+def with_method(body: str, use: str = "use(A(), lambda m, *args: m.generate(*args))") -> str:
+    """A model with a method more, that code around keeps in Linen's style."""
+    text = (
+        "class A(nn.Module):\n    width: int = 3\n\n    def setup(self):\n"
+        "        self.one = nn.Dense(self.width)\n\n"
+        "    def __call__(self, x):\n        return self.one(x)\n\n"
+    )
+    return f"{LINEN}{text}{body}\n\n\n{use}\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        with_method("    def generate(self, v, x):\n        return self.apply(v, x)\n"),
+        with_method(
+            "    def _logits(self, v, x):\n        return self.apply(v, x)\n\n"
+            "    def generate(self, v, x):\n        return self._logits(v, x)\n"
+        ),
+        with_method("    def generate(self, v, x):\n        return sample(self, v, x)\n"),
+        with_method(
+            "    def generate(self, x):\n        return x * self.size()\n\n"
+            "    def size(self):\n        return self.width\n"
+        ),
+        (
+            f"{LINEN}class A(nn.Module):\n    by: float\n\n"
+            "    def __call__(self, x):\n        return x * self.by\n\n\nuse(A)\n"
+        ),
+    ],
+)
+def test_a_method_that_linen_runs_without_variables_keeps_the_class_lazy(text: str) -> None:
+    result = auto({"m.py": text})
+    assert said(result)["m.A"] == "lazy"
+    assert "on a module without variables" in reason(result, "m.A")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        with_method("    def generate(self, x):\n        return x * self.width\n"),
+        with_method("    def generate(self, x):\n        return self.one(x) + 1\n"),
+        with_method("    def generate(self, x):\n        return self(x) + 1\n"),
+        with_method(
+            "    def generate(self, v, x):\n        return self.apply(v, x)\n", use="use(A())"
+        ),
+    ],
+)
+def test_other_methods_leave_the_class_explicit(text: str) -> None:
+    assert said(auto({"m.py": text}))["m.A"] == "explicit"

@@ -23,6 +23,7 @@ from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.inside import Read, reads
 from nnx_migrate.rewrite.proof.members import is_self, plain_members
 from nnx_migrate.rewrite.proof.reading import named_classes, read_by
+from nnx_migrate.rewrite.proof.unbound import methods_of, unbound_methods, words_read
 from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
@@ -235,11 +236,15 @@ class _Judge:
         Args:
           given: keywords and strings of code that no check of a constructor call covers; where.
         """
-        within, starting = self._read_inside(), self._starting()
+        within, starting, words = self._read_inside(), self._starting(), words_read(self.project)
         for cls in self.lazily:
             at = Doubt(cls.module.path, cls.node.lineno, "")
-            for method in sorted(_methods(cls) & starting):
+            for method in sorted(methods_of(cls) & starting):
                 yield cls.name, replace(at, reason=f"{method} may make variables in other code")
+            for method in sorted(unbound_methods(cls)):
+                if method == "__call__" or method in words:
+                    why = f"{method} may be called on a module without variables"
+                    yield cls.name, replace(at, reason=why)
             for read in self._uncarried(cls, within):
                 why = f"the submodule {read.word} may be used here"
                 yield cls.name, Doubt(read.path, read.line, why)
@@ -290,28 +295,6 @@ def _starts(project: Project, module: Module, node: ast.AST) -> bool:
             symbol = project.resolve(node.func, Scope(module)) or ""
             return is_linen(symbol) and symbol.rpartition(".")[2] in _STARTS
     return False
-
-
-def _methods(cls: ClassInfo) -> set[str]:
-    """Methods that need more of their module than its fields."""
-    fields = {one.name for one in cls.fields}
-    found = set()
-    for owner in cls.mro:
-        for name, method in owner.methods.items():
-            if not name.startswith("_") and name != "setup" and not _reads_only(method, fields):
-                found.add(name)
-    return found
-
-
-def _reads_only(method: ast.FunctionDef, fields: set[str]) -> bool:
-    nodes = walk(method)
-    read = [
-        one.attr
-        for one in nodes
-        if isinstance(one, ast.Attribute) and getattr(one.value, "id", None) == "self"
-    ]
-    named = [one for one in nodes if isinstance(one, ast.Name) and one.id in ("self", "super")]
-    return len(read) == len(named) and fields.issuperset(read)
 
 
 def _private(cls: ClassInfo) -> set[str]:
