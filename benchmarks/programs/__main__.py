@@ -1,10 +1,11 @@
-"""``python -m benchmarks.programs [--form lazy|auto] [NAME...]``: flax's examples as programs.
+"""``python -m benchmarks.programs [--form lazy|auto] [--loop nnx] [NAME...]``: flax's examples as programs.
 
 Each of flax 0.12.8's nine Linen examples trains for some steps on tiny synthetic data of the real
 shapes, before and after ``rewrite``, the second where ``flax.linen`` cannot be imported. Compared bit
 for bit: every number and text that it logs, the whole training state at the end, and the same two
 steps on from the other side's checkpoint. Its own tests run on both sides. The model is also built
-as an NNX module. Exit code 1: something differs, or nothing was compared; 2: it could not run.
+as an NNX module. With ``--loop nnx`` the training loop is NNX's where the rewriter proves it; such a
+program has no checkpoint of Linen's, and only its training and its tests are compared. Exit code 1: something differs, or nothing was compared; 2: it could not run.
 """
 
 from __future__ import annotations
@@ -34,13 +35,12 @@ def main(arguments: list[str] | None = None) -> int:
              f"{', '.join(one.name for one in PROGRAMS)}")  # fmt: skip
         return 2
     chosen = [one for one in PROGRAMS if not options.name or one.name in options.name]
+    forms = options.form or (["lazy", "auto"] if options.loop == "functional" else ["auto"])
     try:
         python = options.python or _environment(cache)
         source = options.source or fetch.sdist(cache, FLAX, python, _log)
         runner = Runner(python.absolute(), cache / "programs", options.timeout)
-        verdicts = judge(
-            runner, chosen, options.form or ["lazy", "auto"], source, not options.no_tests, _log
-        )
+        verdicts = judge(runner, chosen, forms, options.loop, source, not options.no_tests, _log)
     except (ProgramError, fetch.FetchError) as error:
         _log(f"error: {error}")
         return 2
@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("name", nargs="*", metavar="NAME", help="programs to run (all)")
     parser.add_argument("--form", action="append", choices=["lazy", "auto"], help="(both)")
+    parser.add_argument("--loop", choices=["functional", "nnx"], default="functional")
     parser.add_argument(
         "--python", type=Path, help="has requirements.txt installed (an environment made here)"
     )

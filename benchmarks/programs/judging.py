@@ -31,6 +31,8 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Everything ran and agrees."""
+        if self.tree.loops == "nnx":
+            return not self.error and self.training.ok
         parts = (self.training, self.forward, self.back)
         all_explicit = self.built == "" and "lazy" not in self.tree.forms
         fine = all_explicit or self.built.startswith(("equal", "runs"))
@@ -56,11 +58,15 @@ def judge(
     runner: Runner,
     programs: Sequence[Program],
     forms: Sequence[str],
+    loop: str,
     source: Path,
     with_tests: bool,
     log: Log,
 ) -> Verdicts:
     """Run ``programs`` before and after ``rewrite --form`` each of ``forms``, one process at a time.
+
+    A module and its optimizer, which an NNX loop has, are no checkpoint of Linen's: only the training
+    is compared then.
 
     Raises:
       ProgramError: the rewriter did not do its job.
@@ -70,7 +76,7 @@ def judge(
     failing: list[str] = []
     for example in dict.fromkeys(one.example for one in programs):
         tree = before(example, source, runner.cache)
-        afters = [rewritten(tree, form, runner.cache) for form in forms]
+        afters = [rewritten(tree, form, runner.cache, loop) for form in forms]
         for program in (one for one in programs if one.example == example):
             verdicts += _program(runner, program, tree, afters, log)
         if with_tests:
@@ -101,9 +107,11 @@ def _verdict(runner: Runner, program: Program, tree: Tree, after: Tree, error: s
     if error:
         nothing = Compared(differences=("not run",))
         return Verdict(program, after, nothing, nothing, nothing, "", f"under Linen: {error}")
-    error = runner.after(program, after)
-    if not error:
+    is_nnx = after.loops == "nnx"
+    error = runner.after(program, after, crossed=not is_nnx)
+    if not error and not is_nnx:
         error = runner.back(program, tree, after)
+    nothing = Compared(differences=("not run",))
     linen, new = runner.results(program, "before"), runner.results(program, after.side)
     back = runner.results(program, f"before-from-{after.side}")
     built = new / "fresh" / "built"
@@ -111,8 +119,8 @@ def _verdict(runner: Runner, program: Program, tree: Tree, after: Tree, error: s
         program,
         after,
         compare(linen / "fresh", new / "fresh"),
-        compare(linen / "again", new / "crossed"),
-        compare(linen / "again", back / "back"),
+        nothing if is_nnx else compare(linen / "again", new / "crossed"),
+        nothing if is_nnx else compare(linen / "again", back / "back"),
         built.read_text(encoding="utf-8") if built.exists() else "",
         error,
     )

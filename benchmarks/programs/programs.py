@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from benchmarks.corpus.packages import CHECKOUT
 
@@ -51,6 +53,7 @@ class Tree:
     side: str
     folder: Path
     forms: str = ""  # how many classes have which form
+    loops: str = ""  # what became of its training loop, if that was asked for
 
     @property
     def tests(self) -> list[str]:
@@ -66,27 +69,48 @@ def before(example: str, source: Path, cache: Path) -> Tree:
     return Tree("before", folder)
 
 
-def rewritten(tree: Tree, form: str, cache: Path) -> Tree:
+def rewritten(tree: Tree, form: str, cache: Path, loop: str = "functional") -> Tree:
     """Rewrite an example, by a process as a user would start it.
 
     Raises:
       ProgramError: the rewriter ended with anything but 0 or 1.
     """
-    folder = cache / form / tree.folder.name
-    report = cache / form / f"{tree.folder.name}.json"
+    side = form if loop == "functional" else f"{form}-{loop}"
+    folder = cache / side / tree.folder.name
+    report = cache / side / f"{tree.folder.name}.json"
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "nnx_migrate", "rewrite", tree.folder, "--root", tree.folder]
-    command += ["--output", folder, "--form", form, "--report", report, "--no-cache"]
+    command += [
+        "--output",
+        folder,
+        "--form",
+        form,
+        "--loop",
+        loop,
+        "--report",
+        report,
+        "--no-cache",
+    ]
     done = subprocess.run(
         [*map(str, command)], cwd=CHECKOUT, capture_output=True, text=True, check=False
     )
     if done.returncode not in (0, 1) or not folder.exists():
         said = (done.stderr.strip().splitlines() or ["no output"])[-1]
         raise ProgramError(f"rewrite --form {form} of {tree.folder.name}: {said}")
-    classes = json.loads(report.read_text(encoding="utf-8"))["classes"]
-    counted = Counter(one.get("form") or one["outcome"] for one in classes)
-    return Tree(form, folder, ", ".join(f"{n} {name}" for name, n in sorted(counted.items())))
+    found = json.loads(report.read_text(encoding="utf-8"))
+    counted = Counter(one.get("form") or one["outcome"] for one in found["classes"])
+    forms = ", ".join(f"{n} {name}" for name, n in sorted(counted.items()))
+    return Tree(side, folder, forms, "" if loop == "functional" else _loops(found["findings"]))
+
+
+def _loops(findings: Sequence[Mapping[str, Any]]) -> str:
+    """``nnx``, or the first reason why the loop stays functional."""
+    about = [one for one in findings if one["rule"] == "loop"]
+    kept = [one for one in about if one["outcome"] == "kept"]
+    if not about:
+        return "none found"
+    return f"{kept[0]['message']}" if kept else "nnx"
 
 
 def same_text(one: Tree, other: Tree) -> bool:

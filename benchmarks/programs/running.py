@@ -42,17 +42,17 @@ class Runner:
             ],
         )
 
-    def after(self, program: Program, tree: Tree) -> str:
-        """Run rewritten: ``fresh``, and ``crossed`` from Linen's checkpoint."""
+    def after(self, program: Program, tree: Tree, *, crossed: bool = True) -> str:
+        """Run rewritten: ``fresh``, and, if asked, ``crossed`` from Linen's checkpoint."""
         start = self.results(program, "before") / "fresh"
         return self._job(
             program,
             tree,
             self.results(program, tree.side),
             [
-                {"name": "fresh", "steps": program.steps, "build": True},
+                {"name": "fresh", "steps": program.steps, "build": crossed},
                 {"name": "crossed", "steps": program.steps + MORE, "start": str(start)},
-            ],
+            ][: 1 + crossed],
         )
 
     def back(self, program: Program, before: Tree, after: Tree) -> str:

@@ -11,6 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from benchmarks.programs.loops import state_of
+
 TIMES = re.compile(r"per.sec|uptime|timing|time")  # what differs from run to run
 
 
@@ -54,8 +56,9 @@ class Session:
         self.scalars.append((int(step), name, f"{array.dtype}:{array.tobytes().hex()}:{array}"))
 
     def keep(self, state: Any) -> None:
-        """Keep a training state; the program may donate its arrays afterwards."""
-        self.state = jax.tree.map(_numpy, state)
+        """Keep a training state (its parts, in an NNX loop); the program may donate its arrays."""
+        parts = state if isinstance(state, tuple) and not hasattr(state, "opt_state") else (state,)
+        self.state = jax.tree.map(_numpy, state_of(parts))
 
     def saving(self, save: Callable[..., Any]) -> Callable[..., Any]:
         """``save(folder, state, ...)``, which writes a checkpoint, with the state kept."""
@@ -67,15 +70,21 @@ class Session:
         return saved
 
     def watched(self, function: Callable[..., Any], loss: bool = False) -> Callable[..., Any]:
-        """``function``, a training step, with each state it returns kept (and, asked, its loss)."""
+        """``function``, a training step, with each state it gives kept (and, asked, its loss).
+
+        A step of Linen's returns the state first; one of NNX's updates what it is given.
+        """
 
         def step(*args: Any, **kwargs: Any) -> Any:
             result = function(*args, **kwargs)
-            state = result[0] if isinstance(result, tuple) else result
-            if hasattr(state, "opt_state"):
+            parts = result if type(result) is tuple else (result,)
+            state = state_of(parts[:1])
+            if state is None:
+                state, parts = state_of(args), (None, *parts)
+            if state is not None:
                 self.keep(state)
                 if loss:
-                    self.scalar(int(state.step), "loss", result[1])
+                    self.scalar(int(state.step), "loss", parts[1])
             return result
 
         return step

@@ -23,6 +23,10 @@ def table(verdicts: Verdicts) -> str:
             parts = [one for e, f, one in verdicts.tests if (e, f) == (example, form)]
             passed, kept = sum(len(one.passed) for one in parts), sum(one.kept for one in parts)
             lines.append(f"| {example} | {form} | {passed} | {kept} |")
+    loops = {one.program.example: one.tree.loops for one in verdicts.programs if one.tree.loops}
+    if loops:
+        lines += ["", "| example | loop |", "|---|---|"]
+        lines += [f"| {example} | {loop} |" for example, loop in loops.items()]
     wrong = [line for one in verdicts.programs for line in _wrong(one)]
     wrong += [
         f"- {example} ({form}): {name}: {error}"
@@ -43,7 +47,10 @@ def table(verdicts: Verdicts) -> str:
 
 def _row(one: Verdict) -> str:
     cells = [one.program.name, one.tree.side, one.tree.forms]
-    cells += [_cell(part) for part in (one.training, one.forward, one.back)]
+    cells.append(_cell(one.training))
+    if one.tree.loops == "nnx":
+        return f"| {' | '.join([*cells, *['not compared'] * 2, 'a module'])} |"
+    cells += [_cell(part) for part in (one.forward, one.back)]
     return f"| {' | '.join([*cells, one.built or 'explicit'])} |"
 
 
@@ -57,6 +64,8 @@ def _cell(part: Compared) -> str:
 def _wrong(one: Verdict) -> list[str]:
     where = f"- {one.program.name} ({one.tree.side})"
     lines = [f"{where}: {one.error}"] if one.error else []
+    if one.tree.loops == "nnx":
+        return [*lines, *(f"{where}: training: {text}" for text in one.training.differences)]
     named = {"training": one.training, "after": one.forward, "the reverse": one.back}
     lines += [f"{where}: {name}: {text}" for name, p in named.items() for text in p.differences]
     if "lazy" in one.tree.forms and not one.built.startswith(("equal", "runs")):

@@ -19,6 +19,7 @@ from nnx_migrate.edit.statements import (
     skip,
 )
 from nnx_migrate.edit.syntax import cst
+from nnx_migrate.rewrite.import_joining import joined
 from nnx_migrate.rewrite.import_order import in_order
 from nnx_migrate.source.names import canonical, relative_target
 from nnx_migrate.source.walking import walk
@@ -36,6 +37,7 @@ def settle_imports(
     needed: frozenset[str],
     package: str,
     is_exported: Callable[[str], bool],
+    replaced: frozenset[str] = frozenset(),
 ) -> cst.Module:
     """A file with its imports settled.
 
@@ -45,6 +47,7 @@ def settle_imports(
         needed: keys of ``IMPORTS`` that its new code uses.
         package: package that relative imports start from.
         is_exported: whether other files take a name from this one.
+        replaced: symbols beside Linen's that new code may have no use for.
 
     Raises:
         ImportConflict: a needed name means something else in this file.
@@ -59,13 +62,14 @@ def settle_imports(
     wanted = sorted(
         (IMPORTS[name] for name in missing), key=lambda one: (one.module, one.name or "")
     )
+    module, wanted = joined(module, wanted)
     new = [line(one) for one in _statements(wanted)]
     used = loaded_names(module)
 
     def is_unused(bound: str, target: str) -> bool:
         symbol = canonical(target)
-        is_linen = symbol == "flax.linen" or symbol.startswith("flax.linen.")
-        return is_linen and bound not in used and not is_exported(bound)
+        may_go = symbol == "flax.linen" or symbol.startswith("flax.linen.") or symbol in replaced
+        return may_go and bound not in used and not is_exported(bound)
 
     return in_order(_Settling(package, is_unused).module(module, new), new)
 

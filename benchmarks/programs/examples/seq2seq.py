@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from benchmarks.programs.session import Session
 
 
@@ -13,10 +15,11 @@ def run(session: Session) -> None:
     train.FLAGS(["train", f"--num_train_steps={session.steps}", *flags])
     step = session.watched(train.train_step)
 
-    def watched(*args: object) -> object:
-        state, metrics = step(*args)
-        session.scalar(state.step, "step loss", metrics["loss"])
-        return state, metrics
+    def watched(*args: Any) -> Any:
+        result = step(*args)
+        metrics = result[1] if isinstance(result, tuple) else result
+        session.scalar(session.state.step, "step loss", metrics["loss"])
+        return result
 
     session.patch(train, "train_step", watched)
     log = train.log_decode

@@ -21,13 +21,14 @@ def run(session: Session) -> None:
     config.batch_size, config.num_epochs = BATCH, session.steps
     step = train.train_step
 
-    def watched(state: Any, batch: Any, key: Any, latents: int) -> Any:
-        state = session.watched(step)(state, batch, key, latents)
-        outputs = models.model(latents).apply({"params": state.params}, batch, key)
+    def watched(*args: Any) -> Any:
+        result = session.watched(step)(*args)
+        *_, batch, key, latents = args
+        outputs = models.model(latents).apply({"params": session.state.params}, batch, key)
         recon, mean, logvar = outputs
         metrics = train.compute_metrics(recon, batch, mean, logvar)
-        session.scalar(state.step, "loss", metrics["loss"])
-        return state
+        session.scalar(session.state.step, "loss", metrics["loss"])
+        return result
 
     session.patch(train, "train_step", watched)
     train.train_and_evaluate(config, str(session.workdir))

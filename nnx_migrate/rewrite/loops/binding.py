@@ -16,6 +16,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     State,
     Stats,
     Step,
+    Unsure,
     Updates,
     Variables,
     is_special,
@@ -47,6 +48,9 @@ def _bind_name(frame: Frame, target: ast.Name, kind: Kind) -> list[Tree]:
     if name in frame.shared and is_special(kind):
         frame.problem(target, f"{name} is shared with other functions")
     match kind:
+        case State(flow=flow) if not flow.key and name == "_":
+            frame.bind(name, Unsure("it is the state, which has no name in NNX"))
+            return [target]
         case State(flow=flow) if not flow.key:
             model, optimizer = frame.flow_names(name)
             frame.bind(

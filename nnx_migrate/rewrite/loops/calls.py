@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from nnx_migrate.rewrite.loops import optimizers
-from nnx_migrate.rewrite.loops.compiling import JIT, PARTIAL, read_jit, read_partial
+from nnx_migrate.rewrite.loops.compiling import JIT, PARTIAL, initialises, read_jit, read_partial
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
@@ -28,10 +28,11 @@ from nnx_migrate.rewrite.loops.kinds import (
     Transformation,
     Updates,
     Variables,
+    flows_of,
     is_special,
 )
 from nnx_migrate.rewrite.loops.modules import definition_of, recipe_of, state_fields
-from nnx_migrate.rewrite.loops.passing import pass_to
+from nnx_migrate.rewrite.loops.passing import fits, pass_to
 from nnx_migrate.rewrite.loops.plan import Built as BuiltHere
 from nnx_migrate.rewrite.loops.plan import (
     Counter,
@@ -62,6 +63,11 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
         owner = frame.value(frame, node.func.value)
         if isinstance(owner, Definition):
             return _of_definition(frame, node, owner, node.func.attr)
+    method = initialises(frame, node.func)
+    if method is not None:
+        owner = frame.value(frame, method.value)
+        if isinstance(owner, Definition):
+            return _of_definition(frame, node, owner, "init", compiled=True)
     held = frame.value(frame, node.func)
     match held:
         case Function():
@@ -120,7 +126,9 @@ def _escaped(frame: Frame, node: ast.expr, kind: Kind) -> None:
 # ---- modules
 
 
-def _of_definition(frame: Frame, node: ast.Call, owner: Definition, method: str) -> Kind:
+def _of_definition(
+    frame: Frame, node: ast.Call, owner: Definition, method: str, *, compiled: bool = False
+) -> Kind:
     if method == "apply":
         return _applied(frame, node, ApplyFn(owner.recipe), 1)
     _unknown(frame, node, "init")
@@ -130,7 +138,7 @@ def _of_definition(frame: Frame, node: ast.Call, owner: Definition, method: str)
         return PLAIN
     if any(isinstance(one, ast.Starred) for one in node.args):
         return PLAIN
-    frame.change(node, BuiltHere())
+    frame.change(node, BuiltHere(compiled))
     return Variables(Flow("", False, node, recipe=owner.recipe))
 
 
@@ -204,19 +212,12 @@ def _applied(frame: Frame, node: ast.Call, function: ApplyFn, behind: int) -> Ki
         if behind == 1:
             return frame.problem(node, "apply is given variables that are not the state's")
         return PLAIN
-    if not _fits(frame, function, given.flow):
+    if not fits(frame, function, given.flow):
         # Another module, for all that is known: it is applied to what the state's holds.
         if not snapshot(frame, node.args[behind - 1], given):
             frame.problem(node, "the module that is applied may not be the state's")
         return PLAIN
     return _model_call(frame, node, given, behind)
-
-
-def _fits(frame: Frame, function: ApplyFn, flow: Flow) -> bool:
-    """Whether it is the module of a flow that is applied."""
-    if function.flow is not None and frame.is_same(flow, function.flow):
-        return True
-    return function.recipe is not None and function.recipe == flow.recipe
 
 
 def _model_call(frame: Frame, node: ast.Call, given: Variables, behind: int) -> Kind:
@@ -280,13 +281,13 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
     flow = params.flow
     if flow.given:
         return frame.problem(given["params"], "the parameters come from a caller")
-    if not isinstance(function, ApplyFn):
+    applies = isinstance(function, ApplyFn) and fits(frame, function, flow)
+    if not isinstance(function, ApplyFn) and (is_special(function) or _calls(given["apply_fn"])):
         return frame.problem(given["apply_fn"], "which module's apply this is is not known")
-    if not _fits(frame, function, flow):
-        return frame.problem(node, "the module that is applied may not be that of the parameters")
     for name in fields:
         kind = kinds[name]
-        if not isinstance(kind, Stats) or kind.updated or kind.flow.key != flow.key:
+        known = isinstance(kind, Stats) and not kind.updated and bool(kind.flow.key)
+        if not known or flows_of(kind)[0].key != flow.key:
             return frame.problem(given[name], f"the field {name} is no running statistics")
     tx = kinds["tx"]
     if not isinstance(tx, Transformation):
@@ -298,7 +299,12 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
         frame.program.ordered[frame.key] = (frame.scope.module.path, given["tx"])
     if flow.optimizer:
         return frame.problem(given["params"], "two states are made of the same parameters")
-    return State(replace(flow, stats=fields))
+    model = flow.model or given["params"]  # a call that gives the module
+    return State(replace(flow, stats=fields, applies=applies, model=model))
+
+
+def _calls(node: ast.expr) -> bool:
+    return any(isinstance(one, ast.Call) for one in ast.walk(node))
 
 
 def _updated(frame: Frame, node: ast.Call, owner: State, name: str) -> Kind:

@@ -6,7 +6,16 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from nnx_migrate.rewrite.loops.frame import Frame, Summary
-from nnx_migrate.rewrite.loops.kinds import PLAIN, Function, Kind, State, Stats, Updates, is_special
+from nnx_migrate.rewrite.loops.kinds import (
+    PLAIN,
+    ApplyFn,
+    Function,
+    Kind,
+    State,
+    Stats,
+    Updates,
+    is_special,
+)
 from nnx_migrate.rewrite.loops.plan import Named, Places
 
 JIT, PARTIAL = "jax.jit", "functools.partial"
@@ -25,6 +34,14 @@ def read_jit(frame: Frame, node: ast.Call) -> Kind:
     frame.program.compiled.add(kind.node)
     compile_with(frame, node, node.func, node.keywords, kind.node)
     return Function(kind.node, kind.bound, compiled=True)
+
+
+def initialises(frame: Frame, node: ast.expr) -> ast.Attribute | None:
+    """``definition.init`` if an expression is ``jax.jit(definition.init)``."""
+    match node:
+        case ast.Call(func=jit, args=[ast.Attribute(attr="init") as method], keywords=[]):
+            return method if frame.resolve(jit) == JIT else None
+    return None
 
 
 def compile_with(
@@ -54,8 +71,9 @@ def _renumber(frame: Frame, option: ast.keyword, function: int, summary: Summary
     if numbers is None or any(not 0 <= one < len(names) for one in numbers):
         frame.problem(option.value, f"what {option.arg} says is not known")
         return
-    given = (summary.params.get(names[one], PLAIN) for one in numbers)
-    if option.arg == "static_argnums" and any(map(is_special, given)):
+    given = [summary.params.get(names[one], PLAIN) for one in numbers]
+    held = [one for one in given if is_special(one) and not isinstance(one, ApplyFn)]
+    if option.arg == "static_argnums" and held:
         frame.problem(option.value, "a static argument is part of the state")
     starts = [0, *_ends(names, summary)]
     made = tuple(place for one in numbers for place in range(starts[one], starts[one + 1]))
@@ -75,7 +93,7 @@ def parameters(summary: Summary, name: str) -> int:
     match summary.params.get(name, PLAIN):
         case State():
             return 1 + (name in summary.optimizers)
-        case Stats() | Updates():
+        case Stats() | Updates() | ApplyFn():
             return 0
     return 1
 

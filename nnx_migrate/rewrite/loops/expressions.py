@@ -125,6 +125,9 @@ def _attribute(frame: Frame, node: ast.Attribute, held: Kind, name: str) -> Kind
                 return Params(flow)
             if name == "step":
                 return Step(flow)
+            if name == "apply_fn" and not flow.applies:
+                reason = "the module that is applied may not be that of the parameters"
+                return frame.problem(node, reason)
             if name == "apply_fn":
                 return ApplyFn(flow.recipe, flow)
             if name in flow.stats:

@@ -24,6 +24,7 @@ class Flow:
       optimizer: the name of its optimizer in the new text.
       recipe: what the module is built of.
       stats: fields of the state that hold running statistics.
+      applies: whether the state's ``apply_fn`` is that of this module.
       owner: the id of the function, as soon as it has a name there.
     """
 
@@ -33,6 +34,7 @@ class Flow:
     optimizer: str = ""
     recipe: Recipe = None
     stats: frozenset[str] = frozenset()
+    applies: bool = True
     owner: int = 0
 
 
@@ -186,6 +188,11 @@ def is_special(kind: Kind) -> bool:
     if isinstance(kind, Many):
         return any(map(is_special, kind.items))
     return not isinstance(kind, _SOFT)
+
+
+def outside(flow: Flow, key: str = "") -> Flow:
+    """A flow as another function sees it, by the name of a parameter there or as something new."""
+    return replace(flow, key=key, given=bool(key), model="", optimizer="", owner=0)
 
 
 def with_flow(kind: Kind, flow: Flow) -> Kind:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 
 from nnx_migrate.rewrite.loops.frame import Frame
-from nnx_migrate.rewrite.loops.kinds import Kind, Params, State, Variables
+from nnx_migrate.rewrite.loops.kinds import Kind, Many, Params, State, Stats, Variables
 from nnx_migrate.rewrite.loops.plan import Line, NewModel, NewOptimizer, Updated
 
 
@@ -29,10 +29,11 @@ def before(
         and not kind.flow.optimizer
         and not kind.flow.given
     ):
-        _, optimizer = frame.flow_names(known)
+        _, optimizer = frame.chosen.get(kind.flow.key) or frame.flow_names(known)
+        frame.chosen.setdefault(known, (str(kind.flow.model), optimizer))
         model_name = kind.flow.model
         assert isinstance(model_name, str)
-        bare = replace(kind.flow, stats=frozenset())
+        bare = replace(kind.flow, stats=frozenset(), applies=True)
         kind = State(replace(kind.flow, key=known, optimizer=optimizer, owner=frame.key))
         frame.rekey(bare, kind.flow)
         tx = next((one.value for one in _keywords(node) if one.arg == "tx"), None)
@@ -43,6 +44,23 @@ def before(
         lines.append(Updated(flow.optimizer, flow.model, grads))
     frame.updates = []
     return kind, lines
+
+
+def of_one_call(frame: Frame, node: ast.expr, kind: Kind, target: ast.expr) -> Kind:
+    """Running statistics that a call gives beside parameters are those of their module."""
+    match node, kind, target:
+        case ast.Call(), Many(items=items), ast.Tuple(elts=elements):
+            pass
+        case _:
+            return kind
+    for one, name in zip(items, elements, strict=False):
+        if isinstance(one, Params) and not one.flow.key and isinstance(name, ast.Name):
+            model, _ = frame.flow_names(name.id)
+            flow = replace(one.flow, key=name.id, model=model, owner=frame.key)
+            return Many(
+                tuple(Stats(flow) if isinstance(x, Stats) and not x.flow.key else x for x in items)
+            )
+    return kind
 
 
 def _keywords(node: ast.expr) -> list[ast.keyword]:

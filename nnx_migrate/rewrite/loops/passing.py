@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from nnx_migrate.rewrite.loops.frame import Frame, Summary
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
+    ApplyFn,
     Definition,
     Flow,
     Function,
@@ -16,6 +18,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     Kind,
     Many,
     Params,
+    Recipe,
     State,
     Unsure,
     Updates,
@@ -23,11 +26,14 @@ from nnx_migrate.rewrite.loops.kinds import (
     flows_of,
     is_special,
     joined,
+    outside,
     with_flow,
 )
 from nnx_migrate.rewrite.loops.modules import called
 from nnx_migrate.rewrite.loops.plan import Arguments
 from nnx_migrate.source.walking import walk
+
+_TAKEN_APART = (State, Params, Variables)  # what stands for a parameter that is given one
 
 
 def pass_to(
@@ -42,19 +48,31 @@ def pass_to(
     summary = frame.program.summary(function.node)
     inside = any(one is definition for one in frame.inner)
     flows: dict[str, Flow] = {}
+    recipes: dict[Recipe, Recipe] = {}
     made: dict[int, tuple[tuple[str | None, str], ...]] = {}
-    for name, value, keyword in _bound(definition, args, keywords):
-        inner = value.value if isinstance(value, ast.Starred) else value
-        kind = frame.value(frame, inner)
+    bound = [
+        (name, value, keyword, frame.value(frame, _unstarred(value)))
+        for name, value, keyword in _bound(definition, args, keywords)
+    ]
+    beside = {
+        name: kind.flow for name, _, _, kind in bound if name and isinstance(kind, _TAKEN_APART)
+    }
+    for name, value, keyword, kind in bound:
         if name is None:
             if is_special(kind):
                 frame.problem(value, f"which parameter of {definition.name} this is is not known")
             continue
-        _give(frame, value, kind, name, summary)
+        given = _as_given(frame, kind, name, function.node, beside)
+        _give(frame, value, given, name, summary)
+        if isinstance(kind, Definition):
+            assert isinstance(given, Definition)
+            recipes[given.recipe] = kind.recipe
         if not is_special(kind):
             continue
         frame.link(function.node)
-        if isinstance(kind, State | Params | Variables):
+        if isinstance(kind, ApplyFn):
+            made[id(value)] = ()  # the module is what stands beside it
+        if isinstance(kind, _TAKEN_APART):
             if any(one == kind.flow for one in flows.values()):
                 frame.problem(value, "the state is handed on twice in one call")
             if kind.flow.key in frame.owed:
@@ -70,7 +88,7 @@ def pass_to(
         _age(frame, node, flows[name])
     if is_special(summary.result or PLAIN):
         frame.link(function.node)
-    result = _given_back(summary.result or frame.program.rest, flows)
+    result = _given_back(summary.result or frame.program.rest, flows, recipes)
     frame.owed |= {flow.key for flow in flows_of(_updates(result))}
     if isinstance(result, Definition):
         result = Definition(called(frame, result.recipe, node))
@@ -99,13 +117,36 @@ def _bound(
         yield (keyword.arg if keyword.arg in known else None), keyword.value, keyword.arg
 
 
-def _give(frame: Frame, node: ast.expr, kind: Kind, name: str, summary: Summary) -> None:
-    if isinstance(kind, State | Params | Variables):
-        flow = kind.flow
-        given: Kind = with_flow(kind, Flow(name, True, "", "", flow.recipe, flow.stats))
-    elif isinstance(kind, Grads) or not is_special(kind):
-        given = kind
-    else:
+def _unstarred(node: ast.expr) -> ast.expr:
+    return node.value if isinstance(node, ast.Starred) else node
+
+
+def _as_given(
+    frame: Frame, kind: Kind, name: str, function: int, beside: Mapping[str, Flow]
+) -> Kind | None:
+    """What a parameter is that is given a value; None: part of a flow that no function takes.
+
+    ``beside`` are the flows that other parameters of the call are given.
+    """
+    if isinstance(kind, _TAKEN_APART):
+        return with_flow(kind, outside(kind.flow, name))
+    if isinstance(kind, ApplyFn):
+        own = [one for one, flow in beside.items() if fits(frame, kind, flow)]
+        return ApplyFn(None, outside(beside[own[0]], own[0])) if own else None
+    if isinstance(kind, Definition):  # whichever module it is
+        return Definition((f"given as {name} to", str(function)))
+    return kind if isinstance(kind, Grads) or not is_special(kind) else None
+
+
+def fits(frame: Frame, function: ApplyFn, flow: Flow) -> bool:
+    """Whether it is the module of a flow that is applied."""
+    if function.flow is not None and frame.is_same(flow, function.flow):
+        return True
+    return function.recipe is not None and function.recipe == flow.recipe
+
+
+def _give(frame: Frame, node: ast.expr, given: Kind | None, name: str, summary: Summary) -> None:
+    if given is None:
         frame.problem(node, "this part of the state is handed to a function")
         return
     before = summary.given.get(name)
@@ -146,10 +187,14 @@ def _age(frame: Frame, node: ast.Call, flow: Flow) -> None:
     frame.age(flow)
 
 
-def _given_back(kind: Kind, flows: dict[str, Flow]) -> Kind:
-    """What a call gives, its flows those of the caller; those made by the function have no key."""
+def _given_back(kind: Kind, flows: Mapping[str, Flow], recipes: Mapping[Recipe, Recipe]) -> Kind:
+    """What a call gives, its flows and modules those of the caller; flows that it makes have no key."""
     if isinstance(kind, Many):
-        return Many(tuple(_given_back(one, flows) for one in kind.items))
+        return Many(tuple(_given_back(one, flows, recipes) for one in kind.items))
+    if isinstance(kind, Definition):
+        return Definition(recipes.get(kind.recipe, kind.recipe))
     for flow in flows_of(kind):
-        return with_flow(kind, flows.get(flow.key, flow) if flow.given else flow)
+        if flow.given:
+            return with_flow(kind, flows.get(flow.key, flow))
+        return with_flow(kind, replace(flow, recipe=recipes.get(flow.recipe, flow.recipe)))
     return kind

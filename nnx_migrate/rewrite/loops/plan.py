@@ -34,7 +34,12 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class Built:
-    """``definition.init(key, ...)`` becomes ``explicit(definition, ..., rngs=key)``."""
+    """``definition.init(key, ...)`` becomes ``explicit(definition, ..., rngs=key)``.
+
+    If it is ``compiled`` by ``jax.jit(definition.init)``, so is ``explicit``.
+    """
+
+    compiled: bool = False
 
 
 @dataclass(frozen=True)

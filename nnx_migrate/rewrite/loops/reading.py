@@ -10,6 +10,7 @@ from nnx_migrate.rewrite.loops.expressions import value
 from nnx_migrate.rewrite.loops.frame import Frame, Node, Program, Summary, identifiers
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
+    ApplyFn,
     Flow,
     Kind,
     Many,
@@ -22,6 +23,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     flows_of,
     is_special,
     joined,
+    outside,
     with_flow,
 )
 from nnx_migrate.rewrite.loops.plan import Signature
@@ -141,6 +143,11 @@ def _parameters(
                         : 2 if isinstance(kind, State) else 1
                     ],
                 )
+            case ApplyFn(flow=Flow() as flow):
+                model, optimizer = frame.flow_names(flow.key)
+                named = replace(flow, model=model, optimizer=optimizer, owner=frame.key)
+                frame.bind(name, replace(kind, flow=named))
+                yield name, ()
             case _:
                 frame.bind(name, kind)
 
@@ -189,9 +196,7 @@ def _outside(kind: Kind) -> Kind:
             | Stats(flow=flow)
             | Updates(flow=flow)
         ):
-            bare = replace(flow, model="", optimizer="", owner=0)
-            bare = bare if flow.given else Flow("", False, "", "", flow.recipe, flow.stats)
-            return with_flow(kind, bare)
+            return with_flow(kind, outside(flow, flow.key if flow.given else ""))
     return kind
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from nnx_migrate.rewrite.loops.frame import Problem, Program
-from nnx_migrate.source.project import Module, Scope
+from nnx_migrate.source.project import Module, Project, Scope
 
 
 def stray_references(program: Program, function: ast.FunctionDef, home: Module) -> Problem | None:
@@ -37,6 +37,23 @@ def stray_alias(program: Program, function: int) -> Problem | None:
                 if symbol == f"{home}.{alias}":
                     return Problem(module.path, node, f"{alias} is used here in an unknown way")
     return None
+
+
+def is_taken(project: Project, module: Module, name: str) -> bool:
+    """Whether another file may take a name from this one."""
+    if "__all__" in module.table:
+        return True
+    for other in project.modules.values():
+        if other is module:
+            continue
+        if other.stars or any(
+            isinstance(one, ast.Attribute) for one in other.by_word.get(name, ())
+        ):
+            return True
+        symbol = f"{module.name}.{name}"
+        if any(symbol == getattr(one, "target", None) for one in other.table.values()):
+            return True
+    return False
 
 
 def _is_other(

@@ -17,9 +17,10 @@ from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.loops.classes import unknown_state
 from nnx_migrate.rewrite.loops.frame import Problem, Program
+from nnx_migrate.rewrite.loops.modules import STATE
 from nnx_migrate.rewrite.loops.plan import Built, ModelCall, Snapshot
 from nnx_migrate.rewrite.loops.reading import read_program
-from nnx_migrate.rewrite.loops.references import stray_alias, stray_references
+from nnx_migrate.rewrite.loops.references import is_taken, stray_alias, stray_references
 from nnx_migrate.rewrite.loops.writing import replacement
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.rewrite.request import RewriteRequest
@@ -29,6 +30,7 @@ from nnx_migrate.source.roots import import_names
 LOOPS = ("functional", "nnx")
 RULE = "loop"
 _STATE = "TrainState"
+_REPLACED = frozenset({STATE, STATE.rpartition(".")[0]})
 
 
 @dataclass
@@ -200,10 +202,18 @@ def _text(loops: _Loops, module: Module) -> str:
         needed.add("nnm")
     if any(isinstance(one, Snapshot) for one in own.values()):
         needed.add("nnm")
-    if any(isinstance(one, Built) for one in own.values()):
-        needed.add("explicit")
+    built = [one for one in own.values() if isinstance(one, Built)]
+    needed |= {"explicit"} if built else set()
+    needed |= {"functools"} if any(one.compiled for one in built) else set()
     made = renderer_of(module, edits).render_module()
-    made = settle_imports(made, module.tree, frozenset(needed), module.package, lambda _: True)
+    made = settle_imports(
+        made,
+        module.tree,
+        frozenset(needed),
+        module.package,
+        lambda name: is_taken(loops.program.project, module, name),
+        _REPLACED,
+    )
     text: str = made.code
     ast.parse(text)
     return text

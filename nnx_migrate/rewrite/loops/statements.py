@@ -22,7 +22,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     flows_of,
     is_special,
 )
-from nnx_migrate.rewrite.loops.making import before
+from nnx_migrate.rewrite.loops.making import before, of_one_call
 from nnx_migrate.rewrite.loops.plan import NewModel, Result, Statement
 from nnx_migrate.rewrite.loops.shapes import grouped, is_changed, returned
 from nnx_migrate.rewrite.loops.snapshots import snapshot
@@ -153,7 +153,7 @@ def _assign(frame: Frame, node: ast.stmt, target: ast.expr, given: ast.expr) -> 
             _other(frame, target)
         _store(frame, target) if isinstance(target, ast.Tuple | ast.List) else None
         return
-    kind, lines = before(frame, given, kind, target)
+    kind, lines = before(frame, given, of_one_call(frame, given, kind, target), target)
     parts = bind(frame, target, kind)
     if parts == [target] and not lines:
         return
@@ -251,6 +251,12 @@ def _check_result(frame: Frame, node: ast.Return, kind: Kind) -> None:
     for flow in flows_of(kind):
         if flow.key and flow.owner != frame.key:
             frame.problem(node, "part of a state of the function around is returned")
+    if isinstance(kind, Many):
+        made = [one for one in kind.items if not all(flow.given for flow in flows_of(one))]
+        whole = {flow.key for one in made if not isinstance(one, Stats) for flow in flows_of(one)}
+        stats = {flow.key for one in made if isinstance(one, Stats) for flow in flows_of(one)}
+        if stats and (stats != whole or len(whole) > 1):
+            frame.problem(node, "running statistics are returned beside another model")
     kept = {flow.key for flow in flows_of(kind)} if _holds_updates(kind) else set()
     if frame.owed - kept:
         frame.problem(node, "running statistics that apply returned are not kept in the state")

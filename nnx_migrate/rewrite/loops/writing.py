@@ -55,8 +55,8 @@ def replacement(node: ast.AST, change: Change) -> Replacement:
         case Snapshot(model=model, collection=collection):
             made = call("nnm.variables_of", model)
             return item(made, string(collection, '"')) if collection else made
-        case Built():
-            return lambda renderer: _built(_inner(renderer, node))
+        case Built(compiled=compiled):
+            return lambda renderer: _built(_inner(renderer, node), compiled=compiled)
         case Places(numbers=numbers, is_tuple=is_tuple):
             found = [integer(one) for one in numbers]
             return display(found) if is_tuple else found[0]
@@ -102,13 +102,15 @@ def _model_call(node: cst.Call, change: ModelCall) -> Expression:
     return made if rest else made.with_changes(whitespace_before_args=cst.SimpleWhitespace(""))
 
 
-def _built(node: cst.Call) -> Expression:
+def _built(node: cst.Call, *, compiled: bool) -> Expression:
     """``explicit(definition, ..., rngs=key)``; the key is the first argument, or has a name."""
-    assert isinstance(node.func, cst.Attribute)
+    function: Any = node.func
+    method = function.args[0].value if compiled else function
+    assert isinstance(method, cst.Attribute)
     first = next((one for one in node.args if one.keyword and one.keyword.value == "rngs"), None)
     args = [one for one in node.args if one is not first]
     key = args.pop(0) if first is None else first
-    start = call("f", node.func.value).args[0]
+    start = call("f", method.value).args[0]
     end = call("f", named("rngs", key.value)).args[0]
     comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
     if args:
@@ -121,16 +123,24 @@ def _built(node: cst.Call) -> Expression:
         end = end.with_changes(comma=last.comma, whitespace_after_arg=last.whitespace_after_arg)
     else:
         start = start.with_changes(comma=comma)
+    if compiled:
+        made = call("functools.partial", "explicit", method.value)
+        return node.with_changes(func=call("nnx.jit", made), args=[*args, end])
     return node.with_changes(func=dotted("explicit"), args=[start, *args, end])
 
 
 def _without(node: cst.Call, keywords: frozenset[str]) -> cst.Call:
     kept = [one for one in node.args if not (one.keyword and one.keyword.value in keywords)]
-    if kept and kept[-1] is not node.args[-1]:
-        last = node.args[-1]
-        end = {"comma": last.comma, "whitespace_after_arg": last.whitespace_after_arg}
-        kept[-1] = kept[-1].with_changes(**end)
-    return node.with_changes(args=kept)
+    return node.with_changes(args=_ended(kept, node.args))
+
+
+def _ended(args: list[cst.Arg], before: Sequence[cst.Arg]) -> list[cst.Arg]:
+    """Arguments that end as those of the old call did, where its last one is gone."""
+    if not args or args[-1] is before[-1]:
+        return args
+    last = before[-1]
+    end = {"comma": last.comma, "whitespace_after_arg": last.whitespace_after_arg}
+    return [*args[:-1], args[-1].with_changes(**end)]
 
 
 def _order(node: ast.Call) -> list[int]:
@@ -150,11 +160,9 @@ def _with_arguments(
         more = [call("f", Argument(dotted(name), keyword)).args[0] for keyword, name in made[key]]
         comma = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
         end = {"comma": arg.comma, "whitespace_after_arg": arg.whitespace_after_arg}
-        found += [
-            *(one.with_changes(comma=comma) for one in more[:-1]),
-            more[-1].with_changes(**end),
-        ]
-    return node.with_changes(args=found)
+        found += [one.with_changes(comma=comma) for one in more[:-1]]
+        found += [one.with_changes(**end) for one in more[-1:]]
+    return node.with_changes(args=_ended(found, node.args))
 
 
 # ---- functions
@@ -183,7 +191,7 @@ def _parameter(one: cst.Param, change: Signature) -> list[cst.Param]:
     space = one.comma.whitespace_after if isinstance(one.comma, cst.Comma) else None
     opens = isinstance(space, cst.ParenthesizedWhitespace) and space.last_line.value
     comma = one.comma if opens else cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
-    return [*(each.with_changes(comma=comma) for each in more[:-1]), more[-1]]
+    return [*(each.with_changes(comma=comma) for each in more[:-1]), *more[-1:]]
 
 
 def _annotation(old: cst.Annotation, kind: str) -> cst.Annotation:

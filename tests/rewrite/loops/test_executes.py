@@ -93,6 +93,87 @@ def main(key, x, y):
         found += [loss, other]
     return found
 """
+GIVEN = """\
+def init(model, key):
+    variables = jax.jit(model.init)(key, jnp.ones((1, 3)))
+    return variables["params"]
+
+
+def make(model, key, tx):
+    return TrainState.create(apply_fn=model.apply, params=init(model, key), tx=tx)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def predict(apply_fn, params, x):
+    return apply_fn({"params": params}, x)
+
+
+def error(params, apply_fn, x, y):
+    return jnp.mean((apply_fn({"params": params}, x) - y) ** 2)
+
+
+def step(state, x, y):
+    for _ in range(2):
+        loss, grads = jax.value_and_grad(error)(state.params, state.apply_fn, x, y)
+        state = state.apply_gradients(grads=grads)
+    return state, loss
+
+
+def main(key, x, y):
+    found = []
+    for width in (4, 5):
+        model = Mlp(width)
+        state = make(model, key, optax.adam(0.1))
+        for _ in range(2):
+            state, loss = step(state, x, y)
+            found += [loss, model.apply({"params": state.params}, x)]
+            found.append(predict(state.apply_fn, state.params, x))
+    return found
+"""
+TOGETHER = FULL.replace(
+    "def create(key):",
+    """\
+def init(model, key):
+    variables = model.init(key, jnp.ones((1, 3)))
+    return variables["params"], variables["batch_stats"]
+
+
+def create(key):""",
+).replace(
+    "    variables = model.init(key, jnp.ones((1, 3)))\n    return State",
+    "    params, batch_stats = init(model, key)\n    return State",
+)
+for _name in ("params", "batch_stats"):
+    TOGETHER = TOGETHER.replace(f'{_name}=variables["{_name}"]', f"{_name}={_name}")
+ANEW = """\
+def network(width):
+    return Mlp(width)
+
+
+def create(key, config):
+    params = network(config.width).init(key, jnp.ones((1, 3)))["params"]
+    return TrainState.create(
+        apply_fn=network(config.width).apply, params=params, tx=optax.adam(0.1)
+    )
+
+
+def step(state, x, y, width):
+    def loss_fn(params):
+        return jnp.mean((network(width).apply({"params": params}, x) - y) ** 2)
+
+    loss, grads = jax.value_and_grad(loss_fn)(state.params)
+    return state.apply_gradients(grads=grads), loss
+
+
+def main(key, x, y):
+    config = types.SimpleNamespace(width=4)
+    state = create(key, config)
+    losses = []
+    for _ in range(3):
+        state, loss = step(state, x, y, config.width)
+        losses.append(loss)
+    return losses
+"""
 PLAIN_STEP = STEP.replace("@jax.jit\n", "")
 PROGRAMS = {
     "a compiled step": PROGRAM,
@@ -101,6 +182,9 @@ PROGRAMS = {
     "a model of the module, a schedule, old parameters": STEP + SCRIPT,
     "gradients and update apart": CREATE + APART,
     "a model built anew for the same parameters": CREATE + STEP + OTHER,
+    "a module that is handed on, its apply too": GIVEN,
+    "statistics that a function returns beside the parameters": TOGETHER,
+    "an apply_fn that nobody reads": f"import types\n\n\n{ANEW}",
     "several updates in a call": CREATE
     + STEP.replace("    return state.apply", "    state = state.apply_gradients(grads=grads)\n    return state.apply")
     + MAIN,

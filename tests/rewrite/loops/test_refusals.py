@@ -18,6 +18,12 @@ from tests.rewrite.loops.programs import (
 
 UPDATE = "return state.apply_gradients(grads=grads), loss"
 LOOP = "        state, loss = step(state, x, y)\n"
+PREDICT = """\
+def predict(apply_fn, params, x):
+    return apply_fn({"params": params}, x)
+
+
+"""
 # What is replaced in the program, by what, and a part of the reason.
 CASES = {
     "an old state is read": (LOOP, LOOP.replace("state,", "new,", 1) + "        state.params\n", "read after a later state"),
@@ -78,6 +84,15 @@ CASES = {
     ),
     "further collections": ("{\"params\": params}, x)", "{\"params\": params}, x, mutable=[\"cache\"])[0]", "mutable"),
     "intermediates": ("{\"params\": params}, x)", "{\"params\": params}, x, capture_intermediates=True)[0]", "capture_intermediates"),
+    "an apply_fn that is made by a call": ("apply_fn=model.apply", "apply_fn=make_apply(model)", "which module's apply"),
+    "another module handed on": (
+        LOOP,
+        LOOP + "        predict(Mlp(5).apply, state.params, x)\n",
+        "this part of the state is handed",
+    ),
+    "an initial call that is compiled with options": (
+        "model.init(key,", "jax.jit(model.init, static_argnums=2)(key,", "how these parameters are made",
+    ),
     "unknown keywords": ("{\"params\": params}, x)", "{\"params\": params}, x, **options)", "**kwargs"),
     "a default": ("def step(state, x, y)", "def step(state=None, x=0, y=0)", "has a default"),
     "any arguments": ("def step(state, x, y):", "def step(*args):\n    state, x, y = args", "which parameter"),
@@ -107,7 +122,7 @@ CASES = {
 @pytest.mark.parametrize(("old", "new", "reason"), CASES.values(), ids=CASES)
 def test_the_loop_stays_functional(old: str, new: str, reason: str) -> None:
     assert old in PROGRAM
-    assert reason in kept(PROGRAM.replace(old, new))
+    assert reason in kept(PREDICT + PROGRAM.replace(old, new))
 
 
 STATISTICS = {
@@ -117,6 +132,12 @@ STATISTICS = {
     "statistics that go elsewhere": ("    return state, loss\n", "    return state, updates\n", ""),
     "a call before they are kept": (
         "    state = state.apply_gradients", "    loss = evaluate(state, x)\n    state = state.apply_gradients", "before",
+    ),
+    "statistics of another model": (
+        "    variables = model.init(key, jnp.ones((1, 3)))\n",
+        ("    variables = model.init(key, jnp.ones((1, 3)))\n"
+        "    other = model.init(key, jnp.ones((1, 3)))\n    variables = {**variables, 'batch_stats': other['batch_stats']}\n"),
+        "",
     ),
     "statistics of another kind": ("batch_stats=variables[\"batch_stats\"]", "batch_stats={}", "no running statistics"),
     "a further field": ("    batch_stats: dict\n", "    batch_stats: dict\n    scale: float = 1.0\n", ""),
@@ -146,6 +167,39 @@ def test_a_loop_with_running_statistics_stays_functional(old: str, new: str, rea
         assert reason in kept(text)
     else:
         assert "m.py" in {one.path for one in rewritten({"m.py": HEAD + text}).files}
+
+
+def test_statistics_that_a_function_returns_beside_another_model_keep_the_functional_loop() -> None:
+    init = """\
+def init(model, key):
+    variables = model.init(key, jnp.ones((1, 3)))
+    other = model.init(key, jnp.ones((1, 3)))
+    return variables["params"], other["batch_stats"]
+
+
+"""
+    text = init + FULL.replace('variables["', "").replace('"],\n        batch', ",\n        batch")
+    text = text.replace('=batch_stats"]', "=batch_stats").replace("=params,", "=params,")
+    text = text.replace(
+        "    variables = model.init(key, jnp.ones((1, 3)))\n    return State",
+        "    params, batch_stats = init(model, key)\n    return State",
+    )
+    assert "beside another model" in kept(text)
+    apart = text.replace("init(model, key)\n", "first(model, key), second(model, key)\n")
+    apart = apart.replace(
+        init,
+        """\
+def first(model, key):
+    return model.init(key, jnp.ones((1, 3)))["params"]
+
+
+def second(model, key):
+    return model.init(key, jnp.ones((1, 3)))["batch_stats"]
+
+
+""",
+    )
+    assert "no running statistics" in kept(apart)
 
 
 def test_a_lazy_class_keeps_the_functional_loop() -> None:

@@ -127,6 +127,69 @@ def test_a_step_is_rewritten(step: str, expected: str) -> None:
     assert expected in code(CREATE + step + MAIN)
 
 
+GIVEN = """\
+def init(model, key, x):
+    return jax.jit(model.init)(key, x)["params"]
+
+
+def create(model, key, x) -> TrainState:
+    tx = optax.adam(0.1)
+    return TrainState.create(apply_fn=model.apply, params=init(model, key, x), tx=tx)
+
+
+def loss_fn(params, apply_fn, x):
+    return jnp.mean(apply_fn({"params": params}, x))
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def predict(apply_fn, params, x):
+    return apply_fn({"params": params}, x)
+
+
+def main(key, x):
+    state = create(Mlp(4), key, x)
+    loss, grads = jax.value_and_grad(loss_fn)(state.params, state.apply_fn, x)
+    state = state.apply_gradients(grads=grads)
+    _ = create(Mlp(5), key, x)
+    return predict(state.apply_fn, state.params, x), loss
+"""
+
+
+def test_a_module_that_is_handed_on_is_one_module() -> None:
+    found = code(GIVEN)
+    expected = """\
+def init(model, key, x):
+    return nnx.jit(functools.partial(explicit, model))(x, rngs=key)
+
+
+def create(model, key, x):
+    tx = optax.adam(0.1)
+    net = init(model, key, x)
+    optimizer = nnx.Optimizer(net, tx, wrt=nnx.Param)
+    return net, optimizer
+
+
+def loss_fn(model, x):
+    return jnp.mean(model(x))
+
+
+@functools.partial(nnx.jit, static_argnums=())
+def predict(model, x):
+    return model(x)
+
+
+def main(key, x):
+    model, optimizer = create(lazy(Mlp)(4), key, x)
+    loss, grads = nnx.value_and_grad(loss_fn)(model, x)
+    optimizer.update(model, grads)
+    _ = create(lazy(Mlp)(5), key, x)
+    return predict(model, x), loss
+"""
+    assert found.endswith(expected), found
+    assert "from nnx_migrate.linen import explicit, lazy\n" in found
+    assert "TrainState" not in found
+
+
 def test_two_models_have_names_of_their_own() -> None:
     main = """\
 def both(key, x, y):
