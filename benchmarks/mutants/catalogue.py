@@ -10,6 +10,7 @@ D, D3, B = "model=deepseek", "model=deepseek3-671b", "model=deepseek3-671b-batch
 LX, MUON, ZERO = f"{L} shard_mode=explicit", f"{L} optimizer=muon", f"{L} zero1=true"
 APART, MTP = f"{L} scan_layers=false", f"{D} mtp_num_layers=1"
 MOE_MUON = f"{D} optimizer=muon"
+BARE = f"{L} rules=pure-fsdp mesh=fsdp:8"
 PIPE = f"{L} mesh=stage:4,fsdp:2"
 ROUND = f"{L} mesh=stage:2,fsdp:2 num_pipeline_microbatches=4"
 EARLY, LATE = f"{ROUND} pipeline_fsdp_ag_per_repeat=true", f"{PIPE} pipeline_fsdp_ag_once=true"
@@ -17,6 +18,7 @@ DELAY = f"{L} mesh=stage:2,fsdp:2 pipeline_delay_activation_forwarding=true"
 FULL = "size=full"
 LF, QF, GF, DF, D3F, BF = (f"{one} {FULL}" for one in (L, Q, G, D, D3, B))
 LXF, MUONF, ZEROF, APARTF, MTPF = (f"{one} {FULL}" for one in (LX, MUON, ZERO, APART, MTP))
+BAREF = f"{BARE} {FULL}"
 MOE_MUONF = f"{MOE_MUON} {FULL}"
 PIPEF = f"{L} mesh=stage:4,fsdp:32 {FULL}"
 ROUNDF = f"{PIPEF} num_pipeline_microbatches=8"
@@ -63,7 +65,7 @@ LIFTS = (
     M("remat that forbids merging", "nnx_migrate/nn/lifts/remat.py", '"prevent_cse": prevent_cse,', '"prevent_cse": True,', L, LF, "decoder"),
     M("layers stacked along another axis", "gqa/model.py", 'elif cfg.scan_layers:\n            self.layers = nnm.scan(nnm.remat(layer, prevent_cse=False, policy=saved), variable_axes={"params": 1}', 'elif cfg.scan_layers:\n            self.layers = nnm.scan(nnm.remat(layer, prevent_cse=False, policy=saved), variable_axes={"params": 0}', L, LF, "decoder/layers", "B15 B16"),
     M("a stack of another name", "gqa/model.py", 'metadata_params={nnx.PARTITION_NAME: "layers"}', 'metadata_params={nnx.PARTITION_NAME: "dense_layers"}', L, LF, "decoder/layers", "B16"),
-    M("a stack whose layers are alike", "gqa/model.py", 'variable_axes={"params": 1}, split_rngs={"params": True}, in_axes=nnm.broadcast, length=count', 'variable_axes={"params": 1}, split_rngs={"params": False}, in_axes=nnm.broadcast, length=count', L, LF, "Transformer/decoder (model.py"),
+    M("a stack whose layers are alike", "gqa/model.py", 'variable_axes={"params": 1}, split_rngs={"params": True}, in_axes=nnm.broadcast, length=count', 'variable_axes={"params": 1}, split_rngs={"params": False}, in_axes=nnm.broadcast, length=count', L, LF, "decoder"),
     M("the scan in reverse", "nnx_migrate/nn/loops/loop.py", "length=length, **self.options", 'length=length, **{**self.options, "reverse": True}', L, LF, "Transformer/decoder (model.py"),
     M("the scan unrolled", "nnx_migrate/nn/loops/loop.py", "length=length, **self.options", 'length=length, **{**self.options, "unroll": 2}', L, LF, "decoder"),
     M("the scan returns what it only reads", "nnx_migrate/nn/variables/parts.py", "return {i: one for i, one in found.items() if not _is_same(one, given[i])}", "return found", L, LF, "step: ", "B21"),
@@ -89,7 +91,7 @@ SHARDING = (
     M("products sharded otherwise", "gqa/attention.py", "weights, value, out_sharding=out_sharding(MIXED)", "weights, value, out_sharding=out_sharding((None, *MIXED[1:]))", LX, LXF, "self_attention"),
     M("the last rule of a name wins", "nnx_migrate/sharding/resolve.py", "for index, name, axes in _rules_of(waiting, rules):", "for index, name, axes in reversed(_rules_of(waiting, rules)):", L, LF, "params/", "B53"),
     M("conflicts between rules not seen", "nnx_migrate/sharding/resolve.py", "if owners.keys().isdisjoint(wanted):", "if True:", L, LF, "params/", "B53"),
-    M("names without a rule stay", "nnx_migrate/sharding/resolve.py", "entries: list[Entry] = [None if isinstance(name, str) else name for name in names]", "entries: list[Entry] = list(names)", L, LF, "", "B52"),
+    M("names without a rule stay", "nnx_migrate/sharding/resolve.py", "entries: list[Entry] = [None if isinstance(name, str) else name for name in names]", "entries: list[Entry] = list(names)", BARE, BAREF, "params/", "B52"),
     M("mesh axes of size 1 stay", "nnx_migrate/sharding/resolve.py", "kept.append(tuple(axis for axis in entry if sizes.get(axis, 1) != 1))", "kept.append(tuple(entry))", LX, LXF, "", "B54"),
     M("one key of the metadata is read", "nnx_migrate/sharding/annotations.py", 'NAME_KEYS = ("out_sharding", "sharding_names", "sharding", "logical_axes")', 'NAME_KEYS = ("out_sharding", "sharding_names", "sharding")', L, LF, "params/", "B04"),
     M("constraints do nothing over Auto axes", "nnx_migrate/sharding/placing.py", "x = jax.lax.with_sharding_constraint(x, sharding)\n    elif", "x = x\n    elif", L, LF, "Transformer"),

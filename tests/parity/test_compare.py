@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity.case import ParityCase
+from nnx_migrate.parity.checks.base import one_sided
 from nnx_migrate.parity.checks.compare import compare
 from nnx_migrate.parity.evaluation.results import Numbers, SideResult
 from nnx_migrate.parity.programs.canonical import canonical
@@ -232,6 +233,23 @@ def test_repeats_that_linen_has_too_are_no_defect():
     line = ("params/a: every slice along axis 0 is the same",)
     result = compare(CASE, side("linen", repeated=line), side("nnx", repeated=line))
     assert result.verdict == "identical"
+
+
+def test_a_stack_that_repeats_only_in_nnx_fails_the_initial_values():
+    line = ("params/a: every slice along axis 1 is the same",)
+    result = compare(CASE, side("linen"), side("nnx", repeated=line))
+    assert failed(result) == {"init_values"}
+
+
+def test_variables_of_another_name_are_told_in_turns():
+    linen, nnx = ({f"params/{name}/{i}" for i in "ab"} for name in ("layers", "blocks"))
+    assert one_sided(linen, {*nnx, "params/more"}) == [
+        "params/layers/a: only in Linen",
+        "params/blocks/a: only in NNX",
+        "params/layers/b: only in Linen",
+        "params/blocks/b: only in NNX",
+        "params/more: only in NNX",
+    ]
 
 
 def test_rngs_without_effect_on_either_side_are_not_checked():

@@ -135,6 +135,19 @@ def test_other_operations_that_numbers_do_not_show_fail(linen, nnx, line):
     assert details(result)[0].startswith(line)
 
 
+def test_a_constraint_on_another_value_is_placed_by_the_text_of_its_line():
+    def linen(x):
+        with jax.named_scope("mlp"):
+            return constrained(jnp.sin(x)) + 1
+
+    def nnx(x):
+        with jax.named_scope("mlp"):
+            return jnp.sin(constrained(x)) + 1
+
+    line = details(judged(linen, nnx))[0]
+    assert "are on other values, or in another order: mlp (test_unseen.py:" in line
+
+
 def test_a_lost_remat_fails_the_program_of_gradients():
     def gradient(function):
         return jax.grad(lambda x: jnp.sum(function(x)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import zip_longest
 
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.report import Check, Status
@@ -22,11 +23,17 @@ def checked(name: str, leaves: int, failures: Iterable[str], notes: Iterable[str
     return Check(name, status, leaves, (*details, *notes))
 
 
+def by_path(paths: Iterable[str]) -> list[str]:
+    """Parameters first: the optimizer's state is laid out as they are."""
+    return sorted(paths, key=lambda path: (not path.startswith("params/"), path))
+
+
 def one_sided(ours: Iterable[str], theirs: Iterable[str]) -> list[str]:
-    """Name what only one of the two sides has."""
+    """Name what only one of the two sides has, in turns: what is shown first has both names."""
     left, right = set(ours), set(theirs)
-    missing = [f"{path}: only in Linen" for path in sorted(left - right)]
-    return missing + [f"{path}: only in NNX" for path in sorted(right - left)]
+    missing = [f"{path}: only in Linen" for path in by_path(left - right)]
+    more = [f"{path}: only in NNX" for path in by_path(right - left)]
+    return [line for pair in zip_longest(missing, more) for line in pair if line is not None]
 
 
 def shared(ours: Arrays, theirs: Arrays) -> int:

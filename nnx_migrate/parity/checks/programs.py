@@ -69,7 +69,8 @@ def _unseen(name: str, linen: SideResult, nnx: SideResult) -> list[str]:
     ours, theirs = linen.unseen.get(name, ()), nnx.unseen.get(name, ())
     found = [*_alone(ours, theirs, "lost"), *_alone(theirs, ours, "only in NNX")]
     if not found and graphs.same_but_marks(linen.programs[name], nnx.programs[name]):
-        return [f"{name}: constraints or barriers are on other values, or in another order"]
+        line = f"{name}: constraints or barriers are on other values, or in another order"
+        return [f"{line}{_moved(ours, theirs)}"]
     return found
 
 
@@ -83,6 +84,17 @@ def _alone(ours: Sequence[Unseen], theirs: Sequence[Unseen], word: str) -> Itera
             count,
         )
         yield f"{kind} {what} {word}{places}"
+
+
+def _moved(ours: Sequence[Unseen], theirs: Sequence[Unseen]) -> str:
+    """The first operation whose lines have no counterpart of the same text."""
+
+    def told(one: Unseen) -> tuple[str, ...]:
+        return tuple(text for _, text in one.lines)
+
+    alone = Counter(map(told, ours)) - Counter(map(told, theirs))
+    place = next((one.place for one in ours if told(one) in alone), "")
+    return f": {place}" if place else ""
 
 
 def _places(ours: Sequence[Unseen], theirs: Sequence[Unseen], count: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nnx_migrate.parity.checks.base import blocked_check, checked
+from nnx_migrate.parity.checks.base import blocked_check, by_path, checked, one_sided
 from nnx_migrate.parity.evaluation.results import SideResult
 from nnx_migrate.parity.evaluation.shardings import ArrayLayout, Layouts, show, unit_axes
 from nnx_migrate.parity.report import Check
@@ -58,11 +58,8 @@ def _differing(ours: Layouts, theirs: Layouts) -> Iterator[str]:
 
     Nothing to compare is a difference.
     """
-    for path in sorted(ours.keys() - theirs.keys()):
-        yield f"{path}: only in Linen"
-    for path in sorted(theirs.keys() - ours.keys()):
-        yield f"{path}: only in NNX"
-    shared = [path for path in ours if path in theirs]
+    yield from one_sided(ours, theirs)
+    shared = by_path(ours.keys() & theirs.keys())
     for path in shared:
         line = _difference(ours[path], theirs[path])
         if line:

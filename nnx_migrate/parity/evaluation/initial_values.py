@@ -35,9 +35,9 @@ def repetitions(
 ) -> tuple[str, ...]:
     """Name variables whose initial values repeat although they are random.
 
-    Two variables with the same bits, or a stack whose slices along its first axis all agree:
-    the sign of sites that share a key. Random is what differs from ``others``, the values under
-    other keys; without ``others``, only stacks are named.
+    Two variables with the same bits, or a stack whose slices along its axis all agree: the sign
+    of sites that share a key. Random is what differs from ``others``, the values under other
+    keys; without ``others``, only stacks are named. A lift may stack along any axis.
     """
     found: list[str] = []
     seen: dict[tuple[Any, ...], str] = {}
@@ -51,6 +51,13 @@ def repetitions(
         if others is not None and fingerprint in seen:
             found.append(f"{path} = {seen[fingerprint]}")
         seen.setdefault(fingerprint, path)
-        if array.ndim > 1 and array.shape[0] > 1 and bool(np.all(array == array[:1])):
-            found.append(f"{path}: every slice along axis 0 is the same")
+        found += [f"{path}: every slice along axis {axis} is the same" for axis in _alike(array)]
     return tuple(found)
+
+
+def _alike(array: np.ndarray[Any, Any]) -> list[int]:
+    """Axes along which every slice of an array is the same."""
+    if array.ndim < 2:
+        return []
+    axes = [axis for axis, size in enumerate(array.shape) if size > 1]
+    return [axis for axis in axes if bool(np.all(array == array.take([0], axis)))]
