@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+# Lines as Python counts them: a form feed or a Unicode separator ends none.
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
 def comments(text: str) -> Counter[str]:
@@ -38,11 +42,19 @@ def changed_statements(before: str, after: str) -> list[str]:
 def _texts(text: str) -> dict[str, set[str]]:
     """Texts of top-level statements and methods, comments inside included, by their trees."""
     found: dict[str, set[str]] = {}
+    lines = [line.encode() for line in _LINE.findall(text)]
     for statement in _statements(ast.parse(text)):
-        segment = ast.get_source_segment(text, statement)
-        if segment is not None:
-            found.setdefault(ast.dump(statement), set()).add(segment)
+        found.setdefault(ast.dump(statement), set()).add(_segment(lines, statement))
     return found
+
+
+def _segment(lines: Sequence[bytes], statement: ast.stmt) -> str:
+    """What ``ast.get_source_segment`` gives, which splits the whole text for every statement."""
+    last = statement.end_lineno or statement.lineno
+    held = list(lines[statement.lineno - 1 : last])
+    held[-1] = held[-1][: statement.end_col_offset]
+    held[0] = held[0][statement.col_offset :]
+    return b"".join(held).decode()
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.stmt]:
