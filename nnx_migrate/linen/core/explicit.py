@@ -131,8 +131,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             **kwargs,
         )
         if made is None:
-            # Linen's init makes state and leaves it as it starts, however often it calls the module.
-            made = {} if self.is_initializing() else changed
+            made = inside.merged(held, changed)
         for collection, part in made.items():
             if scope.is_mutable_collection(collection):
                 for name, value in part.items():

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -151,34 +151,34 @@ def apply(
       mutable: which collections the call may change: bool, name, names or ``DenyList``.
       scope_path: where the model stands in the Linen model whose call this is part of.
       draws: how many keys it drew in that call before, by path and stream; updated.
-      is_init: whether that call is Linen's ``init``, where layers start caches and average nothing.
+      is_init: whether that call is Linen's ``init``, where layers start caches and average nothing,
+        and what is changed is only what ``init`` updates or sows.
 
     Returns:
       The output; with ``mutable`` other than False, ``(output, changed)`` where ``changed`` holds
-      every mutable collection. Values sown are among them when the collection is named.
+      every mutable collection, values sown among them.
 
     Raises:
       ValueError: a variable that the call uses is missing, one has another shape, or the call changed a
         collection that is not mutable; each is Linen's error, too (`nnx_migrate.nn.variables.errors`).
       flax.errors.InvalidRngError: a stream is drawn from that ``rngs`` lacks.
     """
-    copy = _merged(model, values, mutable)
-    tallies = set_streams(copy, rngs, scope_path, draws or {})
-    before = _flat_variables(copy)
-
-    bridges = {key: (*scope_path, *path) for key, path in _bridges(copy).items()}
-    here = Running(mutable, frozenset(values), keys_of(rngs), bridges, is_init)
-
-    def call() -> Any:
-        with running(here):
-            return _method(copy, method)(*args, **kwargs)
-
     collections = _sown_into(mutable)
-    start = _sown_before(copy, values, collections)
-    outputs, sown = caught(copy, call, collections, start)
+    while True:
+        copy = _merged(model, values, mutable)
+        tallies = set_streams(copy, rngs, scope_path, draws or {})
+        before = _flat_variables(copy)
+        bridges = {key: (*scope_path, *path) for key, path in _bridges(copy).items()}
+        here = Running(mutable, frozenset(values), keys_of(rngs), bridges, is_init)
+        call = functools.partial(_call, here, _method(copy, method), args, kwargs)
+        start = _sown_before(copy, values, collections)
+        outputs, sown = caught(copy, call, sorted(collections), start)
+        if here.sown <= collections:
+            break
+        collections |= here.sown  # only the call tells: it runs again to catch them
     if draws is not None:
         draws.update(tallies.below(()))
-    after = _flat_variables(copy)
+    after = _flat_state(copy, nnx.state(copy, lambda _, one: not is_init or _is_moved(one)))
     after |= {path: one for path, one in sown.items() if one is not start.get(path)}
     _check_unchanged(before, after, mutable)
     if mutable is False:
@@ -193,6 +193,11 @@ def apply(
         **{name: dict(value) for name, value in extra.items()},
         **nested(changed),
     }
+
+
+def _call(here: Running, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    with running(here):
+        return method(*args, **kwargs)
 
 
 @dataclass(frozen=True)
@@ -368,19 +373,19 @@ def _method(module: nnx.Module, method: Callable[..., Any] | str | None) -> Call
     return lambda *args, **kwargs: function(module, *args, **kwargs)
 
 
-def _sown_into(mutable: Any) -> list[str]:
-    """The collections that the call may fill by sowing."""
+def _sown_into(mutable: Any) -> frozenset[str]:
+    """The collections that the call may fill by sowing, as far as ``mutable`` names them."""
     if isinstance(mutable, str):
         names = {mutable}
     elif isinstance(mutable, (list, tuple, set, frozenset)):
         names = set(mutable)
     else:
         names = {"intermediates"} if in_filter(mutable, "intermediates") else set()
-    return sorted(names - {"params"})
+    return frozenset(names - {"params"})
 
 
 def _sown_before(
-    copy: nnx.Module, values: Mapping[str, Any], collections: Sequence[str]
+    copy: nnx.Module, values: Mapping[str, Any], collections: Collection[str]
 ) -> dict[Path, Any]:
     """What earlier calls sowed into these: the given values at paths of the module's modules."""
     modules = {tuple(map(str, path)) for path, _ in nnx.iter_modules(copy)}

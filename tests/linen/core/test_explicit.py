@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import flax.core
 import flax.linen
 import jax
 import jax.numpy as jnp
@@ -420,3 +421,56 @@ def test_the_first_input_of_a_layer_is_measured_whatever_its_inputs_are_called()
     module = nn.lazy(Rescaled, norm_in_features=nn.Size(of="norm"))()
     variables = module.init(RNGS, X)  # nnx.LayerNorm has a mask beside x
     assert variables["params"]["norm"]["scale"].shape == (2 * X.shape[-1],)
+
+
+class Counted(nnx.Module):
+    """It sows, and counts its calls as code does that Linen's ``init`` runs, too."""
+
+    def __init__(self, *, in_features: int, rngs: nnx.Rngs):
+        self.Dense_0 = nnx.Linear(in_features, 3, rngs=rngs)
+        self.calls = nnm.variable("state", jnp.zeros(()))
+
+    def __call__(self, x, named=True):
+        self.calls.set_value(self.calls.get_value() + 1)
+        nnm.sow(self, "losses", "first", x.sum())
+        if named:
+            nnm.sow(self, "extra", "second", x.mean())
+        return self.Dense_0(x)
+
+
+def linen_counted() -> Any:
+    class Counted(flax.linen.Module):
+        @flax.linen.compact
+        def __call__(self, x, named=True):
+            calls = self.variable("state", "calls", jnp.zeros, ())
+            calls.value += 1
+            self.sow("losses", "first", x.sum())
+            if named:
+                self.sow("extra", "second", x.mean())
+            return flax.linen.Dense(3)(x)
+
+    return Counted
+
+
+def calling(api: Any, counted: Any) -> Any:
+    """Modules that call one of theirs more than once."""
+
+    class Model(api.Module):
+        def setup(self):
+            self.once = counted()
+            self.more = counted()
+
+        def __call__(self, x):
+            x = self.more(self.once(x)[..., :3])
+            return self.more(self.more(x, named=False), named=False)
+
+    return Model()
+
+
+@pytest.mark.parametrize("mutable", [True, ["losses", "state"], flax.core.DenyList("extra")])
+def test_what_is_sown_and_counted_in_later_calls_of_init_is_kept(mutable: Any) -> None:
+    linen, ours = calling(flax.linen, linen_counted()), calling(nn, nn.lazy(Counted))
+    variables = linen.init(KEY, X)
+    same_leaves(ours.init(KEY, X), variables)
+    found, wanted = (one.apply(variables, X, mutable=mutable) for one in (ours, linen))
+    same_leaves(found, wanted)
