@@ -3,7 +3,8 @@
 ``nn.Conv(f, k)`` becomes ``nnx.Conv(in_features, f, k)`` and likewise ``nn.ConvTranspose``: the
 same program, initial values and parameter names. ``conv_general_dilated`` goes through
 ``nnm.factory``, which adapts the function. ``ConvLocal`` has no NNX counterpart: ``nnm.ConvLocal``
-takes Linen's arguments and the whole input shape (its kernel depends on it).
+takes Linen's arguments and the whole input shape (its kernel depends on it). In a field of a class
+that gives layers what ``nn.Conv`` needs, ``nnm.factory.ConvLocal`` makes its parameters in the first call.
 
 flax 0.12.8 and 0.12.12: linen/linear.py, nnx/nn/linear.py.
 """
@@ -170,6 +171,7 @@ CONV_LOCAL = Layer(
     shape=local,
     required=("features", "kernel_size"),
     sizes=("in_shape",),
+    is_late=True,
     unsupported={"conv_general_dilated_cls": _CLS},
     variables=("kernel", "bias"),
 )

@@ -28,7 +28,7 @@ from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.settings import SettingsError
 
 FORMS = ("auto", "lazy", "explicit")
-_SECONDS = 900.0  # for the analysis of one project; what is not decided by then is lazy
+_SECONDS = 900.0  # of CPU, for the analysis of one project; what is not decided by then is lazy
 _STAYS = "stays Linen"
 # Places around classes: what the first attempt says of them, a lazy form of the class has settled.
 _AROUND = frozenset({"call_site", "reference", "stale"})
@@ -228,21 +228,24 @@ def _findings(
 
 @contextmanager
 def _limit(seconds: float) -> Iterator[None]:
-    """Raise `OutOfTime` inside the block after that long; only where signals can be had."""
-    usable = hasattr(signal, "SIGALRM") and threading.current_thread() is threading.main_thread()
+    """Raise `OutOfTime` inside the block after that long; only where signals can be had.
+
+    The time is the process's own, so that what is decided does not hang on what else runs.
+    """
+    usable = hasattr(signal, "SIGVTALRM") and threading.current_thread() is threading.main_thread()
     if not usable:
         yield
         return
 
-    late = OutOfTime(f"the analysis takes longer than {seconds:.0f} s")
+    late = OutOfTime(f"the analysis takes longer than {seconds:.0f} s of CPU")
     rung: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
         rung.append(number)
         raise late
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again, where a finalizer swallows it
+    before = signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)  # again, where a finalizer swallows it
     try:
         yield
     except Exception as error:
@@ -250,8 +253,8 @@ def _limit(seconds: float) -> Iterator[None]:
             raise late from error
         raise
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 def _internal(bug: Exception) -> str:

@@ -140,8 +140,8 @@ MISSES = {
     "types": dense("A") + "use(A[int])\n",
     "a layer whose class is not known": FIELD.replace("Block", "A")
     + "def make(layer):\n    return use(A(layer))\n",
-    "a layer that needs more sizes": FIELD.replace("Block", "A")
-    + "def make():\n    return use(A(nn.ConvLocal))\n",
+    "a choice of layers that is not known": FIELD.replace("Block", "A")
+    + "def make(is_wide, layer):\n    return use(A(nn.Dense if is_wide else layer))\n",
     "what is unpacked": FIELD.replace("Block", "A") + "def make(o):\n    return use(A(**o))\n",
     "a module in a field": SHARED.replace("Wrap", "A") + dense("B") + "use(A(B()))\n",
     "an explicit reader of a registry": dense("B")
@@ -174,6 +174,21 @@ def test_layers_for_fields_are_given_as_explicit_classes_take_them() -> None:
     result = auto({"m.py": LINEN + FIELD + "use(Block(nn.DenseGeneral), Block(width=2))\n"})
     assert said(result) == {"m.Block": "explicit"}, reason(result, "m.Block")
     assert "use(lazy(Block)(nnm.factory.DenseGeneral), lazy(Block)(width=2))" in code(result)
+
+
+def test_a_layer_that_shows_its_sizes_in_its_first_call_is_given_beside_others() -> None:
+    text = "LOCAL = functools.partial(Block, functools.partial(nn.ConvLocal, kernel_size=(3,)))\n"
+    result = auto({"m.py": LINEN + "import functools\n\n" + FIELD + text})
+    assert said(result) == {"m.Block": "explicit"}, reason(result, "m.Block")
+    assert "functools.partial(nnm.factory.ConvLocal, kernel_size=(3,))" in code(result)
+
+
+def test_one_of_two_layers_is_given_as_explicit_classes_take_it() -> None:
+    text = "def f(is_wide):\n    return use(Block(nn.Dense if is_wide else nn.DenseGeneral))\n"
+    result = auto({"m.py": LINEN + FIELD + text})
+    assert said(result) == {"m.Block": "explicit"}, reason(result, "m.Block")
+    layer = "nnm.factory.Dense if is_wide else nnm.factory.DenseGeneral"
+    assert f"use(lazy(Block)({layer}))" in code(result)
 
 
 def test_a_layer_under_a_local_name_is_given_as_explicit_classes_take_it() -> None:

@@ -350,7 +350,7 @@ def Dropout(
 
 
 Einsum = _unsized(linear.Einsum, needs_rngs=True)
-ConvLocal = _unsized(linear.ConvLocal, needs_rngs=True)  # input_shape= is the size
+ConvLocal = _unsized(linear.ConvLocal, needs_rngs=True)  # its size: input_shape=, or the first call
 LayerNorm = _sized(normalization.LayerNorm)
 RMSNorm = _sized(normalization.RMSNorm)
 InstanceNorm = _sized(normalization.InstanceNorm)

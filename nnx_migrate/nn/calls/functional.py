@@ -24,6 +24,7 @@ from flax.core.scope import in_filter
 from nnx_migrate.nn.calls.to_nnx import give_variables, has_variables
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
 from nnx_migrate.nn.variables import errors
+from nnx_migrate.nn.variables.late import is_late
 from nnx_migrate.nn.variables.linen_variables import leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
 from nnx_migrate.nn.variables.sharing import linen_place
@@ -326,7 +327,7 @@ def _given(
         return own
     value = unbox(value)
     expected, given = _shapes(own), _shapes(value)
-    if expected != given:
+    if expected != given and not is_late(one):
         raise errors.ShapeMismatch(
             f"expected '{collection}' variable '{name}' of {type(model).__name__} to have the shape "
             f"{expected}, found {given}"

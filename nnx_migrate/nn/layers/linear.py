@@ -13,6 +13,7 @@ from flax.nnx.nn.linear import default_embed_init, default_kernel_init
 from jax import lax
 
 from nnx_migrate.nn.layers.dtypes import promote_dtype as linen_promotion
+from nnx_migrate.nn.variables.late import fill, is_late, late_param
 from nnx_migrate.nn.variables.variables import merge_param, param
 from nnx_migrate.numerics.convolution import channels_last, padded_inputs, per_axis
 
@@ -161,7 +162,8 @@ class ConvLocal(nnx.Module):
 
     Args:
       input_shape: shape of the input, ``(*batch, *spatial, channels)``; only the spatial sizes and
-        the channels matter.
+        the channels matter. None: that of the first call, which makes the parameters
+        (:func:`nnx_migrate.nn.variables.late.late_param`).
       mask: array of the kernel's shape to multiply it with.
     """
 
@@ -183,7 +185,7 @@ class ConvLocal(nnx.Module):
         bias_init: Any = _zeros,
         promote_dtype: Any = linen_promotion,
         *,
-        input_shape: Sequence[int],
+        input_shape: Sequence[int] | None = None,
         rngs: nnx.Rngs,
     ) -> None:
         """Take Linen's fields in Linen's order, then the sizes; see the class."""
@@ -204,14 +206,20 @@ class ConvLocal(nnx.Module):
         self.param_dtype = param_dtype
         self.precision = precision
         self.promote_dtype = promote_dtype
-        spatial = self._output_spatial_shape(tuple(input_shape)[-len(size) - 1 :])
-        kernel_shape = (*spatial, math.prod(size) * input_shape[-1], features)
-        if mask is not None and mask.shape != kernel_shape:
-            raise ValueError(f"expected a mask of shape {kernel_shape}, found {mask.shape}")
-        self.kernel = param(rngs, kernel_init, kernel_shape, param_dtype)
-        self.bias: Any = nnx.data(None)
-        if use_bias:
-            self.bias = param(rngs, bias_init, (*spatial, features), param_dtype)
+        self.kernel = late_param(rngs, kernel_init)
+        self.bias: Any = late_param(rngs, bias_init) if use_bias else nnx.data(None)
+        if input_shape is not None:
+            self._make_parameters(tuple(input_shape))
+
+    def _make_parameters(self, input_shape: tuple[int, ...]) -> None:
+        """Make their arrays, for an input of this shape."""
+        spatial = self._output_spatial_shape(input_shape[-len(self.kernel_size) - 1 :])
+        kernel_shape = (*spatial, math.prod(self.kernel_size) * input_shape[-1], self.features)
+        if self.mask is not None and self.mask.shape != kernel_shape:
+            raise ValueError(f"expected a mask of shape {kernel_shape}, found {self.mask.shape}")
+        fill(self.kernel, kernel_shape, self.param_dtype)
+        if self.use_bias:
+            fill(self.bias, (*spatial, self.features), self.param_dtype)
 
     def _output_spatial_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Spatial output sizes for one input of ``(*spatial, channels)``."""
@@ -239,6 +247,8 @@ class ConvLocal(nnx.Module):
 
     def __call__(self, inputs: jax.Array) -> jax.Array:
         """Convolve ``(*batch, *spatial, channels)``; the batch may have any number of axes."""
+        if is_late(self.kernel):
+            self._make_parameters(inputs.shape)
         batch_axes = inputs.ndim - (len(self.kernel_size) + 1)
         batch_shape = inputs.shape[:batch_axes]
         if batch_axes != 1:

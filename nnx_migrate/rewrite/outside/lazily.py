@@ -179,6 +179,10 @@ class _Walk:
         """A class or layer for a field that builds submodules: an explicit class takes it as it is."""
         if isinstance(value, ast.Constant):
             return
+        if isinstance(value, ast.IfExp):
+            self._held(value.body, scope, at)
+            self._held(value.orelse, scope, at)
+            return
         if (
             isinstance(value, ast.Call)
             and value.args
@@ -204,7 +208,7 @@ class _Walk:
         if symbol is not None and isinstance(layer, Layer):
             made = name_rule(symbol)
             if isinstance(made, Code) and not is_alias(self.project, value, scope):
-                self._sized(at, frozenset(layer.sizes))
+                self._sized(at, frozenset() if layer.is_late else frozenset(layer.sizes))
                 self.draft.edits[id(value)] = made.node
                 self.draft.imports |= made.imports
                 self.draft.lazy.add(id(value))

@@ -1,0 +1,39 @@
+"""Parameters whose shape only the first call knows, where whoever builds a layer does not say it.
+
+Until then such a parameter holds the key that its initialiser is given, so that it has its place, and
+that place its key (:func:`nnx_migrate.nn.seeding.values.build`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from nnx_migrate.nn.variables.variables import param_key
+
+
+def late_param(rngs: nnx.Rngs, init: Callable[..., Any]) -> nnx.Param[Any]:
+    """A parameter to be made by :func:`fill`: it exists, and its array does not.
+
+    The first call makes it. Under ``jax.jit`` the caller must return the new state, and an optimiser is
+    built after it: call the module once before, or take ``nnm.variables_of(model, *inputs)``.
+    """
+    return nnx.Param(param_key(rngs), moved_by_init=True, late_init=init)
+
+
+def is_late(variable: nnx.Variable[Any]) -> bool:
+    """Whether the array of a parameter is still to be made."""
+    is_declared = variable.get_metadata().get("late_init") is not None
+    value = variable.get_value()
+    return is_declared and jnp.issubdtype(value.dtype, jax.dtypes.prng_key)
+
+
+def fill(late: nnx.Variable[Any], *args: Any) -> None:
+    """Make the array, and the names of its axes; in place, since views of a module share variables."""
+    made = nnx.Param(late.get_metadata()["late_init"](late.get_value(), *args))
+    late.set_value(made.get_value())
+    late.set_metadata({**made.get_metadata(), "moved_by_init": True})
