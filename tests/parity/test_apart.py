@@ -89,3 +89,20 @@ def test_a_loop_in_a_gradient_has_its_module_too() -> None:
 
 def test_without_locations_nothing_is_told() -> None:
     assert first_apart("", text(model())) == ""
+
+
+def test_an_operation_that_only_the_other_has_is_told_where_it_stands():
+    def bounded(x: Any) -> Any:
+        with jax.named_scope("net"):
+            with jax.named_scope("into"):
+                x = jnp.where(x > 9, 0, x)
+            with jax.named_scope("head"):
+                return jnp.sin(x)
+
+    def plain(x: Any) -> Any:
+        with jax.named_scope("net"), jax.named_scope("head"):
+            return jnp.sin(x)
+
+    found = first_apart(text(plain), text(bounded))
+    assert found.startswith("from net/head (test_apart.py:")
+    assert " from net/into (test_apart.py:" in found.partition(", NNX ")[2]

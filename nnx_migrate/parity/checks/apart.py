@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,25 +27,43 @@ _FRAME = re.compile(r'(?:"([^"]*)"\()?"([^"]+\.py)":(\d+)')
 def first_apart(left: str, right: str) -> str:
     """Say which operation of ``left`` is the first that ``right`` does not compute: module, line, type.
 
-    Both are StableHLO modules with locations; "" where nothing is told. Values are compared as terms,
-    after all rules, so that what is only written otherwise does not count.
+    And which of ``right`` that ``left`` does not, where it is another: an operation that is only there
+    shows in ``left`` by what uses its result. Both are StableHLO modules with locations; "" where
+    nothing is told. Values are compared as terms, after all rules, so that what is only written
+    otherwise does not count.
     """
     if not (left and right):
         return ""
     rules = frozenset((*RULES, *STRUCTURAL))
     with mlir.make_ir_context():
         terms = Terms(dict(RULES))
-        modules = [parse(without_unit_axes(one)) for one in (right, left)]
-        theirs, ours = (_Recorder(terms, rules, one) for one in modules)
-        theirs.program()
-        ours.known = theirs.made
-        *_, results, effects = ours.program()
-        used = set(terms.reachable((*results, *effects)))
-    for one in ours.alone:
-        place = _place(one.locations)
-        if place and not used.isdisjoint(one.values):
-            return f"from {place} on: Linen has {one.what}"
-    return ""
+        modules = [parse(without_unit_axes(one)) for one in (left, right)]
+        known: set[int] = set()
+        found = []
+        for module in (modules[1], *modules):
+            reader = _Recorder(terms, rules, module, known)
+            *_, results, effects = reader.program()
+            known = reader.made
+            found.append(_first(reader.alone, set(terms.reachable((*results, *effects)))))
+    _, ours, theirs = found
+    if ours is None:
+        return ""
+    told = f"from {_place(ours.locations)} on: Linen has {ours.what}"
+    if theirs is None or _key(theirs) == _key(ours):
+        return told
+    return f"{told}, NNX {theirs.what} from {_place(theirs.locations)} on"
+
+
+def _first(alone: Iterable[_Alone], used: set[int]) -> _Alone | None:
+    """The first operation of which the place is known and a value is used."""
+    return next(
+        (one for one in alone if _place(one.locations) and not used.isdisjoint(one.values)), None
+    )
+
+
+def _key(one: _Alone) -> tuple[str, str]:
+    """The module, whose lines are others on each side, and the operation."""
+    return _place(one.locations).partition(" (")[0], one.what
 
 
 @dataclass
@@ -63,9 +81,11 @@ class _Alone:
 class _Recorder(Reader):
     """Notes the numbers of all values, and the operations whose values are not ``known``."""
 
-    def __init__(self, terms: Terms, rules: frozenset[str], module: Any) -> None:
+    def __init__(
+        self, terms: Terms, rules: frozenset[str], module: Any, known: Collection[int]
+    ) -> None:
         super().__init__(terms, rules, module)
-        self.known: set[int] = set()
+        self.known = frozenset(known)
         self.made: set[int] = set()
         self.alone: list[_Alone] = []
         self._around: tuple[str, ...] = ()

@@ -126,7 +126,8 @@ def program(linen: SideResult, nnx: SideResult, found: Programs) -> Check:
         return Check("program", "not_run", 0, (linen.untraced,))
     if not linen.programs:
         failures.append("nothing was compared")
-    failures += found.unseen
+    # What is sure first; with "one of" only the kind is known.
+    failures += sorted(found.unseen, key=lambda line: ": one of " in line)
     leaves = len(linen.programs.keys() & nnx.programs.keys())
     notes = [f"not the same program: {line}" for line in found.parts]
     notes += [f"the same by {', '.join(found.rules)}"] if found.rules else []
