@@ -28,6 +28,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.writing.in_scope import building_call
+from nnx_migrate.rewrite.classes.writing.stacks import RULE as STACKED
 from nnx_migrate.rewrite.classes.writing.stacks import stacked
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
@@ -130,6 +131,7 @@ class Builder:
         node = self._single(site, renderer)
         if site.stacked_by is None:
             return node
+        self._check_own(site)
         self.remarks.imports.add("nnm")
         return stacked(node, site, site.stacked_by, self.scope, self.rngs, renderer)
 
@@ -198,6 +200,23 @@ class Builder:
             " be an NNX one here"
         )
         raise Refused(call, reason, f"convert {child.name} first", RULE)
+
+    def _check_own(self, site: Site) -> None:
+        """What a stacked module gets from outside Linen stacks, too, where it was made.
+
+        In setup a submodule that stands in the call itself belongs to the module that gets it.
+        """
+        given = [one for one in site.call.keywords if one.arg in site.holds]
+        values = [*site.call.args, *(one.value for one in given)]
+        names = [one for value in values for one in walk(value) if isinstance(one, ast.Attribute)]
+        read = any(isinstance(one.value, ast.Name) and one.value.id == self.receiver for one in names)
+        if site.holds and (self.compact or read):
+            raise Refused(
+                site.call,
+                f"a lifted function stacks what is made outside and given as {site.holds[0]!r}, too",
+                "build that in the class that is lifted",
+                STACKED,
+            )
 
     def _plain(self, call: ast.Call) -> ast.Call:
         """The call without the keywords that move to where the layer is called."""
