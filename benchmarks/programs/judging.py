@@ -118,7 +118,7 @@ def _verdict(runner: Runner, program: Program, tree: Tree, after: Tree, error: s
     return Verdict(
         program,
         after,
-        compare(linen / "fresh", new / "fresh"),
+        compare(linen / "fresh", new / "fresh", counts=is_nnx),
         nothing if is_nnx else compare(linen / "again", new / "crossed"),
         nothing if is_nnx else compare(linen / "again", back / "back"),
         built.read_text(encoding="utf-8") if built.exists() else "",

@@ -43,7 +43,7 @@ def _train_state(model: Any, optimizer: nnx.Optimizer[Any]) -> TrainState:
     opt_state = jax.tree.map(
         linen, optimizer.opt_state, is_leaf=lambda one: isinstance(one, nnx.State | nnx.Variable)
     )
-    step = optimizer.step[...].astype("int32")  # NNX counts without a sign
+    step = optimizer.step[...]
     return TrainState(
         step=step, apply_fn=model, params=params, tx=optimizer.tx, opt_state=opt_state
     )

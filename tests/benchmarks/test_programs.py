@@ -79,6 +79,13 @@ def test_two_runs_alike_that_show_nothing_fail(
     assert said in found.differences
 
 
+def test_the_steps_that_nnx_counts_are_compared_as_a_number(tmp_path: Path) -> None:
+    linen, nnx = run(tmp_path / "a", step=np.int32(3)), run(tmp_path / "b", step=np.uint32(3))
+    assert compare(linen, nnx).differences == ("step: other values",)
+    assert compare(linen, nnx, counts=True).ok
+    assert not compare(linen, run(tmp_path / "c", step=np.uint32(4)), counts=True).ok
+
+
 def test_a_run_that_is_not_there_fails(tmp_path: Path) -> None:
     assert not compare(run(tmp_path / "a"), tmp_path / "b").ok
 

@@ -53,11 +53,12 @@ def _bind_name(frame: Frame, target: ast.Name, kind: Kind) -> list[Tree]:
             return [target]
         case State(flow=flow) if not flow.key:
             model, optimizer = frame.flow_names(name)
+            flow = frame.with_values(name, flow)
             frame.bind(
                 name,
                 State(replace(flow, key=name, model=model, optimizer=optimizer, owner=frame.key)),
             )
-            return [model, optimizer]
+            return [model, optimizer, *(held for _, held in flow.fields)]
         case Params(flow=flow) | Variables(flow=flow) if not flow.key:
             model, _ = frame.flow_names(name)
             kind = replace(kind, flow=replace(flow, key=name, model=model, owner=frame.key))

@@ -214,7 +214,7 @@ def _applied(frame: Frame, node: ast.Call, function: ApplyFn, behind: int) -> Ki
         return PLAIN
     if not fits(frame, function, given.flow):
         # Another module, for all that is known: it is applied to what the state's holds.
-        if not snapshot(frame, node.args[behind - 1], given):
+        if function.flow is not None or not snapshot(frame, node.args[behind - 1], given):
             frame.problem(node, "the module that is applied may not be the state's")
         return PLAIN
     return _model_call(frame, node, given, behind)
@@ -284,10 +284,12 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
     applies = isinstance(function, ApplyFn) and fits(frame, function, flow)
     if not isinstance(function, ApplyFn) and (is_special(function) or _calls(given["apply_fn"])):
         return frame.problem(given["apply_fn"], "which module's apply this is is not known")
-    for name in fields:
+    stats = {name for name in fields if is_special(kinds[name]) or kinds[name] == UNKNOWN}
+    for name in sorted(fields):
         kind = kinds[name]
+        _escaped(frame, given[name], kind)
         known = isinstance(kind, Stats) and not kind.updated and bool(kind.flow.key)
-        if not known or flows_of(kind)[0].key != flow.key:
+        if name in stats and (not known or flows_of(kind)[0].key != flow.key):
             return frame.problem(given[name], f"the field {name} is no running statistics")
     tx = kinds["tx"]
     if not isinstance(tx, Transformation):
@@ -300,7 +302,9 @@ def _created(frame: Frame, node: ast.Call, fields: frozenset[str]) -> Kind:
     if flow.optimizer:
         return frame.problem(given["params"], "two states are made of the same parameters")
     model = flow.model or given["params"]  # a call that gives the module
-    return State(replace(flow, stats=fields, applies=applies, model=model))
+    others = tuple((name, "") for name in sorted(fields - stats))
+    made = replace(flow, stats=frozenset(stats), fields=others, applies=applies, model=model)
+    return State(made)
 
 
 def _calls(node: ast.expr) -> bool:
@@ -416,15 +420,12 @@ def _ordered(frame: Frame, node: ast.Call) -> Kind:
 
 def _counting(frame: Frame, node: ast.Call) -> Kind:
     """``int(state.step)`` and ``jax.random.fold_in(key, state.step)``: any integer does."""
-    for one in node.args:
+    for one in (*node.args, *(keyword.value for keyword in node.keywords)):
         kind = frame.value(frame, one)
         if isinstance(kind, Step):
             frame.change(one, Counter(frame.need_optimizer(kind.flow)))
         elif is_special(kind):
             frame.problem(one, "part of the state is used in a way that is not known")
-    for keyword in node.keywords:
-        if is_special(frame.value(frame, keyword.value)):
-            frame.problem(keyword.value, "part of the state is used in a way that is not known")
     return PLAIN
 
 

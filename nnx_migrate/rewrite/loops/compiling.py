@@ -92,7 +92,7 @@ def parameters(summary: Summary, name: str) -> int:
     """How many parameters stand for one in the new text."""
     match summary.params.get(name, PLAIN):
         case State():
-            return 1 + (name in summary.optimizers)
+            return 1 + (name in summary.optimizers) + len(summary.fields.get(name, ()))
         case Stats() | Updates() | ApplyFn():
             return 0
     return 1

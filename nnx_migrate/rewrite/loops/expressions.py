@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.loops.kinds import (
     is_special,
     joined,
 )
-from nnx_migrate.rewrite.loops.plan import Indexed
+from nnx_migrate.rewrite.loops.plan import Indexed, Named
 from nnx_migrate.rewrite.loops.shapes import width
 from nnx_migrate.rewrite.loops.snapshots import snapshot
 
@@ -132,6 +132,9 @@ def _attribute(frame: Frame, node: ast.Attribute, held: Kind, name: str) -> Kind
                 return ApplyFn(flow.recipe, flow)
             if name in flow.stats:
                 return Stats(flow)
+            if name in dict(flow.fields):
+                frame.change(node, Named(frame.need_field(node, flow, name)))
+                return PLAIN
             return frame.problem(node, f"the state's {name} is used")
     if held == UNKNOWN:
         return UNKNOWN

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from nnx_migrate.rewrite.loops.kinds import (
@@ -40,7 +40,9 @@ class Summary:
       result: what it returns: None as long as nothing is known.
       updates: parameters whose flow it updates.
       optimizers: parameters whose optimizer it needs.
+      fields: fields of the state that it needs, by parameter.
       names: what module and optimizer of a parameter's flow are called in its new text.
+      values: what those fields are called in its new text.
       origins: which flows of the function around it a parameter is given.
     """
 
@@ -49,7 +51,9 @@ class Summary:
     result: Kind | None = None
     updates: set[str] = field(default_factory=set)
     optimizers: set[str] = field(default_factory=set)
+    fields: dict[str, set[str]] = field(default_factory=dict)
     names: dict[str, tuple[str, str]] = field(default_factory=dict)
+    values: dict[str, dict[str, str]] = field(default_factory=dict)
     origins: dict[str, set[str]] = field(default_factory=dict)
 
     @property
@@ -134,6 +138,7 @@ class Frame:
     taken: frozenset[str] = frozenset()  # every identifier of the outermost function
     is_compiled: bool = False
     chosen: dict[str, tuple[str, str]] = field(default_factory=dict)  # names, by flow
+    values: dict[tuple[str, str], str] = field(default_factory=dict)  # those of fields
 
     @property
     def key(self) -> int:
@@ -229,6 +234,18 @@ class Frame:
             frame.summary.optimizers.add(flow.key)
         return flow.optimizer
 
+    def need_field(self, node: ast.AST, flow: Flow, name: str) -> str:
+        """The variable that holds a field of a flow's state."""
+        frame: Frame | None = self
+        while frame is not None and frame.key != flow.owner:
+            frame = frame.outer
+        if frame is not None and flow.given:
+            frame.summary.fields.setdefault(flow.key, set()).add(name)
+        held = dict(flow.fields).get(name, "")
+        if not held:
+            self.problem(node, f"the state's {name} is read of a state that has no name")
+        return held
+
     def named(self, node: ast.AST, flow: Flow) -> str:
         """The name of a flow's module in the new text."""
         if not isinstance(flow.model, str) or not flow.model:
@@ -245,7 +262,7 @@ class Frame:
 
     def fresh(self, *wanted: str) -> str:
         """The first of some names that means nothing else here."""
-        used = {name for pair in self.chosen.values() for name in pair}
+        used = {name for pair in self.chosen.values() for name in pair} | {*self.values.values()}
         for one in wanted:
             if one not in self.taken and one not in used:
                 return one
@@ -258,16 +275,18 @@ class Frame:
         """Names for the module and the optimizer of the flow that a variable holds."""
         if key in self.chosen:
             return self.chosen[key]
-        prefix = (
-            key.removesuffix("state").removesuffix("params").removesuffix("variables").rstrip("_")
-        )
-        prefix = (
-            "" if prefix in ("", "train", "ts", "s", "new", "init", "initial") else f"{prefix}_"
-        )
+        prefix = _prefix(key)
         model = self.fresh(f"{prefix}model", f"{prefix}net", f"{key}_model")
         optimizer = self.fresh(f"{prefix}optimizer", f"{key}_optimizer")
         self.chosen[key] = model, optimizer
         return model, optimizer
+
+    def with_values(self, key: str, flow: Flow) -> Flow:
+        """A flow with variables for the fields of the state that a variable holds."""
+        for name, _ in flow.fields:
+            if (key, name) not in self.values:
+                self.values[key, name] = self.fresh(f"{_prefix(key)}{name}", f"{key}_{name}")
+        return replace(flow, fields=tuple((one, self.values[key, one]) for one, _ in flow.fields))
 
     def is_same(self, own: Flow, other: Flow) -> bool:
         """Whether a flow is the other one: itself, or what the function around gives of it."""
@@ -294,6 +313,12 @@ class Frame:
             self.names[name] = joined(self.names.get(name), names.get(name)) or PLAIN
         self.stale |= stale
         self.owed |= owed
+
+
+def _prefix(key: str) -> str:
+    """What tells the names of one model from those of others."""
+    prefix = key.removesuffix("state").removesuffix("params").removesuffix("variables").rstrip("_")
+    return "" if prefix in ("", "train", "ts", "s", "new", "init", "initial") else f"{prefix}_"
 
 
 def identifiers(node: ast.AST) -> frozenset[str]:

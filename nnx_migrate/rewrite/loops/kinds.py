@@ -24,6 +24,7 @@ class Flow:
       optimizer: the name of its optimizer in the new text.
       recipe: what the module is built of.
       stats: fields of the state that hold running statistics.
+      fields: its other fields, which no update replaces, and the variables that hold them.
       applies: whether the state's ``apply_fn`` is that of this module.
       owner: the id of the function, as soon as it has a name there.
     """
@@ -34,6 +35,7 @@ class Flow:
     optimizer: str = ""
     recipe: Recipe = None
     stats: frozenset[str] = frozenset()
+    fields: tuple[tuple[str, str], ...] = ()
     applies: bool = True
     owner: int = 0
 
@@ -192,7 +194,8 @@ def is_special(kind: Kind) -> bool:
 
 def outside(flow: Flow, key: str = "") -> Flow:
     """A flow as another function sees it, by the name of a parameter there or as something new."""
-    return replace(flow, key=key, given=bool(key), model="", optimizer="", owner=0)
+    fields = tuple((name, "") for name, _ in flow.fields)
+    return replace(flow, key=key, given=bool(key), model="", optimizer="", fields=fields, owner=0)
 
 
 def with_flow(kind: Kind, flow: Flow) -> Kind:

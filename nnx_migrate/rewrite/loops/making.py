@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import Kind, Many, Params, State, Stats, Variables
-from nnx_migrate.rewrite.loops.plan import Line, NewModel, NewOptimizer, Updated
+from nnx_migrate.rewrite.loops.plan import Line, NewModel, NewOptimizer, NewValue, Updated
 
 
 def before(
@@ -33,12 +33,15 @@ def before(
         frame.chosen.setdefault(known, (str(kind.flow.model), optimizer))
         model_name = kind.flow.model
         assert isinstance(model_name, str)
-        bare = replace(kind.flow, stats=frozenset(), applies=True)
-        kind = State(replace(kind.flow, key=known, optimizer=optimizer, owner=frame.key))
+        bare = replace(kind.flow, stats=frozenset(), applies=True, fields=())
+        named = frame.with_values(known, kind.flow)
+        kind = State(replace(named, key=known, optimizer=optimizer, owner=frame.key))
         frame.rekey(bare, kind.flow)
         tx = next((one.value for one in _keywords(node) if one.arg == "tx"), None)
         if tx is not None:
             lines.append(NewOptimizer(optimizer, model_name, tx))
+        given = {one.arg: one.value for one in _keywords(node)}
+        lines += [NewValue(held, given[name]) for name, held in named.fields]
     for flow, grads in frame.updates:
         assert isinstance(flow.model, str)
         lines.append(Updated(flow.optimizer, flow.model, grads))

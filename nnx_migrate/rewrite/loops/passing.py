@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 from nnx_migrate.rewrite.loops.frame import Frame, Summary
 from nnx_migrate.rewrite.loops.kinds import (
@@ -88,11 +89,17 @@ def pass_to(
         _age(frame, node, flows[name])
     if is_special(summary.result or PLAIN):
         frame.link(function.node)
-    result = _given_back(summary.result or frame.program.rest, flows, recipes)
+    recipe = partial(_recipe_of_call, frame, node, recipes)
+    result = _given_back(summary.result or frame.program.rest, flows, recipe)
     frame.owed |= {flow.key for flow in flows_of(_updates(result))}
-    if isinstance(result, Definition):
-        result = Definition(called(frame, result.recipe, node))
     return result
+
+
+def _recipe_of_call(
+    frame: Frame, node: ast.Call, recipes: Mapping[Recipe, Recipe], recipe: Recipe
+) -> Recipe:
+    """Of what a function builds a module in this call: the one it is given, or by these arguments."""
+    return recipes[recipe] if recipe in recipes else called(frame, recipe, node)
 
 
 def _updates(kind: Kind) -> Kind:
@@ -168,6 +175,10 @@ def _names(
     yield (model if keyword else None), frame.named(node, flow)
     if isinstance(kind, State) and name in summary.optimizers:
         yield (optimizer if keyword else None), frame.need_optimizer(flow)
+    needed = summary.fields.get(name, set()) if isinstance(kind, State) else set()
+    for field, held in summary.values.get(name, {}).items():
+        if field in needed:
+            yield (held if keyword else None), frame.need_field(node, flow, field)
 
 
 def _check_inside(frame: Frame, node: ast.Call, definition: ast.FunctionDef) -> None:
@@ -187,14 +198,14 @@ def _age(frame: Frame, node: ast.Call, flow: Flow) -> None:
     frame.age(flow)
 
 
-def _given_back(kind: Kind, flows: Mapping[str, Flow], recipes: Mapping[Recipe, Recipe]) -> Kind:
+def _given_back(kind: Kind, flows: Mapping[str, Flow], recipe: Callable[[Recipe], Recipe]) -> Kind:
     """What a call gives, its flows and modules those of the caller; flows that it makes have no key."""
     if isinstance(kind, Many):
-        return Many(tuple(_given_back(one, flows, recipes) for one in kind.items))
+        return Many(tuple(_given_back(one, flows, recipe) for one in kind.items))
     if isinstance(kind, Definition):
-        return Definition(recipes.get(kind.recipe, kind.recipe))
+        return Definition(recipe(kind.recipe))
     for flow in flows_of(kind):
         if flow.given:
             return with_flow(kind, flows.get(flow.key, flow))
-        return with_flow(kind, replace(flow, recipe=recipes.get(flow.recipe, flow.recipe)))
+        return with_flow(kind, replace(flow, recipe=recipe(flow.recipe)))
     return kind

@@ -116,6 +116,14 @@ class NewOptimizer:
 
 
 @dataclass(frozen=True)
+class NewValue:
+    """``name = <expression>``: a field of the state."""
+
+    name: str
+    value: ast.expr
+
+
+@dataclass(frozen=True)
 class Updated:
     """``optimizer.update(model, grads)``."""
 
@@ -124,7 +132,7 @@ class Updated:
     grads: ast.expr
 
 
-Line: TypeAlias = NewModel | NewOptimizer | Updated
+Line: TypeAlias = NewModel | NewOptimizer | NewValue | Updated
 # What stands in a target or result: an old expression, a new one, several.
 Tree: TypeAlias = "ast.expr | str | tuple[Tree, ...]"
 

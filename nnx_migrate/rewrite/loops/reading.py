@@ -54,7 +54,14 @@ def read_program(program: Program, modules: Iterable[Module]) -> bool:
 
 def _snapshot(program: Program) -> object:
     return {
-        key: (dict(one.given), one.result, set(one.updates), set(one.optimizers), dict(one.names))
+        key: (
+            dict(one.given),
+            one.result,
+            set(one.updates),
+            set(one.optimizers),
+            {name: set(fields) for name, fields in one.fields.items()},
+            dict(one.names),
+        )
         for key, one in program.summaries.items()
     } | {0: set(program.compiled)}
 
@@ -109,20 +116,26 @@ def _read_function(program: Program, node: ast.FunctionDef, outer: Frame, module
     for one in (*spec.args[len(spec.args) - len(spec.defaults) :], *spec.kwonlyargs):
         if one.arg in made and one not in spec.kwonlyargs[: 0 if any(spec.kw_defaults) else None]:
             frame.problem(one, f"{one.arg} has a default")
-    summary.updates, summary.optimizers = set(), set()
+    summary.updates, summary.optimizers, summary.fields = set(), set(), {}
     read_block(frame, node.body)
     _settle(frame, node, summary)
+    _inside(program, frame, node, module)  # they may need more of what this one is given
     drops = summary.result is not None and is_changed(summary.result)
     if made or drops:
-        optimizers = summary.optimizers
-        shown = {
-            name: pair[: 1 + (name in optimizers)]
-            if isinstance(summary.params[name], State)
-            else pair
-            for name, pair in made.items()
-        }
+        shown = {name: tuple(_shown(summary, name, pair)) for name, pair in made.items()}
         frame.change(node, Signature(shown, drops))
-    _inside(program, frame, node, module)
+
+
+def _shown(
+    summary: Summary, name: str, pair: tuple[tuple[str, str], ...]
+) -> Iterable[tuple[str, str]]:
+    """What stands for a parameter in the new text: of a state the parts that are needed."""
+    if not isinstance(summary.params[name], State):
+        yield from pair
+        return
+    yield from pair[: 1 + (name in summary.optimizers)]
+    needed = summary.fields.get(name, set())
+    yield from ((held, "") for field, held in summary.values[name].items() if field in needed)
 
 
 def _parameters(
@@ -135,6 +148,8 @@ def _parameters(
             case State(flow=flow) | Params(flow=flow) | Variables(flow=flow):
                 model, optimizer = frame.flow_names(name)
                 summary.names[name] = model, optimizer
+                flow = frame.with_values(name, flow)
+                summary.values[name] = dict(flow.fields)
                 named = replace(flow, model=model, optimizer=optimizer, owner=frame.key)
                 frame.bind(name, with_flow(kind, named))
                 yield (

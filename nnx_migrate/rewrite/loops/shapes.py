@@ -26,7 +26,7 @@ def width(kind: Kind) -> int:
         case Stats() | Updates():
             return 0
         case State(flow=flow):
-            return 0 if flow.given else 2
+            return 0 if flow.given else 2 + len(flow.fields)
         case Params(flow=flow) | Variables(flow=flow):
             return 0 if flow.given else 1
         case Many(items=items):
@@ -56,7 +56,7 @@ def returned(node: ast.expr, kind: Kind) -> list[Tree]:
         case ((State(flow=flow) | Params(flow=flow) | Variables(flow=flow)), _) if not flow.model:
             return [node]  # a call that returns it so
         case (State(flow=flow), _) if not flow.given:
-            return [flow.model, flow.optimizer]
+            return [flow.model, flow.optimizer, *(held for _, held in flow.fields)]
         case (Params(flow=flow) | Variables(flow=flow), _) if not flow.given:
             return [flow.model]
     return []

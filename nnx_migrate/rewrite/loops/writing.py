@@ -32,6 +32,7 @@ from nnx_migrate.rewrite.loops.plan import (
     Named,
     NewModel,
     NewOptimizer,
+    NewValue,
     Places,
     Result,
     Signature,
@@ -184,7 +185,7 @@ def _parameter(one: cst.Param, change: Signature) -> list[cst.Param]:
     more = [
         one.with_changes(
             name=cst.Name(name),
-            annotation=None if one.annotation is None else _annotation(one.annotation, kind),
+            annotation=_annotation(one.annotation, kind) if one.annotation and kind else None,
         )
         for name, kind in made
     ]
@@ -207,7 +208,7 @@ def _lines(renderer: Renderer, lines: Sequence[Line]) -> list[Any]:
 
 def _line(renderer: Renderer, line: Line) -> Any:
     match line:
-        case NewModel(name=name, value=value):
+        case NewModel(name=name, value=value) | NewValue(name=name, value=value):
             return assign(name, renderer.render(value))
         case NewOptimizer(name=name, model=model, tx=tx):
             made = call("nnx.Optimizer", model, renderer.argument(tx), named("wrt", "nnx.Param"))

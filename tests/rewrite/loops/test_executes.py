@@ -145,6 +145,14 @@ def create(key):""",
 )
 for _name in ("params", "batch_stats"):
     TOGETHER = TOGETHER.replace(f'{_name}=variables["{_name}"]', f"{_name}={_name}")
+FIELD = (
+    FULL.replace("    batch_stats: dict\n", "    batch_stats: dict\n    key: jax.Array\n    scale: float\n")
+    .replace("        batch_stats=variables", "        key=jax.random.key(7),\n        scale=0.5,\n        batch_stats=variables")
+    .replace("def step(state, x, y, key):", "def step(state, x, y):")
+    .replace("fold_in(key, state.step)", "fold_in(key=state.key, data=state.step)")
+    .replace("jnp.mean((out - y) ** 2)", "jnp.mean((out - y) ** 2) * state.scale")
+    .replace("step(state, x, y, key)", "step(state, x, y)")
+)  # fmt: skip
 ANEW = """\
 def network(width):
     return Mlp(width)
@@ -184,6 +192,7 @@ PROGRAMS = {
     "a model built anew for the same parameters": CREATE + STEP + OTHER,
     "a module that is handed on, its apply too": GIVEN,
     "statistics that a function returns beside the parameters": TOGETHER,
+    "further fields of the state": FIELD,
     "an apply_fn that nobody reads": f"import types\n\n\n{ANEW}",
     "several updates in a call": CREATE
     + STEP.replace("    return state.apply", "    state = state.apply_gradients(grads=grads)\n    return state.apply")

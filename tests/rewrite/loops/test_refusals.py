@@ -139,8 +139,11 @@ STATISTICS = {
         "    other = model.init(key, jnp.ones((1, 3)))\n    variables = {**variables, 'batch_stats': other['batch_stats']}\n"),
         "",
     ),
-    "statistics of another kind": ("batch_stats=variables[\"batch_stats\"]", "batch_stats={}", "no running statistics"),
-    "a further field": ("    batch_stats: dict\n", "    batch_stats: dict\n    scale: float = 1.0\n", ""),
+    "statistics of another kind": ("batch_stats=variables[\"batch_stats\"]", "batch_stats={}", "not the state's"),
+    "a further field that is replaced": (
+        "    return state, loss\n", "    return state.replace(scale=2.0), loss\n", "other arguments",
+    ),
+    "a further field with a default": ("    batch_stats: dict\n", "    batch_stats: dict\n    scale: float = 1.0\n", ""),
     "a method of the state": ("    batch_stats: dict\n", "    batch_stats: dict\n\n    def both(self):\n        return self.params\n", ""),
     "a class with a cache": (
         "class State(TrainState)",
@@ -163,6 +166,11 @@ STATISTICS = {
 def test_a_loop_with_running_statistics_stays_functional(old: str, new: str, reason: str) -> None:
     assert old in FULL
     text = FULL.replace(old, new)
+    if "scale=" in new:
+        text = text.replace("    batch_stats: dict\n", "    batch_stats: dict\n    scale: float\n")
+        text = text.replace(
+            "        batch_stats=variables", "        scale=1.0,\n        batch_stats=variables"
+        )
     if "State.create" in text and about_loops(rewritten({"m.py": HEAD + text})):
         assert reason in kept(text)
     else:
@@ -200,6 +208,20 @@ def second(model, key):
 """,
     )
     assert "no running statistics" in kept(apart)
+
+
+@pytest.mark.parametrize("widths", [("3", "4"), ("width", "width")])
+def test_the_apply_of_another_state_keeps_the_functional_loop(widths: tuple[str, str]) -> None:
+    create = CREATE.replace("create(key)", "create(key, width)").replace("Mlp(4)", "Mlp(width)")
+    main = f"""\
+def main(key, x, y, width):
+    one = create(key, {widths[0]})
+    other = create(key, {widths[1]})
+    one, loss = step(one, x, y)
+    return other.apply_fn({{"params": one.params}}, x), loss
+"""
+    reason = "the module that is applied may not be the state's"
+    assert reason in kept(create + STEP + main)
 
 
 def test_a_lazy_class_keeps_the_functional_loop() -> None:

@@ -127,6 +127,73 @@ def test_a_step_is_rewritten(step: str, expected: str) -> None:
     assert expected in code(CREATE + step + MAIN)
 
 
+FIELD = """\
+class State(TrainState):
+    key: jax.Array
+    scale: float
+
+
+def create(key, x) -> State:
+    model = Mlp(4)
+    params = model.init(key, jnp.ones((1, 3)))["params"]
+    return State.create(
+        apply_fn=model.apply, params=params, tx=optax.adam(0.1), scale=2.0, key=jax.random.key(1)
+    )
+
+
+@functools.partial(jax.jit, static_argnums=1, donate_argnums=0)
+def step(state: State, size, x):
+    noise = jax.random.normal(jax.random.fold_in(state.key, state.step), x.shape)
+
+    def loss_fn(params):
+        return state.scale * jnp.mean(state.apply_fn({"params": params}, x + noise))
+
+    return state.apply_gradients(grads=jax.grad(loss_fn)(state.params))
+
+
+def predict(state, x):
+    return state.apply_fn({"params": state.params}, x) * state.scale
+
+
+def main(key, x):
+    left_state = create(key, x)
+    left_state = step(left_state, 3, x)
+    return predict(state=left_state, x=x)
+"""
+
+
+def test_fields_that_are_not_replaced_are_values_beside_the_module() -> None:
+    found = code(FIELD)
+    assert found.endswith(
+        """\
+    optimizer = nnx.Optimizer(model, optax.adam(0.1), wrt=nnx.Param)
+    state_key = jax.random.key(1)
+    scale = 2.0
+    return model, optimizer, state_key, scale
+
+
+@functools.partial(nnx.jit, static_argnums=4, donate_argnums=(0, 1, 2, 3))
+def step(model: nnx.Module, optimizer: nnx.Optimizer, key, scale, size, x):
+    noise = jax.random.normal(jax.random.fold_in(key, optimizer.step[...]), x.shape)
+
+    def loss_fn(model):
+        return scale * jnp.mean(model(x + noise))
+
+    optimizer.update(model, nnx.grad(loss_fn)(model))
+
+
+def predict(model, scale, x):
+    return model(x) * scale
+
+
+def main(key, x):
+    left_model, left_optimizer, left_key, left_scale = create(key, x)
+    step(left_model, left_optimizer, left_key, left_scale, 3, x)
+    return predict(model=left_model, scale=left_scale, x=x)
+"""
+    ), found
+
+
 GIVEN = """\
 def init(model, key, x):
     return jax.jit(model.init)(key, x)["params"]
