@@ -42,6 +42,7 @@ def markdown(rows: Sequence[Row], mutants: Sequence[Mutant]) -> str:
             "another; the command is `nnx-migrate parity` with the words shown.",
             "",
             *_counts(told, known),
+            f"- sources that the rows are of, by hash: {_trees(told)}",
             "",
             "| fault | file | command | killed by | place named | hazards |",
             "|---|---|---|---|---|---|",
@@ -74,6 +75,11 @@ def survivors(rows: Iterable[Row], mutants: Iterable[Mutant]) -> list[Row]:
     """Rows of faults that no check saw, and of equivalent ones that a check saw all the same."""
     equivalent = {one.name for one in mutants if one.equivalent}
     return [row for row in rows if row.mutant and row.is_killed == (row.mutant in equivalent)]
+
+
+def _trees(rows: Sequence[Row]) -> str:
+    counted = Counter(row.tree for row in rows)
+    return ", ".join(f"{tree} {count}" for tree, count in counted.most_common())
 
 
 def _counts(rows: Sequence[Row], known: dict[str, Mutant]) -> list[str]:

@@ -58,6 +58,7 @@ def _fingerprint(x: Any, path: tuple[str, ...], seen: dict[Any, int]) -> Any:
     if isinstance(x, str):
         return x
     if is_module(x):
+        x._try_setup()  # Linen asks every module for an attribute that it lacks, which does so
         return type(x), _of_module(x, path, named, seen)
     if hasattr(x, "__fn_or_cls__"):  # a configuration of Pax
         return _fingerprint(x.__fn_or_cls__, path, seen)

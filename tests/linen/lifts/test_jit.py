@@ -169,3 +169,26 @@ def test_proxies_of_equal_modules_are_equal() -> None:
     shared = _HashableProxy.from_module(Pair(one, one))
     assert shared != _HashableProxy.from_module(Pair(one, Leaf(3, {"a": 1})))
     assert _HashableProxy.from_module(one).module is one
+
+
+@pytest.mark.parametrize("method", ["", "@nn.jit"])
+@pytest.mark.parametrize("lifts", ["nn.jit(", "nn.fold_rngs(nn.fold_rngs(", "nn.fold_rngs(nn.jit("])
+def test_what_setup_draws_has_the_keys_of_the_outermost_lift(lifts: str, method: str) -> None:
+    same_model(
+        f"""
+class Scaled(nn.Module):
+    def setup(self):
+        self.scale = self.param("scale", jax.random.normal, (3,))
+
+    {method}
+    def __call__(self, x):
+        return x * self.scale
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return {lifts}Scaled{")" * lifts.count("(")}(name="scaled")(x)
+
+model, inputs = Net(), (jnp.ones(3),)
+"""
+    )

@@ -209,7 +209,9 @@ class Builder:
         given = [one for one in site.call.keywords if one.arg in site.holds]
         values = [*site.call.args, *(one.value for one in given)]
         names = [one for value in values for one in walk(value) if isinstance(one, ast.Attribute)]
-        read = any(isinstance(one.value, ast.Name) and one.value.id == self.receiver for one in names)
+        read = any(
+            isinstance(one.value, ast.Name) and one.value.id == self.receiver for one in names
+        )
         if site.holds and (self.compact or read):
             raise Refused(
                 site.call,
