@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -375,3 +376,45 @@ def test_named_arrays_are_boxed_as_linens_init_boxes_them_and_changed_ones_retur
     np.testing.assert_array_equal(y, 2 * np.ones(3))
     assert changed["counts"]["steps"].names == ("data",)
     np.testing.assert_array_equal(changed["counts"]["steps"].value, np.ones(2))
+
+
+class Table:
+    """What NNX does not look into."""
+
+    def __init__(self, length: int) -> None:
+        self.angles = jnp.arange(length)[None] * 0.5
+
+
+class Held(nnx.Module):
+    """Holds arrays that are no variables, in four ways, and one that hangs on a key."""
+
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        angles = jnp.arange(3)[None] * 0.5
+        self.table = Table(3)
+        self.times = functools.partial(jnp.multiply, angles)
+        self.plus = lambda x: x + angles
+        self.shift = nnx.data({"a": [angles]})
+        self.linear = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        inner = self.plus(self.times(self.linear(x)))
+        return inner * self.table.angles + self.shift["a"][0]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+def test_arrays_that_are_no_variables_have_their_values_in_abstract_models(jitted: bool) -> None:
+    built = Held(rngs=nnx.Rngs(0))
+    values = nnm.variables_of(built)
+
+    def call(values: Any, x: jax.Array) -> Any:
+        return nnm.apply(nnm.abstract(Held), values, x)
+
+    for _ in range(2):  # what one trace leaves the next must not find
+        found = (jax.jit(call) if jitted else call)(values, X)
+        np.testing.assert_allclose(found, built(X), rtol=1e-6)
+
+
+def test_variables_of_abstract_models_have_no_values() -> None:
+    model = nnm.abstract(Held)
+    assert isinstance(model.linear.kernel.get_raw_value(), jax.ShapeDtypeStruct)
+    assert isinstance(model.table.angles, jax.Array)

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.core.scope import in_filter
 
+from nnx_migrate.nn.calls.objects import holds_tracer
 from nnx_migrate.nn.calls.to_nnx import give_variables, has_variables
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
 from nnx_migrate.nn.variables import errors
@@ -41,27 +42,33 @@ def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
     """``build(*args, **options, rngs=...)`` without values: all that :func:`apply` needs.
 
     Stands for a Linen module that is only ever applied to variables made elsewhere. Arrays that are no
-    variables have their values.
+    variables have their values, and so have those that other objects hold: a table of angles.
     """
 
-    def make() -> M:
-        return build(*args, **options, rngs=nnx.Rngs(0))
+    def make(key: jax.Array) -> M:
+        return build(*args, **options, rngs=nnx.Rngs(key))
 
-    model = nnx.eval_shape(make)
-    if not _plain_arrays(model):
-        return model
-    # Compiled, so that no variable is made for them.
-    values = jax.jit(lambda: list(_plain_arrays(make()).values()))()
-    graphdef, state = nnx.split(model)
-    flat: dict[Any, Any] = dict(nnx.to_flat_state(state))
-    flat |= dict(zip(_plain_arrays(model), values, strict=True))
-    return nnx.merge(graphdef, nnx.from_flat_state(list(flat.items())))
+    def computed(key: jax.Array) -> M:
+        with jax.ensure_compile_time_eval():  # all but what hangs on the key
+            return make(key)
+
+    model, has_tracer = _without_values(make)
+    return _without_values(computed)[0] if has_tracer else model
 
 
-def _plain_arrays(model: nnx.Module) -> dict[Any, Any]:
-    """The arrays of a module that are no variables, by path."""
-    flat = nnx.to_flat_state(nnx.state(model))
-    return {path: one for path, one in flat if not isinstance(one, nnx.Variable)}
+def _without_values(make: Callable[[jax.Array], M]) -> tuple[M, bool]:
+    """The module with variables that have no values, and whether anything else is of the trace."""
+    parts: list[Any] = []
+
+    def traced(key: jax.Array) -> Any:
+        model = make(key)
+        graphdef, variables, *others = nnx.split(model, nnx.Variable, ...)
+        parts[:] = graphdef, others, holds_tracer(model)
+        return variables
+
+    variables = jax.eval_shape(traced, jax.random.key(0))
+    graphdef, others, has_tracer = parts
+    return nnx.merge(graphdef, variables, *others), has_tracer
 
 
 def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]:

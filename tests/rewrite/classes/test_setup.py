@@ -145,6 +145,75 @@ def test_an_array_is_computed_where_it_is_read() -> None:
     assert "if self.causal" not in text
 
 
+@pytest.mark.parametrize(
+    ("lines", "attribute"),
+    [
+        ("freq = jnp.arange(4)\nself.table = 2 * freq", "return 2 * jnp.arange(4)"),
+        (
+            "freq = jnp.arange(4)\nself.table = {'a': freq}",
+            "self.table = nnm.as_field({'a': freq})",
+        ),
+        (
+            "freq = []\nfor i in range(2):\n    freq.append(i * jnp.ones(3))\nself.table = freq",
+            "self.table = nnm.as_field(freq)",
+        ),
+        (
+            "freq = {}\nfreq['a'] = jnp.ones(3)\nself.table = freq",
+            "self.table = nnm.as_field(freq)",
+        ),
+        ("for freq in jnp.ones((2, 3)):\n    self.table = freq", "self.table = nnm.as_field(freq)"),
+        (
+            "for freq in jnp.ones((2, 3)):\n    self.table = 2 * freq",
+            "self.table = nnm.constant(2 * freq)",
+        ),
+    ],
+)
+def test_arrays_under_local_names_are_no_static_values(lines: str, attribute: str) -> None:
+    body = textwrap.indent(lines, " " * 8)
+    text = converted(
+        f"class M(nn.Module):\n    def setup(self):\n{body}\n\n"
+        "    def __call__(self, x):\n        return x * self.table\n"
+    )
+    assert f"{attribute}\n" in text
+
+
+ROTARY = """\
+class Rotary:
+    def __init__(self, dim):
+        self.dim = dim
+        self.table = None
+
+    def {method}(self, x):
+        {body}
+        return x
+
+
+class M(nn.Module):
+    def setup(self):
+        self.rotary = Rotary(4)
+
+    def __call__(self, x):
+        return self.rotary.turn(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "body", ["self.table = x", "self.table[0] = x", "self.table.append(x)", "self.dim += 1"]
+)
+def test_an_object_that_calls_change_is_made_anew_only_by_linen(body: str) -> None:
+    found = refusal(ROTARY.format(method="turn", body=body))
+    assert found.reason.startswith("Rotary.turn changes its object")
+
+
+@pytest.mark.parametrize(
+    ("method", "body"),
+    [("turn", "table = x"), ("turn", "y = self.table"), ("__post_init__", "self.table = 1")],
+)
+def test_other_objects_are_attributes(method: str, body: str) -> None:
+    text = converted(ROTARY.format(method=method, body=body))
+    assert "        self.rotary = Rotary(4)\n" in text
+
+
 def test_a_tied_head_gets_its_kernel_in_the_call() -> None:
     text = converted(
         """\

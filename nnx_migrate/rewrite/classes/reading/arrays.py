@@ -9,8 +9,9 @@ where it is read, as Linen does.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.names import names_in
@@ -18,7 +19,7 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import on_one_line
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
-from nnx_migrate.source.bindings import bound_names, names_bound_below
+from nnx_migrate.source.bindings import bound_names, names_bound_below, target_names
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -27,13 +28,60 @@ _NOT_ARRAYS = ("jax.nn.initializers.", "jax.numpy.dtype", "jax.numpy.finfo", "nu
 _DEPTH = 10
 
 
-def may_be_array(project: Project, scope: Scope, value: ast.expr) -> bool:
-    """Whether evaluating ``value`` calls something that may return an array."""
-    if isinstance(value, ast.Lambda):
-        return False
-    for node in walk(value):
-        if isinstance(node, ast.Call) and _returns_array(project, scope, node):
-            return True
+Locals = Mapping[str, Sequence[ast.expr]]
+
+
+def local_values(method: ast.FunctionDef) -> Locals:
+    """Expressions whose values the local names of a method may hold, or parts of these."""
+    found: dict[str, list[ast.expr]] = {}
+    for node in walk(method):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                pass
+            case (
+                ast.AnnAssign(target=target, value=ast.expr() as value)
+                | ast.AugAssign(target=target, value=value)
+                | ast.NamedExpr(target=target, value=value)
+                | ast.For(target=target, iter=value)
+                | ast.comprehension(target=target, iter=value)
+                | ast.withitem(optional_vars=ast.expr() as target, context_expr=value)
+            ):
+                targets = [target]
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name)), args=args):
+                found.setdefault(name, []).extend(args)  # ``tables.append(value)``
+                continue
+            case _:
+                continue
+        for name in (name for target in targets for name in _filled(target)):
+            found.setdefault(name, []).append(value)
+    return found
+
+
+def _filled(target: ast.expr) -> Iterator[str]:
+    """Names that an assignment binds, or puts an item into."""
+    yield from target_names(target)
+    if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
+        yield target.value.id
+
+
+def may_be_array(
+    project: Project, scope: Scope, value: ast.expr, local: Locals = MappingProxyType({})
+) -> bool:
+    """Whether evaluating ``value`` calls something that may return an array.
+
+    ``2 * freq`` does, where the ``local`` name ``freq`` holds ``jnp.arange(4)``.
+    """
+    todo, seen = [value], set[str]()
+    while todo:
+        one = todo.pop()
+        if isinstance(one, ast.Lambda):
+            continue
+        for node in walk(one):
+            if isinstance(node, ast.Call) and _returns_array(project, scope, node):
+                return True
+            if isinstance(node, ast.Name) and node.id not in seen:
+                seen.add(node.id)
+                todo += local.get(node.id, ())
     return False
 
 

@@ -14,10 +14,12 @@ from nnx_migrate.rewrite.classes.reading.arrays import (
     Inliner,
     assigned_once,
     emptied,
+    local_values,
     may_be_array,
     property_value,
 )
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
+from nnx_migrate.rewrite.classes.setup.changing_objects import check_objects
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
@@ -38,23 +40,30 @@ class PlainAttributes:
     static: Mapping[int, str]
 
     def add(self, found: list[Attribute], edits: Edits, properties: dict[str, Expression]) -> None:
-        """Arrays become properties; lists and dicts are frozen as Linen freezes them."""
+        """Arrays become properties; lists and dicts are frozen as Linen freezes them.
+
+        Raises:
+          Refused: an attribute holds an object that calls change.
+        """
         renderer = renderer_of(self.cls.module, self.common).with_edits(
             {k: v for k, v in edits.items() if k in self.sizes.dims or k in self.static}
         )
         unknown = frozenset({"rngs", *(one.name for one in self.sizes.new_arguments)})
         inliner = Inliner(self.method, unknown)
-        scope = self.cls.scope.enter(self.method)
+        scope, local = self.cls.scope.enter(self.method), local_values(self.method)
         gone: set[int] = set()
         for one in found:
             if one.kind is not Kind.PLAIN:
                 continue
+            check_objects(self.project, scope, one.value)
+            has_arrays = may_be_array(self.project, scope, one.value, local)
             if isinstance(one.value, ast.List | ast.Dict | ast.ListComp | ast.DictComp):
-                self._wrapped(one, "nnm.freeze", edits)
-            elif may_be_array(self.project, scope, one.value):
+                self._wrapped(one, "nnm.as_field" if has_arrays else "nnm.freeze", edits)
+            elif has_arrays:
                 value = property_value(inliner, one.value, renderer)
                 if value is None or not assigned_once(found, one):
-                    self._wrapped(one, "nnm.constant", edits)
+                    is_named = isinstance(one.value, ast.Name)  # it may be a list
+                    self._wrapped(one, "nnm.as_field" if is_named else "nnm.constant", edits)
                     continue
                 properties[one.name] = value
                 gone.add(id(one.statement))
