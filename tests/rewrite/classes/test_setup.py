@@ -177,6 +177,29 @@ def test_arrays_under_local_names_are_no_static_values(lines: str, attribute: st
     assert f"{attribute}\n" in text
 
 
+@pytest.mark.parametrize(
+    ("lines", "stays"),
+    [
+        ("half = 4 // 2\nself.table = jnp.ones(half)", ""),
+        ("half = 4\nfreq = jnp.ones(half)\nself.table = 2 * freq", ""),
+        ("half = 4\nself.table = jnp.ones(half)\nself.half = half", "half = 4"),
+        ("half = len('abcd')\nself.table = jnp.ones(half)", "half = len('abcd')"),
+        ("half = 4\nself.table = jnp.ones(half)\nhalf += 1", "half = 4"),
+        ("other = 4\nself.table = jnp.ones(3)", "other = 4"),
+    ],
+)
+def test_local_names_that_only_an_array_reads_go_with_it(lines: str, stays: str) -> None:
+    body = textwrap.indent(lines, " " * 8)
+    text = converted(
+        f"class M(nn.Module):\n    def setup(self):\n{body}\n\n"
+        "    def __call__(self, x):\n        return x * self.table\n"
+    )
+    assert "    @property\n    def table(self):\n" in text
+    init = text[: text.index("@property")]
+    assert stays in init
+    assert (" = " in init.replace("self.half = half", "")) == bool(stays)
+
+
 ROTARY = """\
 class Rotary:
     def __init__(self, dim):

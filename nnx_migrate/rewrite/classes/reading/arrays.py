@@ -207,6 +207,47 @@ def assigned_once(found: list[Attribute], one: Attribute) -> bool:
     )
 
 
+def unread(project: Project, scope: Scope, body: list[ast.stmt], gone: set[int]) -> set[int]:
+    """``gone`` and the assignments to local names that only those read: ``half = self.dim // 2``."""
+    result = set(gone)
+    while True:
+        lost = {id(node) for one in statements(body) if id(one) in result for node in walk(one)}
+        nodes = [node for one in body for node in walk(one)]
+        left = {name for node in nodes if id(node) not in lost for name in _needed(node)}
+        names = {name for node in nodes if id(node) in lost for name in _needed(node)} - left
+        found = {
+            id(one)
+            for one in statements(body)
+            if id(one) not in result and _binds_only(project, scope, one, names)
+        }
+        if not found:
+            return result
+        result |= found
+
+
+def _needed(node: ast.AST) -> Iterator[str]:
+    """A name that must be bound for a node."""
+    match node:
+        case (
+            ast.Name(id=name, ctx=ast.Load() | ast.Del()) | ast.AugAssign(target=ast.Name(id=name))
+        ):
+            yield name
+
+
+def _binds_only(project: Project, scope: Scope, statement: ast.stmt, names: set[str]) -> bool:
+    """Whether a statement does nothing but bind one of the names to a computed value."""
+    match statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            calls = [one.func for one in walk(value) if isinstance(one, ast.Call)]
+            pure = all((project.resolve(one, scope) or "").startswith(_ARRAYS) for one in calls)
+            return name in names and pure and not _has_effect(value)
+    return False
+
+
+def _has_effect(value: ast.expr) -> bool:
+    return any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield) for one in walk(value))
+
+
 def emptied(body: list[ast.stmt], gone: set[int]) -> set[int]:
     """``gone`` and the ``if`` statements that are left with nothing to do."""
     result = set(gone)

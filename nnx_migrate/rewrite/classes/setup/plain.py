@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.reading.arrays import (
     local_values,
     may_be_array,
     property_value,
+    unread,
 )
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.setup.changing_objects import check_objects
@@ -67,7 +68,8 @@ class PlainAttributes:
                     continue
                 properties[one.name] = value
                 gone.add(id(one.statement))
-        gone = emptied(self.method.body, gone)
+        body = self.method.body
+        gone = emptied(body, unread(self.project, scope, body, gone))
         for statement in statements(self.method.body):
             if id(statement) in gone:
                 edits[id(statement)] = GONE
