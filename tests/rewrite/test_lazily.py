@@ -736,7 +736,8 @@ def with_method(body: str, use: str = "use(A(), lambda m, *args: m.generate(*arg
         ),
         (
             f"{LINEN}class A(nn.Module):\n    by: float\n\n"
-            "    def __call__(self, x):\n        return x * self.by\n\n\nuse(A)\n"
+            "    def __call__(self, x):\n        return x * self.size()\n\n"
+            "    def size(self):\n        return self.by\n\n\nuse(A)\n"
         ),
     ],
 )
@@ -752,6 +753,13 @@ def test_a_method_that_linen_runs_without_variables_keeps_the_class_lazy(text: s
         with_method("    def generate(self, x):\n        return x * self.width\n"),
         with_method("    def generate(self, x):\n        return self.one(x) + 1\n"),
         with_method("    def generate(self, x):\n        return self(x) + 1\n"),
+        "import jax\n"
+        + with_method("    def generate(self, x):\n        return jax.vmap(self)(x)\n"),
+        with_method("    def generate(self, x):\n        raise NotImplementedError\n"),
+        (
+            f"{LINEN}class A(nn.Module):\n    by: float\n\n"
+            "    def __call__(self, x):\n        return x * self.by\n\n\nuse(A)\n"
+        ),
         with_method(
             "    def generate(self, v, x):\n        return self.apply(v, x)\n", use="use(A())"
         ),

@@ -354,11 +354,9 @@ def _carried(name: str, value: Any, fields: frozenset[str]) -> Any:
     """A member for the lazy class: methods run on the explicit module, unless fields are enough."""
     if not inspect.isfunction(value):
         return value
-    return (
-        nowrap(value)
-        if name != "__call__" and _reads_only(value, fields)
-        else _forward(name, value)
-    )
+    if not _reads_only(value, fields):
+        return _forward(name, value)
+    return value if name == "__call__" else nowrap(value)  # a call is recorded
 
 
 def _reads_only(function: Any, fields: frozenset[str]) -> bool:

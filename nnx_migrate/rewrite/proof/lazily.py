@@ -241,7 +241,7 @@ class _Judge:
             at = Doubt(cls.module.path, cls.node.lineno, "")
             for method in sorted(methods_of(cls) & starting):
                 yield cls.name, replace(at, reason=f"{method} may make variables in other code")
-            for method in sorted(unbound_methods(cls)):
+            for method in sorted(unbound_methods(self.project, cls)):
                 if method == "__call__" or method in words:
                     why = f"{method} may be called on a module without variables"
                     yield cls.name, replace(at, reason=why)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -32,15 +33,16 @@ def methods_of(cls: ClassInfo) -> set[str]:
     return found
 
 
-def unbound_methods(cls: ClassInfo) -> set[str]:
+def unbound_methods(project: Project, cls: ClassInfo) -> set[str]:
     """Methods that Linen may run without variables, and a lazy form of the explicit class does not."""
-    fields, every = _fields(cls), _every(cls)
+    fields = _fields(cls)
+    reach = _Reach(project, cls, _every(cls), frozenset(_stored(cls) - fields))
     return {
         name
-        for name, method in every.items()
+        for name, method in reach.methods.items()
         if name not in ("setup", "__post_init__", "__init__")
-        and (name == "__call__" or not _reads_only(method, fields))
-        and not _needs_variables(name, every, _stored(cls) - fields, frozenset())
+        and not _reads_only(method, fields)
+        and not reach.needs_variables(name)
     }
 
 
@@ -64,28 +66,37 @@ def _words(node: ast.AST) -> Iterator[str]:
             yield word
 
 
-def _needs_variables(
-    name: str, every: dict[str, ast.FunctionDef], stored: set[str], above: frozenset[str]
-) -> bool:
-    """Whether a method reaches a variable or a submodule, itself or in methods that it calls."""
-    method = every.get(name)
-    if method is None or name in above:
-        return False
-    if any(_last(one) == "compact" for one in method.decorator_list):
-        return True
-    for node in walk(method):
+@dataclass(frozen=True)
+class _Reach:
+    """What the methods of a class reach; ``stored`` are the attributes that they set."""
+
+    project: Project
+    cls: ClassInfo
+    methods: dict[str, ast.FunctionDef]
+    stored: frozenset[str]
+
+    def needs_variables(self, name: str, above: frozenset[str] = frozenset()) -> bool:
+        """Whether a method reaches a variable or a submodule, itself or in methods that it calls."""
+        method = self.methods.get(name)
+        if method is None or name in above:
+            return False
+        if any(_last(one) == "compact" for one in method.decorator_list):
+            return True
+        words = {word for node in walk(method) for word in self._words(node)}
+        if words & (_BOUND | self.stored):
+            return True
+        return any(self.needs_variables(word, above | {name}) for word in sorted(words))
+
+    def _words(self, node: ast.AST) -> Iterator[str]:
+        """Attributes of ``self`` that a node reads, of calls too: ``self(x)``, ``jax.vmap(self)``."""
         match node:
             case ast.Attribute(value=ast.Name(id="self"), attr=word):
-                pass
+                yield word
             case ast.Call(func=ast.Name(id="self")):
-                word = "__call__"
-            case _:
-                continue
-        if word in _BOUND or word in stored:
-            return True
-        if _needs_variables(word, every, stored, above | {name}):
-            return True
-    return False
+                yield "__call__"
+            case ast.Call(func=func, args=[ast.Name(id="self"), *_]):
+                if (self.project.resolve(func, self.cls.scope) or "").startswith("jax."):
+                    yield "__call__"
 
 
 def _reads_only(method: ast.FunctionDef, fields: frozenset[str]) -> bool:

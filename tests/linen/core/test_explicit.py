@@ -474,3 +474,21 @@ def test_what_is_sown_and_counted_in_later_calls_of_init_is_kept(mutable: Any) -
     same_leaves(ours.init(KEY, X), variables)
     found, wanted = (one.apply(variables, X, mutable=mutable) for one in (ours, linen))
     same_leaves(found, wanted)
+
+
+class Scale(nnx.Module):
+    """Without variables; Linen runs it unbound."""
+
+    def __init__(self, by: float, *, rngs: nnx.Rngs) -> None:
+        self.by = by
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x * self.by
+
+
+def test_a_call_that_reads_fields_only_needs_no_variables() -> None:
+    module = nn.lazy(Scale)(2.0)
+    np.testing.assert_array_equal(module(jnp.ones(3)), 2 * jnp.ones(3))
+    assert module.init(jax.random.key(0), jnp.ones(3)) == {}
+    _, state = module.apply({}, jnp.ones(3), capture_intermediates=True)
+    np.testing.assert_array_equal(state["intermediates"]["__call__"][0], 2 * jnp.ones(3))
