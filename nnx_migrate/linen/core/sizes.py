@@ -188,11 +188,25 @@ def _of_variables(
             " give it variables that `__call__` made"
         )
     found = _shown(make, sizes, known, held)
-    for name in sizes:
-        if name not in found:
+    missing = [name for name in sizes if name not in found]
+    guess = {**known, **found, **dict.fromkeys(missing, _PRIMES[0])}
+    for name in missing:
+        if not _is_idle(make, guess, name):
             kind = _class_of(make).__qualname__
             raise UnknownSize(f"{kind}: neither the call nor the variables show the size {name}")
+        found[name] = guess[name]
     return found
+
+
+def _is_idle(make: Callable[..., Any], guess: dict[str, Any], name: str) -> bool:
+    """Whether a size makes no difference, as that of a layer which a field leaves out."""
+    if not isinstance(guess[name], int):
+        return False
+    one, other = (
+        nnx.split(nnm.abstract(functools.partial(make, **{**guess, name: size})))
+        for size in _PRIMES
+    )
+    return bool(one[0] == other[0]) and _shapes(one[1]) == _shapes(other[1])
 
 
 def _shown(

@@ -15,6 +15,8 @@ import nnx_migrate.linen as nn
 from nnx_migrate import nn as nnm
 from tests.linen.core.models import KEY, X
 
+X4 = jnp.ones((2, 4))
+
 RNGS = {"params": KEY, "dropout": jax.random.key(1)}
 
 
@@ -492,3 +494,35 @@ def test_a_call_that_reads_fields_only_needs_no_variables() -> None:
     assert module.init(jax.random.key(0), jnp.ones(3)) == {}
     _, state = module.apply({}, jnp.ones(3), capture_intermediates=True)
     np.testing.assert_array_equal(state["intermediates"]["__call__"][0], 2 * jnp.ones(3))
+
+
+class Either(nnx.Module):
+    """One of two layers runs, as a field says; the other's size shows nowhere."""
+
+    def __init__(self, wide: bool, keeps: bool, *, in_features: int, rngs: nnx.Rngs) -> None:
+        if wide:
+            self.dense = nnx.Linear(in_features, 4, rngs=rngs)
+        else:
+            self.einsum = nnx.Einsum("...a,ab->...b", (4, 4), rngs=rngs)
+        self.width = in_features if keeps else 0
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.dense(x) if hasattr(self, "dense") else self.einsum(x)
+
+    def turned(self, x: jax.Array) -> jax.Array:
+        return -self(x) * (self.width or 1)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_other_methods_need_no_size_that_makes_no_difference(wide: bool) -> None:
+    module = nn.lazy(Either)(wide, False)
+    values = module.init(KEY, X4)
+    found = module.apply(values, X4, method="turned")
+    np.testing.assert_array_equal(found, -module.apply(values, X4))
+
+
+def test_a_size_that_is_kept_must_show() -> None:
+    module = nn.lazy(Either)(False, True)
+    values = module.init(KEY, X4)
+    with pytest.raises(TypeError, match="neither the call nor the variables show the size in_feat"):
+        module.apply(values, X4, method="turned")
