@@ -11,7 +11,12 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.rewrite.decide import Decisions
-from nnx_migrate.rewrite.imports import ImportConflict, settle_imports, used_imports
+from nnx_migrate.rewrite.imports import (
+    ImportConflict,
+    is_imported,
+    settle_imports,
+    used_imports,
+)
 from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, convert_outside
@@ -135,7 +140,11 @@ def _render(
         if not outside.edits.keys() <= edits.keys():
             needed = used_imports(made, needed)
         made = settle_imports(
-            made, module.tree, needed, module.package, lambda name: _exports(project, module, name)
+            made,
+            module.tree,
+            needed,
+            module.package,
+            lambda name: is_imported(project, module, name),
         )
         text = made.code
         ast.parse(text)
@@ -188,13 +197,3 @@ def _without_kept(
 def _touches(node: ast.AST, lines: frozenset[int]) -> bool:
     first = getattr(node, "lineno", 0)
     return any(first <= line <= getattr(node, "end_lineno", first) for line in lines)
-
-
-def _exports(project: Project, module: Module, name: str) -> bool:
-    """Whether another module takes ``name`` from this one."""
-    return any(
-        f"{module.name}.{name}" == getattr(binding, "target", None)
-        for other in project.modules.values()
-        if other is not module
-        for binding in other.table.values()
-    )

@@ -22,6 +22,7 @@ from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.import_joining import joined
 from nnx_migrate.rewrite.import_order import in_order
 from nnx_migrate.source.names import canonical, relative_target
+from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
 
 _BINDS = {"flax.core": "flax"}
@@ -276,3 +277,13 @@ def _is_bound(tree: ast.Module, name: str) -> bool:
         if isinstance(node, ast.alias) and (node.asname or node.name.split(".")[0]) == name:
             return not (name == "flax" and node.name.startswith("flax"))
     return False
+
+
+def is_imported(project: Project, module: Module, name: str) -> bool:
+    """Whether another file imports ``name`` from this one."""
+    return any(
+        f"{module.name}.{name}" == getattr(binding, "target", None)
+        for other in project.modules.values()
+        if other is not module
+        for binding in other.table.values()
+    )

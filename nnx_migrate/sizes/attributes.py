@@ -62,6 +62,11 @@ class OpenShape(Value):
     cut: int
     added: tuple[Expr | None, ...] = ()
 
+    @property
+    def array(self) -> Array:
+        """An array of this shape: what is sure are the axes that were added."""
+        return Array(self.tail, least=len(self.added))
+
 
 _OF_ARRAYS = ("shape", "ndim", "size", "dtype", "T")
 _KEEPS_TYPE = frozenset({"T", "real", "imag", "at", "value"})

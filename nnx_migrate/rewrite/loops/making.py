@@ -37,10 +37,9 @@ def before(
         named = frame.with_values(known, kind.flow)
         kind = State(replace(named, key=known, optimizer=optimizer, owner=frame.key))
         frame.rekey(bare, kind.flow)
-        tx = next((one.value for one in _keywords(node) if one.arg == "tx"), None)
-        if tx is not None:
-            lines.append(NewOptimizer(optimizer, model_name, tx))
         given = {one.arg: one.value for one in _keywords(node)}
+        if "tx" in given:
+            lines.append(NewOptimizer(optimizer, model_name, given["tx"]))
         lines += [NewValue(held, given[name]) for name, held in named.fields]
     for flow, grads in frame.updates:
         assert isinstance(flow.model, str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from nnx_migrate.rewrite.imports import is_imported
 from nnx_migrate.rewrite.loops.frame import Problem, Program
 from nnx_migrate.source.project import Module, Project, Scope
 
@@ -50,10 +51,7 @@ def is_taken(project: Project, module: Module, name: str) -> bool:
             isinstance(one, ast.Attribute) for one in other.by_word.get(name, ())
         ):
             return True
-        symbol = f"{module.name}.{name}"
-        if any(symbol == getattr(one, "target", None) for one in other.table.values()):
-            return True
-    return False
+    return is_imported(project, module, name)
 
 
 def _is_other(

@@ -23,7 +23,7 @@ from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.inside import Read, reads
 from nnx_migrate.rewrite.proof.members import is_self, plain_members
 from nnx_migrate.rewrite.proof.reading import named_classes, read_by
-from nnx_migrate.rewrite.proof.unbound import methods_of, unbound_methods, words_read
+from nnx_migrate.rewrite.proof.unbound import methods_of, stored, unbound_methods, words_read
 from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
@@ -198,7 +198,7 @@ class _Judge:
 
     def _uncarried(self, cls: ClassInfo, within: Mapping[str, list[Read]]) -> Iterator[Read]:
         """Reads inside of modules of a class that its explicit form does not carry."""
-        names = _children(cls) | _private(cls)
+        names = stored(cls) | _private(cls)
         met = {
             name: [one for one in within[name] if one.may_mean(cls)]
             for name in sorted(names & within.keys())
@@ -345,14 +345,3 @@ def _is_hidden(size: SizeArgument) -> bool:
 
 def _place(read: Read) -> tuple[bool, str, int]:
     return read.carried, read.path, read.line
-
-
-def _children(cls: ClassInfo) -> set[str]:
-    """Names that methods assign on ``self``: submodules, and what is computed of them."""
-    found = set()
-    for owner in cls.mro:
-        for node in walk(owner.node):
-            match node:
-                case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
-                    found.add(name)
-    return found - {one.name for one in cls.fields}

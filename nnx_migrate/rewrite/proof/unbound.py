@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -22,30 +23,38 @@ _BOUND = frozenset(
         *("unbind", "share_scope", "path"),
     }
 )
+_MAKING = frozenset({"setup", "__init__", "__post_init__"})
 
 
 def methods_of(cls: ClassInfo) -> set[str]:
     """Public methods that need more of their module than its fields."""
-    found = set()
-    for name, method in _every(cls).items():
-        if not name.startswith("_") and name != "setup" and not _reads_only(method, _fields(cls)):
-            found.add(name)
-    return found
+    return {one for one in _names(cls) if not one.startswith("_") and not _reads_only(cls, one)}
 
 
 def unbound_methods(project: Project, cls: ClassInfo) -> set[str]:
     """Methods that Linen may run without variables, and a lazy form of the explicit class does not."""
-    fields = _fields(cls)
-    reach = _Reach(project, cls, _every(cls), frozenset(_stored(cls) - fields))
+    reach = _Reach(project, cls, frozenset(stored(cls)))
     return {
         name
-        for name, method in reach.methods.items()
-        if name not in ("setup", "__post_init__", "__init__")
-        and not _reads_only(method, fields)
-        and not reach.needs_variables(name)
+        for name in _names(cls)
+        if not _reads_only(cls, name) and not reach.needs_variables(name)
     }
 
 
+def stored(cls: ClassInfo) -> set[str]:
+    """Attributes beside fields that methods set: submodules, variables, what is computed of them."""
+    found = {
+        node.attr
+        for owner in cls.mro
+        for node in walk(owner.node)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and getattr(node.value, "id", None) == "self"
+    }
+    return found - _fields(cls)
+
+
+@lru_cache(maxsize=1)  # every attempt of a run asks
 def words_read(project: Project) -> frozenset[str]:
     """Attributes that are read of anything but ``self``, and names that strings say."""
     return frozenset(
@@ -72,17 +81,16 @@ class _Reach:
 
     project: Project
     cls: ClassInfo
-    methods: dict[str, ast.FunctionDef]
     stored: frozenset[str]
 
     def needs_variables(self, name: str, above: frozenset[str] = frozenset()) -> bool:
         """Whether a method reaches a variable or a submodule, itself or in methods that it calls."""
-        method = self.methods.get(name)
-        if method is None or name in above:
+        found = self.cls.find(name)
+        if found is None or name in above:
             return False
-        if any(_last(one) == "compact" for one in method.decorator_list):
+        if self.project.is_compact(*found):
             return True
-        words = {word for node in walk(method) for word in self._words(node)}
+        words = {word for node in walk(found[1]) for word in self._words(node)}
         if words & (_BOUND | self.stored):
             return True
         return any(self.needs_variables(word, above | {name}) for word in sorted(words))
@@ -99,42 +107,24 @@ class _Reach:
                     yield "__call__"
 
 
-def _reads_only(method: ast.FunctionDef, fields: frozenset[str]) -> bool:
-    nodes = walk(method)
+def _names(cls: ClassInfo) -> set[str]:
+    """The methods that instances have, but those that make them."""
+    return {name for owner in cls.mro for name in owner.methods} - _MAKING
+
+
+def _reads_only(cls: ClassInfo, name: str) -> bool:
+    """Whether a method reads nothing of its module but fields."""
+    found = cls.find(name)
+    assert found is not None
+    nodes = walk(found[1])
     read = [
         one.attr
         for one in nodes
         if isinstance(one, ast.Attribute) and getattr(one.value, "id", None) == "self"
     ]
     named = [one for one in nodes if isinstance(one, ast.Name) and one.id in ("self", "super")]
-    return len(read) == len(named) and fields.issuperset(read)
+    return len(read) == len(named) and _fields(cls).issuperset(read)
 
 
 def _fields(cls: ClassInfo) -> frozenset[str]:
     return frozenset(one.name for one in cls.fields)
-
-
-def _every(cls: ClassInfo) -> dict[str, ast.FunctionDef]:
-    """The methods that instances have, by name."""
-    found: dict[str, ast.FunctionDef] = {}
-    for owner in cls.mro:
-        for name, method in owner.methods.items():
-            found.setdefault(name, method)
-    return found
-
-
-def _stored(cls: ClassInfo) -> set[str]:
-    """Attributes that methods set: submodules, variables, what `setup` makes of fields."""
-    return {
-        node.attr
-        for owner in cls.mro
-        for node in walk(owner.node)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Store)
-        and getattr(node.value, "id", None) == "self"
-    }
-
-
-def _last(node: ast.expr) -> str:
-    """``compact`` of ``nn.compact``."""
-    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")

@@ -19,7 +19,7 @@ def _made(index: int) -> Callable[[LibraryCall], Value]:
         if isinstance(shape, ShapeOf) and not isinstance(shape, Sequence):
             return shape.shape_of
         if isinstance(shape, OpenShape):
-            return Array(shape.tail, least=len(shape.added))
+            return shape.array
         sizes = shapes.shape_of(shape) if shape is not None else None
         return shapes.array_of(sizes) if sizes is not None else Unknown("shape unknown")
 
