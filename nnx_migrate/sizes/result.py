@@ -58,6 +58,8 @@ class Site:
     # The lift (``nn.scan(f, variable_axes=..., ...)``) of a function that it is called in, where that
     # stacks its variables.
     stacked_by: ast.Call | None = None
+    # Of ``holds``, those with modules that this lift does not stack where they are built.
+    unstacked: tuple[str, ...] = ()
     # Its methods that Linen's initial call calls whatever the fields and arguments are.
     methods: frozenset[str] = frozenset()
     # How many layers it stacks, where no option of the lift says it, and the argument that takes it.

@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import Instance, Lift, Submodule, Use
+from nnx_migrate.abstract.values import Instance, Lift, Sequence, Submodule, Use, Value
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import Site
@@ -40,12 +40,26 @@ def with_layers(analysis: ClassAnalysis, module: Submodule | Instance, site: Sit
     if not _reads_alike(analysis, stack.lift.call):
         reason = "a method of another class stacks its variables, by options that are no literals"
         analysis.problems.append((site.call, reason))
-    site = replace(site, stacked_by=stack.lift.call)
+    fields = module.fields if isinstance(module, Instance) else {}
+    alone = [one for one in site.holds if not _is_stacked(analysis, fields[one], stack.lift.call)]
+    site = replace(site, stacked_by=stack.lift.call, unstacked=tuple(alone))
     if stack.lift.sized:
         return site
     sizes = [use.stack.layers for use in uses if use.stack is not None]
     text = _text(analysis, site, stack.lift, uses, sizes)
     return replace(site, layers=text, layers_as=stack.lift.option)
+
+
+def _is_stacked(analysis: ClassAnalysis, value: Value, lift: ast.Call) -> bool:
+    """Whether a lift stacks the variables of all modules in a value, wherever they are built."""
+    match value:
+        case Submodule(call=call) | Instance(call=call):
+            uses = analysis.root.records.get(id(call), [])
+            stacks = [use.stack for use in uses]
+            return bool(uses) and all(one is not None and one.lift.call is lift for one in stacks)
+        case Sequence(items=items):
+            return all(_is_stacked(analysis, one, lift) for one in items)
+    return False
 
 
 def _of_lifted(

@@ -206,16 +206,16 @@ class Builder:
 
         In setup a submodule that stands in the call itself belongs to the module that gets it.
         """
-        given = [one for one in site.call.keywords if one.arg in site.holds]
+        given = [one for one in site.call.keywords if one.arg in site.unstacked]
         values = [*site.call.args, *(one.value for one in given)]
         names = [one for value in values for one in walk(value) if isinstance(one, ast.Attribute)]
         read = any(
             isinstance(one.value, ast.Name) and one.value.id == self.receiver for one in names
         )
-        if site.holds and (self.compact or read):
+        if site.unstacked and (self.compact or read):
             raise Refused(
                 site.call,
-                f"a lifted function stacks what is made outside and given as {site.holds[0]!r}, too",
+                f"a lifted function stacks what is made outside and given as {site.unstacked[0]!r}, too",
                 "build that in the class that is lifted",
                 STACKED,
             )
