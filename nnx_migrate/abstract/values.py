@@ -314,6 +314,14 @@ def class_name(module: Submodule | Instance) -> str:
 
 
 @dataclass(frozen=True)
+class CallForm:
+    """How a call gives its arguments: ``drop(x, rng=key)`` is ``CallForm(1, {"rng"})``."""
+
+    positional: int
+    keywords: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class Use:
     """One call of a submodule: the sizes it shows, and under which conditions.
 
@@ -332,6 +340,7 @@ class Use:
     # parameters of the root's call that are given, or None, wherever it happens
     presence: Mapping[str, bool] = field(default_factory=dict)
     entry: str = "__call__"  # the root's method that was called from outside
+    form: CallForm | None = None  # of a layer's call, where the text shows its arguments
 
     @property
     def certain(self) -> bool:
@@ -343,6 +352,7 @@ class Use:
 
 
 NONE = Static(ex.literal(None))
+STARRED = Unknown("starred")  # among a call's arguments: any number of them by position
 SPREAD = "**"  # among a call's arguments: there may be more of them, by names that nobody knows
 
 

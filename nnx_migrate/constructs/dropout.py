@@ -1,30 +1,48 @@
 """Dropout: sets elements to zero at random, from the stream ``dropout``.
 
-``nn.Dropout`` becomes ``nnm.Dropout``: Linen's call signature (``deterministic`` by position,
-``rng=``) and errors, and no ``dropout`` stream needed while nothing is dropped. The native
-``nnx.Dropout`` defaults to dropping where Linen raises, and takes ``deterministic`` by keyword only.
+``nn.Dropout`` becomes ``nnx.Dropout`` where either its constructor or each of its calls says by keyword
+whether to drop. ``nnx.Dropout`` drops by default: where Linen raises because ``deterministic=None`` is
+all that it is told, the NNX module drops. Other uses become ``nnm.Dropout``, an ``nnx.Dropout`` with
+Linen's signature (``deterministic`` by position, ``rng=``) and errors.
 
 flax 0.12.8 and 0.12.12: linen/stochastic.py, nnx/nn/stochastic.py.
 """
 
 from __future__ import annotations
 
-from nnx_migrate.constructs.common.layers import own
+from nnx_migrate.abstract.values import CallForm
+from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal
+from nnx_migrate.constructs.common.layers import native_call, own, read
 from nnx_migrate.constructs.common.rules import Construct, Example, Layer
 from nnx_migrate.constructs.common.shapes import same
 
+_PLAIN = CallForm(1)
+_KEYWORD = CallForm(1, frozenset({"deterministic"}))
+
+
+def _build(layer: Layer, call: LayerCall) -> Code | Refusal:
+    arguments = read(layer, call)
+    if isinstance(arguments, Refusal) or arguments.open:
+        return own(layer, call)
+    form = _PLAIN if "deterministic" in arguments.given else _KEYWORD
+    if call.calls != {form}:
+        return own(layer, call)
+    return native_call(layer, call, arguments)
+
+
 DROPOUT = Layer(
     name="Dropout",
-    target="nnm.Dropout",
+    target="nnx.Dropout",
     fields=("rate", "broadcast_dims", "deterministic", "rng_collection"),
     example=Example(
         "nn.Dropout(0.1, deterministic=not train)",
-        "nnm.Dropout(0.1, deterministic=not train, rngs=rngs)",
+        "nnx.Dropout(0.1, deterministic=not train, rngs=rngs)",
     ),
-    build=own,
+    build=_build,
     shape=same,
     required=("rate",),
     sizes=(),
+    positional=("rate",),
     attributes={"rate": "rate"},
     is_stateless=True,
     is_one_class=True,

@@ -18,6 +18,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     Argument,
     Array,
+    CallForm,
     Instance,
     Lift,
     Stack,
@@ -167,6 +168,7 @@ class Interpreter(ABC):
         sizes: dict[str, Expr | None],
         method: str = "__call__",
         arguments: dict[str, Value] | None = None,
+        form: CallForm | None = None,
     ) -> None:
         """Remember one call of a submodule with the one that built it."""
         if module.owner is not None:
@@ -187,6 +189,7 @@ class Interpreter(ABC):
                 id(module) in self.apart,
                 self.presence,
                 self.ranks.method,
+                form,
             )
             uses = module.owner.records.setdefault(id(module.call), [])
             uses.append(use)

@@ -11,8 +11,11 @@ import ast
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import (
+    SPREAD,
+    STARRED,
     Argument,
     Array,
+    CallForm,
     Choice,
     Class,
     DataClass,
@@ -237,7 +240,9 @@ class Machine(Interpreter):
         sizes, output = shape(call)
         if "in_features" in sizes:
             self.prove(call.first, least=1)
-        self.record(layer, sizes)
+        is_open = SPREAD in kwargs or STARRED in args
+        form = None if is_open else CallForm(len(args), frozenset(kwargs))
+        self.record(layer, sizes, form=form)
         return output
 
     def _call_by_presence(

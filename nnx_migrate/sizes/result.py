@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from nnx_migrate.abstract.values import CallForm
 from nnx_migrate.model import SizeArgument
 
 # In a size of a site: the scope name of the submodule that is being built. Whoever writes the
@@ -60,6 +61,8 @@ class Site:
     stacked_by: ast.Call | None = None
     # Of ``holds``, those with modules that this lift does not stack where they are built.
     unstacked: tuple[str, ...] = ()
+    # How a layer is called, everywhere; empty where not all calls are in sight.
+    calls: frozenset[CallForm] = frozenset()
     # Its methods that Linen's initial call calls whatever the fields and arguments are.
     methods: frozenset[str] = frozenset()
     # How many layers it stacks, where no option of the lift says it, and the argument that takes it.

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from nnx_migrate.abstract.values import CallForm
 from nnx_migrate.edit.calls import Argument, Comments, named
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.data import NewImport
@@ -102,7 +103,8 @@ class LayerCall:
 
     ``source`` gives the nodes of its arguments. ``sizes`` are the inferred sizes as expression
     texts (``in_features``, ``in_shape``, ``batch_shape``, ...). ``rngs`` is the name of the
-    ``nnx.Rngs`` to build from. ``is_sized`` says of a lift that whoever constructs the lifted class
+    ``nnx.Rngs`` to build from. ``calls`` are the forms in which what is built is called, empty where
+    not all calls are in sight. ``is_sized`` says of a lift that whoever constructs the lifted class
     says how many layers it stacks.
     """
 
@@ -113,6 +115,7 @@ class LayerCall:
     rngs: str = "rngs"
     resolve: Callable[[ast.expr], str | None] = lambda _: None
     is_sized: bool = False
+    calls: frozenset[CallForm] = frozenset()
 
     def size(self, name: str) -> Expression:
         """An inferred size."""

@@ -12,8 +12,8 @@ from nnx_migrate.nn.variables.variables import merge_param, stream
 from nnx_migrate.numerics.dropping import dropout
 
 
-class Dropout(nnx.Module):
-    """``linen.Dropout``: zero a fraction ``rate`` of the input and scale the rest.
+class Dropout(nnx.Dropout):
+    """``nnx.Dropout`` with the signature and the errors of ``linen.Dropout``.
 
     Owns a stream forked from ``rng_collection`` (else ``params``, else ``default``). Built without
     ``rngs`` it works as long as nothing is dropped or the call passes ``rng``.
@@ -21,7 +21,8 @@ class Dropout(nnx.Module):
     Args:
       rate: probability of dropping.
       broadcast_dims: axes that share one mask.
-      deterministic: whether to pass inputs through; here or in the call, not both.
+      deterministic: whether to pass inputs through; here or in the call, not both. What
+        ``eval()`` and ``train()`` set counts where the call says nothing.
       rng_collection: name of the stream.
     """
 
@@ -38,10 +39,11 @@ class Dropout(nnx.Module):
         self.rate = rate
         self.broadcast_dims = tuple(broadcast_dims)
         self.deterministic = deterministic
+        self.is_fixed = deterministic is not None
         self.rng_collection = rng_collection
         self.rngs = nnx.data(None if rngs is None else stream(rngs, rng_collection))
 
-    def __call__(
+    def __call__(  # type: ignore[override]
         self,
         inputs: jax.Array,
         deterministic: bool | None = None,
@@ -53,7 +55,9 @@ class Dropout(nnx.Module):
           ValueError: ``deterministic`` is given neither or both here and in the constructor, or a
             key is needed and there is none.
         """
-        passing = merge_param("deterministic", self.deterministic, deterministic)
+        is_asked = self.is_fixed or deterministic is None
+        own = self.deterministic if is_asked else None
+        passing = merge_param("deterministic", own, deterministic)
         if passing:
             return inputs
         return dropout(inputs, self.rate, self.broadcast_dims, lambda: self._key(rng))
@@ -66,9 +70,5 @@ class Dropout(nnx.Module):
                 f"Dropout needs a key: construct it with rngs=nnx.Rngs({self.rng_collection}=...) "
                 "or pass rng=key"
             )
-        return self.rngs()
-
-    def set_view(self, deterministic: bool | None = None) -> None:
-        """Used by ``nnx.view``; ``train()`` and ``eval()`` set the same attribute."""
-        if deterministic is not None:
-            self.deterministic = deterministic
+        key: jax.Array = self.rngs()
+        return key

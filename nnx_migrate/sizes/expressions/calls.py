@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import SPREAD, Instance, Record, Sequence, Unknown, Value
+from nnx_migrate.abstract.values import (
+    SPREAD,
+    STARRED,
+    Instance,
+    Record,
+    Sequence,
+    Submodule,
+    Unknown,
+    Value,
+)
 from nnx_migrate.sizes.attributes import call_method
 from nnx_migrate.sizes.expressions.names import symbol_value, through_class
 from nnx_migrate.sizes.frames import Frame
@@ -21,7 +30,7 @@ def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
         base, name = method
     args, kwargs = arguments(interpreter, node, frame)
     called = method[0] if isinstance(method, tuple) else method
-    if isinstance(called, Instance) and _spreads_unknown(interpreter, node, frame):
+    if isinstance(called, Instance | Submodule) and _spreads_unknown(interpreter, node, frame):
         kwargs[SPREAD] = Unknown("spread")
     if isinstance(method, tuple):
         return call_method(interpreter, base, name, args, kwargs, node, frame)
@@ -53,7 +62,7 @@ def arguments(
     for one in node.args:
         value = interpreter.evaluate(one, frame)
         if isinstance(one, ast.Starred):
-            args.extend(value.items if isinstance(value, Sequence) else [Unknown("starred")])
+            args.extend(value.items if isinstance(value, Sequence) else [STARRED])
         else:
             args.append(value)
     kwargs: dict[str, Value] = {}

@@ -13,6 +13,7 @@ from nnx_migrate.abstract.values import Instance, Submodule, Use, class_name
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import wanted
+from nnx_migrate.sizes.inference.call_forms import call_forms
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.consensus import agreed_size, is_called
 from nnx_migrate.sizes.inference.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
@@ -86,6 +87,7 @@ def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         _reached(analysis, module, uses, sizes),
         name,
         takes_some=takes_different_sizes(analysis, options) and bool(sizes),
+        calls=call_forms(analysis, module) if kind is SiteKind.LAYER else frozenset(),
     )
 
 

@@ -227,4 +227,4 @@ def test_what_has_no_variables_is_built_for_every_call() -> None:
         module("if train:\n    x = nn.Dropout(0.1)(x, deterministic=False)\nreturn nn.Dense(2)(x)")
     )
     assert "init_train" not in text
-    assert "        self.Dropout_0 = nnm.Dropout(0.1, rngs=rngs)" in text
+    assert "        self.Dropout_0 = nnx.Dropout(0.1, rngs=rngs)" in text

@@ -124,7 +124,7 @@ def test_conditions_on_fields_move_and_conditions_on_the_call_stay() -> None:
             self.project = project
             if self.project:
               self.proj = nnx.Linear(in_features, 8, rngs=rngs)
-            self.Dropout_0 = nnm.Dropout(0.5, rngs=rngs)
+            self.Dropout_0 = nnx.Dropout(0.5, rngs=rngs)
 
           def __call__(self, x, train: bool = False):
             if self.project:
@@ -147,7 +147,7 @@ def test_arguments_that_depend_on_the_call_move_to_the_call() -> None:
             return drop(x)
         """
     )
-    assert "nnm.Dropout(0.1, rngs=rngs)" in text
+    assert "nnx.Dropout(0.1, rngs=rngs)" in text
     assert "self.BatchNorm_0(x, use_running_average=not train)" in text
     assert "drop = self.Dropout_0" in text
     assert "return drop(x, deterministic=not train)" in text

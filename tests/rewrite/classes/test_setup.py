@@ -357,7 +357,7 @@ class M(nn.Module):
 
 def test_asking_for_dropout_asks_for_the_class_that_rewritten_modules_build() -> None:
     text = converted(ASKING)
-    assert "isinstance(layer, nnm.Dropout)" in text
+    assert "isinstance(layer, nnx.Dropout)" in text
     with loaded(text, "asking") as module:
         made = module.M(in_features=3, rngs=nnx.Rngs(0))
         assert made(jnp.ones((1, 3))).shape == (1, 2)

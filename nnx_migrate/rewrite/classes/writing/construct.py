@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 
+from nnx_migrate.abstract.values import CallForm
 from nnx_migrate.constructs import convert_call, convert_factory, layer_of
 from nnx_migrate.constructs.common.base import PLACEMENT, Code, LayerCall, Refusal, same_call
 from nnx_migrate.edit.calls import Argument, comments_in, left_out, named, with_comments
@@ -148,6 +149,7 @@ class Builder:
                     site.sizes,
                     self.rngs,
                     lambda node: self.project.resolve(node, self.scope),
+                    calls=self._calls(site),
                 )
             )
             return self._taken(found, site)
@@ -167,6 +169,12 @@ class Builder:
     def _taken(self, found: Code | Refusal, site: Site) -> Expression:
         node: Expression = self.remarks.take(found, site.call)
         return node
+
+    def _calls(self, site: Site) -> frozenset[CallForm]:
+        """The forms of a layer's calls, with the keywords that move there from its constructor."""
+        moving = {one.arg for one in site.call.keywords if id(one.value) in self.moved}
+        words = {one for one in moving if one is not None}
+        return frozenset(replace(one, keywords=one.keywords | words) for one in site.calls)
 
     @property
     def _streams(self) -> Argument:

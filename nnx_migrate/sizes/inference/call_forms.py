@@ -1,0 +1,61 @@
+"""How a built-in layer is called, by position and by keyword, wherever the project calls it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nnx_migrate.abstract.values import CallForm, Submodule
+from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.source.modules import Module
+from nnx_migrate.source.walking import walk
+
+
+def call_forms(analysis: ClassAnalysis, layer: Submodule) -> frozenset[CallForm]:
+    """The forms of all calls of a layer; none where there may be others than those in sight."""
+    uses = analysis.root.records.get(id(layer.call), [])
+    forms = {use.form for use in uses}
+    for name in _attributes(analysis, layer.call):
+        for module in analysis.interpreter.project.modules.values():
+            forms.update(_outside(analysis, module, name))
+    return frozenset(one for one in forms if one is not None) if None not in forms else frozenset()
+
+
+def _attributes(analysis: ClassAnalysis, call: ast.Call) -> Iterator[str]:
+    """The attributes that ``setup`` keeps it under: others than the class itself may call those."""
+    for cls in analysis.root.info.mro:
+        setup = cls.methods.get("setup")
+        for node in walk(setup) if setup is not None else ():
+            if isinstance(node, ast.Assign) and any(one is call for one in walk(node.value)):
+                parts = [one for target in node.targets for one in walk(target)]
+                yield from (one.attr for one in parts if isinstance(one, ast.Attribute))
+
+
+def _outside(analysis: ClassAnalysis, module: Module, name: str) -> Iterator[CallForm | None]:
+    """The calls of attributes of that name by other code that may have the layer in hand."""
+    own = set(map(id, analysis.nodes))
+    for node in module.by_word.get(name, ()):
+        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
+            continue
+        around = module.parents.class_of(node)
+        is_self = isinstance(node.value, ast.Name) and node.value.id == "self"
+        if (
+            around is not None
+            and is_self
+            and (id(around) in own or not _inherits(analysis, around))
+        ):
+            continue
+        parent = module.parents.of(node)
+        yield _form(parent) if isinstance(parent, ast.Call) and parent.func is node else None
+
+
+def _inherits(analysis: ClassAnalysis, node: ast.ClassDef) -> bool:
+    cls = analysis.interpreter.project.by_node.get(id(node))
+    return cls is None or analysis.root.info in cls.mro
+
+
+def _form(call: ast.Call) -> CallForm | None:
+    words = [one.arg for one in call.keywords]
+    if any(isinstance(one, ast.Starred) for one in call.args) or None in words:
+        return None
+    return CallForm(len(call.args), frozenset(word for word in words if word is not None))
