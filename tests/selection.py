@@ -3,7 +3,8 @@
 ``python -m tests.selection junit.xml`` writes that file anew from a timed run of everything
 (``pytest -n 2 --dist loadfile --junitxml=junit.xml``): of each test function the quick suite runs as
 many cases as fit into `SHARE` seconds, at least one, unless a case alone takes longer than `LONGEST`.
-Constructs, hazards and idioms (`ALWAYS`) have a case each, however long it takes. With ``--quick`` the
+Constructs, hazards, idioms, properties and one whole model (`ALWAYS`) have a case each, however long it
+takes. With ``--quick`` the
 run was one of the quick suite: what that leaves out stays out.
 """
 
@@ -21,9 +22,16 @@ import pytest
 
 HERE = Path(__file__).parent
 FILE = HERE / "slow.toml"
-SHARE = 1.5
-LONGEST = 8.0
-ALWAYS = ("constructs/", "rewrite/hazards/", "rewrite/idioms/")
+SHARE = 0.8
+LONGEST = 7.0
+ALWAYS = (
+    "constructs/",
+    "parity/models/test_run.py::test_a_model_is_the_same",
+    "rewrite/hazards/",
+    "rewrite/idioms/",
+    "rewrite/programs/",
+    "sharding/test_properties.py",
+)
 HEADER = """\
 # Test functions of which `make test` runs only this many cases, from the first on; `make test-deep` runs
 # the others. Written by `python -m tests.selection`.
