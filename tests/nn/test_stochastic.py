@@ -181,3 +181,20 @@ def test_promote_dtype_is_linens():
         assert_same_bits(expected, nn.promote_dtype(*arguments, **options))
     with pytest.raises(ValueError, match="floating or complex"):
         nn.canonicalize_dtype(jnp.ones(2), dtype=jnp.int32)
+
+
+def test_the_switch_of_nnx_counts_where_the_call_says_nothing():
+    x = jnp.ones((9, 9))
+    dropout = nn.Dropout(0.5, rngs=nnx.Rngs(0))
+    dropout.eval()
+    assert_same_bits(x, dropout(x))
+    assert (dropout(x, False) == 0).any()
+    dropout.train()
+    assert (dropout(x) == 0).any()
+    assert_same_bits(x, dropout(x, True))
+
+
+def test_a_mode_of_the_constructor_and_one_of_the_call_are_an_error():
+    dropout = nn.Dropout(0.5, deterministic=True)
+    with pytest.raises(ValueError, match="found both"):
+        dropout(jnp.ones(3), False)
