@@ -17,10 +17,11 @@ from functools import lru_cache
 
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.mentions import loads_of, mentions_of
-from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self, is_quoted, is_self, reads_of_others
+from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self, is_quoted, reads_of_others
 from nnx_migrate.sizes.return_values import is_extensible, is_module_class, returned_modules
 from nnx_migrate.sizes.static_parameters import parameters_of
 from nnx_migrate.source.classes import ClassInfo, Field
+from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.sizes.factories import factory_functions
-from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self, is_self
+from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.sizes.static_parameters import Call, parameters_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 

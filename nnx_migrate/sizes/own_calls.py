@@ -7,15 +7,11 @@ from collections.abc import Iterator
 
 from nnx_migrate.sizes.static_parameters import parameters_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
 RECEIVER = "self"
-
-
-def is_self(node: ast.expr) -> bool:
-    """Whether an expression is the module that a method is called on."""
-    return isinstance(node, ast.Name) and node.id == RECEIVER
 
 
 def calls_on_self(

@@ -90,6 +90,11 @@ OTHERS = {
         True,
     ),
     "who holds the model": ("def more(model, x):\n    return model.drop(x, True)\n", False),
+    "a number of a configuration": (
+        "class Config:\n    drop: float = 0.1\n\n\nclass Other(nn.Module):\n    config: Config\n\n"
+        + "    def __call__(self, x):\n        return x * self.config.drop\n",
+        True,
+    ),
     "as a value": ("def more(model):\n    return model.drop\n", False),
 }
 

@@ -21,12 +21,13 @@ from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.inside import Read, reads
-from nnx_migrate.rewrite.proof.members import is_self, plain_members
+from nnx_migrate.rewrite.proof.members import plain_members
 from nnx_migrate.rewrite.proof.reading import named_classes, read_by
 from nnx_migrate.rewrite.proof.unbound import methods_of, stored, unbound_methods, words_read
 from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted
+from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 

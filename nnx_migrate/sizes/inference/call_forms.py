@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 from nnx_migrate.abstract.values import CallForm, Submodule
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.modules import Module
+from nnx_migrate.source.other_values import is_no_module, is_self
 from nnx_migrate.source.walking import walk
 
 
@@ -32,21 +34,28 @@ def _attributes(analysis: ClassAnalysis, call: ast.Call) -> Iterator[str]:
 
 
 def _outside(analysis: ClassAnalysis, module: Module, name: str) -> Iterator[CallForm | None]:
-    """The calls of attributes of that name by other code that may have the layer in hand."""
+    """The calls of attributes of that name by other code that may have the layer in hand.
+
+    A file without a name of Linen or of a Linen class may be given a module to call, as a helper is;
+    that it keeps one of its layers under another name is not expected.
+    """
     own = set(map(id, analysis.nodes))
+    project = analysis.interpreter.project
+    is_linked = module.name in linked_modules(project)
     for node in module.by_word.get(name, ()):
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
             continue
         around = module.parents.class_of(node)
-        is_self = isinstance(node.value, ast.Name) and node.value.id == "self"
-        if (
-            around is not None
-            and is_self
-            and (id(around) in own or not _inherits(analysis, around))
-        ):
+        if around is not None and is_self(node.value):
+            if id(around) in own or not _inherits(analysis, around):
+                continue
+        elif is_no_module(project, module, node.value):
             continue
         parent = module.parents.of(node)
-        yield _form(parent) if isinstance(parent, ast.Call) and parent.func is node else None
+        if isinstance(parent, ast.Call) and parent.func is node:
+            yield _form(parent)
+        elif is_linked:
+            yield None
 
 
 def _inherits(analysis: ClassAnalysis, node: ast.ClassDef) -> bool:

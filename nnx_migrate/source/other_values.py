@@ -1,0 +1,68 @@
+"""Expressions that are no bound Linen module: values of other libraries, arrays, configurations."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+
+from nnx_migrate.source.parents import FUNCTIONS
+from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.walking import walk
+
+ARRAYS = frozenset({"jax", "math", "numpy"})  # packages without modules
+
+
+def is_no_module(project: Project, module: Module, node: ast.expr) -> bool:
+    """Whether an expression is no bound module: of another library, or said to be something else."""
+    symbol = project.resolve(node, Scope(module))
+    if symbol is not None and project.split(symbol)[0] is None and not _is_bound(module, node):
+        return True
+    match node:
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            info = project.by_node.get(id(module.parents.class_of(node)))
+            fields = {one.name: one.annotation for one in info.fields} if info is not None else {}
+            if info is not None and name in fields:
+                return is_other_class(project, info.scope, fields[name])
+    return False
+
+
+def _is_bound(module: Module, node: ast.expr) -> bool:
+    """Whether a function around binds the first name of an expression itself."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return True
+    return any(
+        (isinstance(one, ast.arg) and one.arg == node.id)
+        or (isinstance(one, ast.Name) and one.id == node.id and not isinstance(one.ctx, ast.Load))
+        for function in module.parents.above(node)
+        if isinstance(function, FUNCTIONS)
+        for one in walk(function)
+    )
+
+
+def is_other_class(project: Project, scope: Scope, annotation: ast.expr) -> bool:
+    """Whether an annotation names a class of the project, or a builtin, that is no module.
+
+    A file that has nothing to do with Flax is not read: none of its classes is a module.
+    """
+    symbol = project.resolve(annotation, scope)
+    if symbol is None:
+        return isinstance(annotation, ast.Name) and hasattr(builtins, annotation.id)
+    root = symbol.partition(".")[0]
+    if root in ARRAYS:
+        return True
+    is_own = any(name.partition(".")[0] == root for name in project.modules)
+    return (is_own and symbol not in project.linen and project.definition(symbol) is None) or (
+        symbol in project.classes and symbol not in project.linen
+    )
+
+
+def is_self(node: ast.expr) -> bool:
+    """Whether an expression is ``self``."""
+    return is_name(node, "self")
+
+
+def is_name(node: ast.expr, name: str | None) -> bool:
+    """Whether an expression is a name, and that one."""
+    return isinstance(node, ast.Name) and node.id == name
