@@ -50,10 +50,10 @@ from nnx_migrate.nn.building.lazy import (
     pure_params,
     read,
     set_submodules,
-    with_params,
 )
 from nnx_migrate.nn.building.naming import LinenNames, built_for, linen_name, out_features
 from nnx_migrate.nn.building.sized import sized
+from nnx_migrate.nn.building.unbound import Unbound, with_params
 from nnx_migrate.nn.calls.bridging import lazy_init, makes_state
 from nnx_migrate.nn.calls.functional import (
     abstract,
@@ -169,6 +169,7 @@ __all__ = [
     "Sequential",
     "SimpleCell",
     "ToNNX",
+    "Unbound",
     "abstract",
     "abstract_array",
     "abstractly",

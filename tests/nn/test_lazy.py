@@ -214,3 +214,21 @@ def test_a_submodule_in_several_places_has_the_name_that_linen_gives_it(arrange:
     owner = Holder()
     nnm.set_submodules(owner, "parts", arrange(linear(), linear()))
     assert sorted(nnx.state(owner)) == sorted(expected)
+
+
+def test_an_unbound_layer_computes_with_the_parameters_of_each_call() -> None:
+    head = nnm.Unbound(nnm.factory.Dense, 3, use_bias=False)
+    kernel = jnp.arange(6.0).reshape(2, 3)
+    x = jnp.ones((4, 2))
+    np.testing.assert_array_equal(head.apply({"params": {"kernel": kernel}}, x), x @ kernel)
+    assert head == nnm.Unbound(nnm.factory.Dense, 3, use_bias=False) != nnm.Unbound(len, 3)
+    assert hash(head) == hash(nnm.Unbound(nnm.factory.Dense, 4))
+
+
+def test_an_unbound_layer_takes_its_parameters_alone() -> None:
+    head = nnm.Unbound(nnm.factory.Dense, 3)
+    x = jnp.ones((4, 2))
+    with pytest.raises(ValueError, match="collection 'params' alone, found"):
+        head.apply({"params": {}, "batch_stats": {}}, x)
+    with pytest.raises(ValueError, match=r"expected parameters \['bias', 'kernel'\]"):
+        head.apply({"params": {"kernel": jnp.ones((2, 3))}}, x)

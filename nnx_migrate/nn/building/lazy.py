@@ -229,41 +229,6 @@ def lazy_variable(
     return made
 
 
-def with_params(build: Callable[[nnx.Rngs], T], params: Mapping[str, Any]) -> T:
-    """A layer with the given parameters (``layer.apply({"params": params}, ...)`` of Linen).
-
-    ``build`` runs abstractly, so nothing is initialised. ``params`` is nested like the layer's
-    attributes.
-
-    Raises:
-      ValueError: a parameter of the layer is not given, or one is given that it does not have.
-    """
-    layer = nnx.eval_shape(lambda: build(nnx.Rngs(0)))
-    graph, state = nnx.split(layer)
-    given = _flat(params)
-    flat: dict[Any, Any] = dict(nnx.to_flat_state(state))
-    wanted = {path for path, one in flat.items() if isinstance(one, nnx.Param)}
-    if wanted != set(given):
-        raise ValueError(
-            f"expected parameters {sorted('/'.join(map(str, p)) for p in wanted)}, "
-            f"found {sorted('/'.join(map(str, p)) for p in given)}"
-        )
-    for path, one in flat.items():
-        if path in given:
-            flat[path] = one.replace(given[path])
-    return nnx.merge(graph, nnx.from_flat_state(flat))
-
-
-def _flat(params: Mapping[str, Any], prefix: tuple[str, ...] = ()) -> dict[tuple[str, ...], Any]:
-    found: dict[tuple[str, ...], Any] = {}
-    for key, value in params.items():
-        if isinstance(value, Mapping):
-            found |= _flat(value, (*prefix, key))
-        else:
-            found[(*prefix, key)] = value.get_value() if isinstance(value, nnx.Variable) else value
-    return found
-
-
 def pure_params(module: nnx.Module) -> dict[str, jax.Array]:
     """The parameters of ``module`` as nested dicts of arrays (``module.variables["params"]``)."""
     return nnx.to_pure_dict(nnx.state(module, nnx.Param))

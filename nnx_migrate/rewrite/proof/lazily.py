@@ -8,7 +8,7 @@ explicit class does not carry.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from nnx_migrate.constructs import is_linen
@@ -329,11 +329,20 @@ def _set_names(cls: ast.ClassDef) -> set[str]:
     found = {one.name for one in cls.body if isinstance(one, ast.FunctionDef)}
     for method in cls.body:
         if isinstance(method, ast.FunctionDef) and method.name == "__init__":
-            for statement in method.body:  # what stands below an `if` need not be there
-                for node in walk(statement) if isinstance(statement, ast.Assign) else ():
-                    match node:
-                        case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
-                            found.add(name)
+            found |= _always_set(method.body)
+    return found
+
+
+def _always_set(body: Iterable[ast.stmt]) -> set[str]:
+    """Attributes that statements set; what stands below an `if` need not be there."""
+    found: set[str] = set()
+    for statement in body:
+        if isinstance(statement, ast.If):
+            found |= _always_set(statement.body) & _always_set(statement.orelse)
+        for node in walk(statement) if isinstance(statement, ast.Assign) else ():
+            match node:
+                case ast.Attribute(value=ast.Name(id="self"), attr=name, ctx=ast.Store()):
+                    found.add(name)
     return found
 
 

@@ -6,7 +6,9 @@ import ast
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from nnx_migrate.edit.calls import call
+from nnx_migrate.constructs import layer_of
+from nnx_migrate.constructs.common.base import same_call
+from nnx_migrate.edit.calls import Argument, call
 from nnx_migrate.edit.expressions import Expression, code_of, conjunction, expression, negation
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import (
@@ -26,7 +28,8 @@ from nnx_migrate.rewrite.classes.setup.properties import Storing
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
-from nnx_migrate.sizes.result import ClassSizes, LoopCarry
+from nnx_migrate.sizes.result import ClassSizes, LoopCarry, SiteKind
+from nnx_migrate.source.applied import applied_outside
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 
@@ -93,9 +96,32 @@ class Surroundings:
             if not conditions:
                 return [wrapped(one, indent, self.layout.page) for one in inner]
             orelse = [] if other is None else [other.statement(renderer, unit)]
+            orelse = orelse or self._unbound(statement, sites, renderer)
             return [when(conjunction(conditions), inner, orelse, unit)]
 
         edits[id(statement)] = make
+
+    def _unbound(
+        self, statement: ast.stmt, sites: list[Item], renderer: Renderer
+    ) -> list[Statement]:
+        """What stands for a layer that is not built, where other code applies it to parameters."""
+        match statement:
+            case ast.Assign(targets=[ast.Attribute(attr=name) as target], value=value):
+                pass
+            case _:
+                return []
+        site = sites[0].site
+        if site is None or site.call is not value or site.kind is not SiteKind.LAYER:
+            return []
+        layer = layer_of(site.symbol)
+        if layer is None or set(site.sizes) != {"in_features"} or not layer.has_factory:
+            return []
+        if name not in applied_outside(self.builder.project):
+            return []
+        self.remarks.imports.add("nnm")
+        first = [Argument(layer.factory)]
+        made = same_call("nnm.Unbound", site.call, renderer, first=first, limit=len(layer.fields))
+        return [assign(renderer.render(target), made)]
 
     def _beyond_tests(self, statement: ast.stmt, condition: str) -> list[Expression]:
         """The parts of a condition that no test around the statement asks already."""
