@@ -36,6 +36,8 @@ FOLLOWING = {
     "a chain of attributes": "self.w = WEIGHT\nself.v = self.w + 0\nself.y = 2 * self.v",
     "with a local that is bound twice": ("eye = jnp.ones(3)\neye = eye + 1\nself.y = eye * WEIGHT"),
     "with locals bound together": "a, b = 2, 1\nself.y = a * b * WEIGHT",
+    "one step after another": "self.y = WEIGHT * 4\nself.y = self.y / 2",
+    "a step that reads the one before twice": "self.y = 1 * WEIGHT\nself.y = self.y + self.y",
     "a method that reads it": "self.w = WEIGHT\nself.y = self.twice()",
 }
 
@@ -107,6 +109,11 @@ REFUSED = {
         "self.w = WEIGHT\nif self.features:\n  self.y = self.w\nelse:\n  self.y = 2 * self.w",
         "follows",
     ),
+    "a step after another attribute": (
+        "self.w = WEIGHT\nself.y = 2 * self.w\nself.b = self.y\nself.y = self.y * 2",
+        "follows",
+    ),
+    "a step in place of the parameter": ("self.w = WEIGHT\nself.w = self.w * 2", "follows"),
     "a parameter made under a condition": (
         "self.y = 2 * WEIGHT if self.features else 3",
         "inside a larger expression",

@@ -199,9 +199,13 @@ def property_value(inliner: Inliner, value: ast.expr, renderer: Renderer) -> Exp
 def assigned_once(found: list[Attribute], one: Attribute) -> bool:
     """Whether nothing else is ever assigned to the attribute, and it is a statement of its own."""
     same = [other for other in found if other.name == one.name]
+    return len(same) == 1 and is_alone(one)
+
+
+def is_alone(one: Attribute) -> bool:
+    """Whether a statement of its own computes what the attribute holds."""
     return (
-        len(same) == 1
-        and one.kind in (Kind.PLAIN, Kind.COMPUTED)
+        one.kind in (Kind.PLAIN, Kind.COMPUTED)
         and isinstance(one.statement, ast.Assign)
         and one.statement.targets == [one.target]
     )

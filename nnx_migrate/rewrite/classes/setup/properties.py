@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from nnx_migrate.edit.expressions import Expression, contents, dotted
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.edit.statements import GONE, Statement, assign, line
+from nnx_migrate.edit.statements import GONE, Statement, assign, line, on_one_line
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, stored_name
-from nnx_migrate.rewrite.classes.reading.arrays import Inliner, assigned_once, property_value
+from nnx_migrate.rewrite.classes.reading.arrays import Inliner, is_alone, property_value
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.setup.dependence import Dependence
 from nnx_migrate.rewrite.classes.uses.references import Edits
@@ -99,12 +99,12 @@ class ComputedAttributes:
             if one.kind is not Kind.COMPUTED:
                 continue
             made = self.storing.made_in(one.statement)
-            value = property_value(self.inliner, one.value, renderer)
-            if (
-                value is None
-                or not assigned_once(found, one)
-                or one.statement not in self.method.body
-            ):
+            edits[id(one.statement)] = self._stored(made) if made else GONE
+            steps = self._steps(found, one)
+            if steps and one is not steps[-1]:
+                continue
+            value = self._value(steps, renderer)
+            if value is None:
                 raise Refused(
                     one.statement,
                     f"self.{one.name} follows a parameter or variable, and only setup can compute it",
@@ -112,7 +112,27 @@ class ComputedAttributes:
                     RULE,
                 )
             properties[one.stored or one.name] = value
-            edits[id(one.statement)] = self._stored(made) if made else GONE
+
+    def _steps(self, found: list[Attribute], one: Attribute) -> list[Attribute]:
+        """The statements that compute an attribute, one right after the other; none where others do."""
+        steps = [other for other in found if other.name == one.name]
+        body = self.method.body
+        if not all(is_alone(step) and step.statement in body for step in steps):
+            return []
+        first = body.index(steps[0].statement)
+        same = body[first : first + len(steps)] == [step.statement for step in steps]
+        return steps if same else []
+
+    def _value(self, steps: list[Attribute], renderer: Renderer) -> Expression | None:
+        """The last value, in which what ``self.a = self.a * 2`` reads is the value before."""
+        before: Expression | None = None
+        for number, step in enumerate(steps):
+            reads = [one for one in walk(step.value) if _is_read(one, step.name)] if number else []
+            held = {} if before is None else {id(one): on_one_line(before) for one in reads}
+            before = property_value(self.inliner, step.value, renderer.with_edits(held))
+            if before is None:
+                return None
+        return before
 
     def _stored(self, made: list[Item]) -> Callable[[Renderer], Sequence[Statement]]:
         return lambda renderer: self.storing.statements(made, renderer)
@@ -163,3 +183,10 @@ def _is_ours(target: ast.AST, receiver: str) -> bool:
         and one.value.id == receiver
         for one in walk(target)
     )
+
+
+def _is_read(node: ast.AST, name: str) -> bool:
+    match node:
+        case ast.Attribute(value=ast.Name(id="self"), attr=attr, ctx=ast.Load()):
+            return attr == name
+    return False
