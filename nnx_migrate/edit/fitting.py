@@ -73,7 +73,8 @@ def fitted(made: Any, old: Any, place: Place) -> Any:
 def _fits(made: Any, place: Place) -> bool:
     if isinstance(made, cst.Integer | cst.Float | cst.Imaginary):
         return not (isinstance(place.parent, ast.Attribute) and place.field == "value")
-    if is_operand(made):
+    is_target = isinstance(place.parent, ast.For) and place.field == "target"
+    if is_operand(made) or is_target:
         return True
     if isinstance(place.parent, ast.Call) and isinstance(place.node, ast.GeneratorExp):
         return is_element(made)

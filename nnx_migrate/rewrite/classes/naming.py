@@ -2,7 +2,7 @@
 
 Linen counts per class name, in construction order, over the whole compact method. A name is fixed
 when the count is known (``Dense_0``), an f-string when it grows evenly with a loop index
-(``Dense_{i}``), and else left to ``nnm.LinenNames`` at run time, which counts as Linen does.
+(``Dense_{i}``; a loop over a sequence gets one), and else left to ``nnm.LinenNames`` at run time, which counts as Linen does.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Exit, Loop, Step, builds
-from nnx_migrate.source.walking import walk
+from nnx_migrate.rewrite.classes.loop_indexes import Index, Indexes
+from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Exit, Loop, Step, builds
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,11 @@ def names_of(
     before: Mapping[str, Count] | None = None,
     *,
     goes_on: bool = False,
-) -> dict[int, Name]:
+    taken: frozenset[str] = frozenset(),
+) -> tuple[dict[int, Name], dict[int, Index]]:
     """The attribute name of every submodule, parameter and variable in ``steps``, by id of call.
+
+    And the loops that have to count their rounds for that, by id.
 
     Args:
       steps: the whole compact method.
@@ -73,11 +76,12 @@ def names_of(
       before: by class, what a base class has numbered before.
       goes_on: every number is only known at run time: the steps are those of a function that goes
         on where its caller is.
+      taken: names that a loop's index cannot have.
 
     Raises:
       Refused: after ``before`` a number is only known at run time.
     """
-    found = _Numbering(dynamic)
+    found = _Numbering(dynamic, Indexes(taken))
     found.run(steps, dict(before or {}))
     unnamed = _unnamed(steps)
     open_classes = any(item.site is not None and item.site.class_name is None for item in unnamed)
@@ -116,7 +120,7 @@ def names_of(
             result[id(item.call)] = Name(counted=counted)
         else:
             result[id(item.call)] = found.names[id(item.call)]
-    return result
+    return result, found.indexes.read_by(result)
 
 
 def _after_base(item: Item, kind: str) -> Refused:
@@ -143,8 +147,9 @@ def explicit(name: ast.expr) -> Name:
 class _Numbering:
     """One pass over the steps in evaluation order."""
 
-    def __init__(self, dynamic: frozenset[int]) -> None:
+    def __init__(self, dynamic: frozenset[int], indexes: Indexes) -> None:
         self.dynamic = dynamic
+        self.indexes = indexes
         self.names: dict[int, Name] = {}
         self.conditional: set[str] = set()  # classes built under a condition on the call
 
@@ -189,10 +194,8 @@ class _Numbering:
         return {kind: _join(first, second, kind) for kind in first | second}, True
 
     def _loop(self, step: Loop, counts: _Counts) -> _Counts:
+        index = self.indexes.of(step)  # before those of loops inside, which have other names
         trial, _ = self.run(step.body, dict(counts))
-        index = None if step.conditions or _jumps(step.body) else index_of(step)
-        if index and _rebinds(step.body, index[0]):
-            index = None
         start: _Counts = dict(counts)
         after: _Counts = dict(counts)
         for kind in trial:
@@ -206,11 +209,19 @@ class _Numbering:
             assert before is not None
             assert end is not None
             growth = end.start - before.start
-            start[kind] = Count(before.start, (*before.terms, (growth, index[0])))
-            rounds = index[1]
-            after[kind] = None if rounds is None else before.plus(growth * rounds)
+            start[kind] = Count(before.start, (*before.terms, (growth, index.name)))
+            after[kind] = _after(before, growth, index.rounds)
         self.run(step.body, start)
         return after
+
+
+def _after(before: Count, growth: int, rounds: int | str | None) -> Count | None:
+    """The count after a loop that adds ``growth`` in each of its rounds."""
+    if rounds is None:
+        return None
+    if isinstance(rounds, int):
+        return before.plus(growth * rounds)
+    return Count(before.start, (*before.terms, (growth, rounds)))
 
 
 def _join(first: _Counts, second: _Counts, kind: str) -> Count | None:
@@ -224,48 +235,6 @@ def _unnamed(steps: Sequence[Step]) -> list[Item]:
         for item in builds(steps)
         if item.kind is ItemKind.SITE and item.name is None and not item.is_in_scope
     ]
-
-
-def index_of(loop: Loop) -> tuple[str, int | None] | None:
-    """The variable that counts the rounds from 0, and the number of rounds when it is literal."""
-    match loop.iterable, loop.target:
-        case ast.Call(func=ast.Name(id="range"), args=[count], keywords=[]), ast.Name(id=name):
-            known = count.value if isinstance(count, ast.Constant) else None
-            return name, known if isinstance(known, int) else None
-        case (
-            ast.Call(func=ast.Name(id="enumerate"), args=[_], keywords=[]),
-            ast.Tuple(elts=[ast.Name(id=name), _]),
-        ):
-            return name, None
-        case _:
-            return None
-
-
-def _jumps(steps: Sequence[Step]) -> bool:
-    for step in steps:
-        match step:
-            case Exit(node=ast.Break() | ast.Continue() | ast.Return()):
-                return True
-            case Branch(body=body, orelse=orelse):
-                if _jumps(body) or _jumps(orelse):
-                    return True
-    return False
-
-
-def _rebinds(steps: Sequence[Step], name: str) -> bool:
-    for step in steps:
-        match step:
-            case Bind(defines=defines, mutates=mutates):
-                if name in defines | mutates:
-                    return True
-            case Branch(body=body, orelse=orelse):
-                if _rebinds(body, name) or _rebinds(orelse, name):
-                    return True
-            case Loop(target=target, body=body):
-                shadows = any(isinstance(one, ast.Name) and one.id == name for one in walk(target))
-                if shadows or _rebinds(body, name):
-                    return True
-    return False
 
 
 def numbered(steps: Sequence[Step]) -> frozenset[str]:

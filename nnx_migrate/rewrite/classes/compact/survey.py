@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.loop_indexes import Index
 from nnx_migrate.rewrite.classes.naming import Name, names_of
 from nnx_migrate.rewrite.classes.reading.aliases import changed_elsewhere, with_aliases
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_lazy, refuse_leaks
@@ -41,6 +42,7 @@ class Survey:
       lazy: variables that only the call can create.
       taint: what the call's parameters reach.
       replaced: nodes with another text in ``__init__``, with the names that text reads.
+      indexes: loops that count their rounds from now on.
       told: those among all such nodes whose text asks what the initial call is given.
       fixed: ``replaced`` without reads of shapes.
     """
@@ -51,6 +53,7 @@ class Survey:
     steps: tuple[Step, ...]
     moves: Moves
     names: Mapping[int, Name]
+    indexes: Mapping[int, Index]
     shapes: Shapes
     taint: Taint
     replaced: Replaced
@@ -114,11 +117,28 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes.whole = _whole(items, moves)
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
-    names = names_of(steps, frozenset(taint.steps), method.numbered, goes_on=method.is_function)
+    names, indexes = names_of(
+        steps,
+        frozenset(taint.steps),
+        method.numbered,
+        goes_on=method.is_function,
+        taken=_words(method),
+    )
     names = with_adopted(method.project, items, names)
     check_lifted(items, names, moves, replaced)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
-    return Survey(method, items, lazy, steps, moves, names, shapes, taint, replaced, told, fixed)
+    return Survey(
+        method, items, lazy, steps, moves, names, indexes, shapes, taint, replaced, told, fixed
+    )
+
+
+def _words(method: CompactMethod) -> frozenset[str]:
+    """All names of the method, of its file and of the arguments of ``__init__``."""
+    words = {one.id for one in walk(method.method) if isinstance(one, ast.Name)}
+    words |= {one.arg for one in walk(method.method) if isinstance(one, ast.arg)}
+    words |= {one.name for one in method.cls.fields}
+    words |= {one.name for one in method.sizes.new_arguments}
+    return frozenset(words | method.cls.module.table.keys())
 
 
 def _static_names(

@@ -18,6 +18,7 @@ from nnx_migrate.rewrite.classes.compact.survey import Survey
 from nnx_migrate.rewrite.classes.compact.unused import unused_classes
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.loop_indexes import index_edits
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds
@@ -92,7 +93,7 @@ class InitText:
         edits |= {key: not_here(item) for key, item in survey.items.items() if item.is_in_scope}
         for key, name in survey.names.items():
             edits[key] = _read_again(survey.items[key], name, temporaries.get(key), method.receiver)
-        return edits
+        return edits | index_edits(survey.indexes, edits)
 
     def _temporaries(self) -> dict[int, str]:
         """Locals for what has a name only at run time and is read again, by id of its call."""
@@ -155,7 +156,8 @@ class CallText:
             called = nodes[key]
             assert isinstance(called, ast.Call)
             edits[key] = with_keywords(called, keywords)
-        return edits | inline_edits(method, survey.moves)
+        edits |= inline_edits(method, survey.moves)
+        return edits | index_edits(survey.indexes, edits)
 
     def _used(self, item: Item, name: Name) -> Make:
         receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
