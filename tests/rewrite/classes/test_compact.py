@@ -86,7 +86,7 @@ def test_automatic_names_in_an_indexed_loop_grow_with_the_index() -> None:
     assert 'getattr(self, f"Dense_{2 * i + 1}")(getattr(self, f"Dense_{2 * i + 2}")(x))' in text
 
 
-def test_a_loop_without_an_index_counts_at_run_time() -> None:
+def test_names_after_a_loop_of_unknown_length_are_counted_at_run_time() -> None:
     text = converted(
         """\
         class M(nn.Module):
@@ -94,7 +94,7 @@ def test_a_loop_without_an_index_counts_at_run_time() -> None:
 
           @nn.compact
           def __call__(self, x):
-            for size in self.sizes:
+            for size in reversed(self.sizes):
               x = nn.Dense(size)(x)
             return nn.Dense(2)(x)
         """
