@@ -15,6 +15,7 @@ from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
 
 RULE = "inheritance"
+_PROTOCOLS = frozenset({"typing.Protocol", "typing_extensions.Protocol"})
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def inherited_by(project: Project, cls: ClassInfo, context: ConversionContext) -
     Raises:
       Refused: a base stays Linen, or what the bases build is only partly overridden.
     """
+    _check_metaclass(cls)
     _check_plain_bases(project, cls)
     parents = [one for one in cls.parents if one.linen]
     setup = cls.methods.get("setup")
@@ -130,6 +132,23 @@ def _super_setup(method: ast.FunctionDef) -> tuple[ast.stmt, ...]:
             ):
                 found.append(statement)
     return tuple(found)
+
+
+def _check_metaclass(cls: ClassInfo) -> None:
+    """NNX's modules have a metaclass of their own, which goes with that of ``abc.ABC`` alone."""
+    for one in cls.mro:
+        has_other = any(
+            keyword.arg == "metaclass"
+            and ast.unparse(keyword.value).rpartition(".")[2] != "ABCMeta"
+            for keyword in one.node.keywords
+        )
+        if has_other or any(base in _PROTOCOLS for base in one.bases):
+            raise Refused(
+                cls.node,
+                f"{one.name} has a metaclass that nnx.Module's does not go with",
+                "inherit from abc.ABC instead",
+                RULE,
+            )
 
 
 def _check_plain_bases(project: Project, cls: ClassInfo) -> None:

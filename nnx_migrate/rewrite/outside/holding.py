@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from nnx_migrate.constructs import is_layer, is_linen
+from nnx_migrate.rewrite.classes.fields.types import items_are_called
 from nnx_migrate.sizes import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -37,7 +38,8 @@ def fields_of_modules(
 def _own(project: Project, cls: ClassInfo, sizes: ClassSizes) -> Iterator[str]:
     for one in cls.fields:
         given = [one.annotation, *([one.default] if one.default is not None else [])]
-        if any(_is_module(project, cls, part) for whole in given for part in walk(whole)):
+        is_module = any(_is_module(project, cls, part) for whole in given for part in walk(whole))
+        if is_module or items_are_called(project, cls, one):
             yield one.name
     for site in sizes.sites.values():
         if site.kind is SiteKind.FUNCTION:

@@ -46,8 +46,11 @@ def read_subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) 
         key: Value = interpreter.evaluate(index, frame) if not _slices(index) else Unknown()
     else:
         key = Unknown()
-    if isinstance(base, Repeated) and isinstance(base.item, Submodule | Instance) and frame.own:
-        _check_part(interpreter, node)
+    if isinstance(base, Repeated) and isinstance(base.item, Submodule | Instance):
+        if frame.own:
+            _check_part(interpreter, node)
+        elif base.item.owner is interpreter.root:
+            _check_part_elsewhere(interpreter, base.item, index)
     if isinstance(base, Repeated) and not _slices(index):
         interpreter.apart.add(id(base.item))
     return item_of(interpreter, base, key, index, frame)
@@ -108,6 +111,8 @@ def item_of(
                 loop.origins.append(base.origin)
                 loop.ends &= base.length is not None and base.length == loop.rounds
                 _note_order(interpreter, loop, base, key)
+                if frame.own and isinstance(item, Submodule | Instance):
+                    _note_rounds(interpreter, loop, base, index)
             return item
         case Record(entries=entries, default=default):
             text = str(number) if number is not None else key_text(index)
@@ -157,6 +162,17 @@ def _note_choice(
     if several and frame.own and not names & interpreter.loop_names.loops.keys():
         text = "one of several submodules is taken here: what no call reaches is built as well"
         interpreter.ask(index, text)
+
+
+def _note_rounds(interpreter: Interpreter, loop: Loop, base: Repeated, index: ast.expr) -> None:
+    """Submodules by the index of a loop that does not have a round for each."""
+    is_counted = isinstance(index, ast.Name) and isinstance(loop.node, ast.For)
+    known = loop.rounds is not None and base.length is not None
+    if is_counted and known and loop.rounds != base.length:
+        text = (
+            "this loop may not have a round for each submodule of the list: what no call reaches is"
+        )
+        interpreter.ask(index, f"{text} built as well")
 
 
 def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value) -> None:
@@ -209,17 +225,39 @@ def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
             interpreter.refuse(
                 node, "a part of a list of submodules: the others may have no parameters in Linen"
             )
-        case ast.Constant(value=int(number)) if _is_only_read(interpreter, node):
+        case index if (number := _number(index)) is not None and _is_only_read(interpreter, node):
             interpreter.refuse(
                 node,
                 f"only item {number} of a list of submodules is read: the others have no parameters"
                 " in Linen",
             )
-        case ast.Constant(value=int(number)) if not _reads_rest(interpreter, node):
+        case index if (number := _number(index)) is not None and not _reads_rest(interpreter, node):
             interpreter.ask(
                 node,
                 f"item {number} of a list of submodules: what no call reaches is built as well",
             )
+
+
+def _check_part_elsewhere(
+    interpreter: Interpreter, item: Submodule | Instance, index: ast.expr
+) -> None:
+    """The same, of a list that the class under analysis hands to another one."""
+    if item.call is not None and (_slices(index) or _number(index) is not None):
+        interpreter.refuse(
+            item.call,
+            "another class reads a part of this list of submodules: the others may have no"
+            " parameters in Linen",
+        )
+
+
+def _number(index: ast.expr) -> int | None:
+    """The number of ``items[2]``, ``items[-1]``."""
+    match index:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+    return None
 
 
 def _reads_first(interpreter: Interpreter, node: ast.Subscript) -> bool:
@@ -231,7 +269,7 @@ def _reads_first(interpreter: Interpreter, node: ast.Subscript) -> bool:
 
 def _reads_rest(interpreter: Interpreter, node: ast.Subscript) -> bool:
     """Whether the class reads more of the same list than single items."""
-    return any(not isinstance(one, ast.Constant) for one in _indices(interpreter, node))
+    return any(_number(one) is None for one in _indices(interpreter, node))
 
 
 def _is_only_read(interpreter: Interpreter, node: ast.Subscript) -> bool:

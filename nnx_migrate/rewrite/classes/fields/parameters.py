@@ -20,6 +20,7 @@ from nnx_migrate.rewrite.classes.fields.types import (
     is_tuple,
     items_are_called,
     items_are_read,
+    may_hold_arrays,
 )
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.uses.references import Remarks
@@ -100,11 +101,11 @@ def _parameter(
     default = one.default
     structure = holds_modules(project, one) or items_are_called(project, cls, one)
     frozen = not structure and is_container(one.annotation)
-    data = (
-        not structure and not frozen and is_tuple(one.annotation) and items_are_read(cls, one.name)
-    )
+    data = not structure and not frozen and _may_be_arrays(project, cls, one)
+    has_arrays = may_hold_arrays(one.annotation) or items_are_read(cls, one.name)
+    freeze = "nnm.as_field" if has_arrays else "nnm.freeze"
     value: Expression = call("nnm.constant", one.name) if data else dotted(one.name)
-    value = call("nnm.freeze", one.name) if frozen else value
+    value = call(freeze, one.name) if frozen else value
     options = _field_options(project, one)
     if options is not None:
         if _is_false(options.get("init")):
@@ -114,7 +115,7 @@ def _parameter(
         if factory is not None:
             made = _made_by(project, cls, one, factory, renderer)
             value = either(is_none(dotted(one.name)), made, dotted(one.name))
-            value = call("nnm.freeze", value) if frozen else value
+            value = call(freeze, value) if frozen else value
             remarks.imports |= {"nnm"} if frozen or structure else set()
             none = dotted("None")
             return Parameter(one.name, annotation, none, value, keyword_only, structure)
@@ -124,6 +125,12 @@ def _parameter(
         remarks.imports.add("nnm")
     plain = not (frozen or data)
     return Parameter(one.name, annotation, node, value, keyword_only, structure, plain)
+
+
+def _may_be_arrays(project: Project, cls: ClassInfo, one: Field) -> bool:
+    """Whether a field may be a tuple of arrays."""
+    is_any = project.resolve(one.annotation, one.owner.scope) == "typing.Any"
+    return (is_any or is_tuple(one.annotation)) and items_are_read(cls, one.name)
 
 
 def _inherited(project: Project, cls: ClassInfo, one: Field) -> Expression | None:

@@ -11,6 +11,7 @@ from nnx_migrate.source.walking import walk
 _FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
 _TUPLES = ("Tuple", "tuple")
 _MODULE = "flax.linen.Module"
+_PLAIN = frozenset({"bool", "bytes", "int", "str"})
 
 
 def is_container(annotation: ast.expr) -> bool:
@@ -47,14 +48,57 @@ def items_are_called(project: Project, cls: ClassInfo, one: Field) -> bool:
     if not (is_any or is_container(one.annotation) or is_tuple(one.annotation)):
         return False
     methods = (method for owner in cls.mro for method in owner.methods.values())
-    return any(_calls_item(node, one.name) for method in methods for node in walk(method))
+    return any(_calls_items(method, one.name) for method in methods)
 
 
-def _calls_item(node: ast.AST, name: str) -> bool:
+def _calls_items(method: ast.FunctionDef, name: str) -> bool:
+    """Also of items that have a name: ``for index, layer in enumerate(self.layers): layer(x)``."""
+    items: set[str] = set()
+    for node in walk(method):
+        match node:
+            case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
+                pass
+            case ast.Assign(targets=[target], value=ast.Subscript(value=over)):
+                pass
+            case _:
+                continue
+        if any(_is_field(part, name) for part in walk(over)):
+            items |= {part.id for part in walk(target) if isinstance(part, ast.Name)}
+    for node in walk(method):
+        match node:
+            case ast.Call(func=ast.Subscript(value=held)) if _is_field(held, name):
+                return True
+            case ast.Call(func=ast.Name(id=called)) if called in items:
+                return True
+    return False
+
+
+def _is_field(node: ast.AST, name: str) -> bool:
     match node:
-        case ast.Call(func=ast.Subscript(value=ast.Attribute(value=ast.Name("self"), attr=attr))):
+        case ast.Attribute(value=ast.Name("self"), attr=attr):
             return attr == name
     return False
+
+
+def may_hold_arrays(annotation: ast.expr) -> bool:
+    """Whether items of a container may be arrays: not those of ``Sequence[int]``."""
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        try:
+            annotation = ast.parse(annotation.value, mode="eval").body
+        except SyntaxError:
+            return True
+    match annotation:
+        case ast.Constant():
+            return False
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
+            return may_hold_arrays(left) or may_hold_arrays(right)
+        case ast.Subscript(slice=ast.Tuple(elts=parts)):
+            return any(map(may_hold_arrays, parts))
+        case ast.Subscript(slice=inside):
+            return may_hold_arrays(inside)
+        case ast.Name(id=name):
+            return name not in _PLAIN
+    return True
 
 
 def items_are_read(cls: ClassInfo, name: str) -> bool:
