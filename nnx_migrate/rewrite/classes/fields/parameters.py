@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.fields.types import (
     holds_modules,
     is_container,
+    is_indexed,
     is_tuple,
     items_are_called,
     items_are_read,
@@ -130,7 +131,9 @@ def _parameter(
 def _may_be_arrays(project: Project, cls: ClassInfo, one: Field) -> bool:
     """Whether a field may be a tuple of arrays."""
     is_any = project.resolve(one.annotation, one.owner.scope) == "typing.Any"
-    return (is_any or is_tuple(one.annotation)) and items_are_read(cls, one.name)
+    if is_any:
+        return is_indexed(cls, one.name)
+    return is_tuple(one.annotation) and items_are_read(cls, one.name)
 
 
 def _inherited(project: Project, cls: ClassInfo, one: Field) -> Expression | None:

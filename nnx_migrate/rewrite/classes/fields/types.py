@@ -101,6 +101,21 @@ def may_hold_arrays(annotation: ast.expr) -> bool:
     return True
 
 
+def is_indexed(cls: ClassInfo, name: str) -> bool:
+    """Whether a method takes an item of the field by its number, as of a tuple; no ``config["dim"]``."""
+    for owner in cls.mro:
+        for method in owner.methods.values():
+            for node in walk(method) if method.name != "__post_init__" else ():
+                match node:
+                    case ast.Subscript(
+                        value=held,
+                        slice=ast.Constant(value=int())
+                        | ast.UnaryOp(operand=ast.Constant(value=int())),
+                    ) if _is_field(held, name):
+                        return True
+    return False
+
+
 def items_are_read(cls: ClassInfo, name: str) -> bool:
     """Whether a method takes the field apart: its items may be arrays, which NNX keeps as data.
 
