@@ -61,7 +61,7 @@ class Indexes:
             return None
         if id(loop) not in self.found:
             index = index_of(loop)
-            if index is None or index.name == "_":
+            if index is None or (index.name == "_" and not _reads(loop.node, "_")):
                 index = self._new(loop, index)
             if index is None or _rebinds(loop.body, index.name):
                 return None
@@ -90,6 +90,11 @@ class Indexes:
             if one.is_new and one.name in read:
                 found[id(one.loop.node)] = one
         return found
+
+
+def _reads(node: ast.AST, name: str) -> bool:
+    loads = (one for one in walk(node) if isinstance(one, ast.Name) and one.id == name)
+    return any(isinstance(one.ctx, ast.Load) for one in loads)
 
 
 def _names(text: str) -> set[str]:

@@ -56,6 +56,10 @@ COUNTED: dict[str, tuple[str, list[str]]] = {
         "for _ in range(2):\n    x = nn.Dense(6)(x)\nreturn x",
         ["for j in range(2):", 'f"Dense_{j}"'],
     ),
+    "rounds whose name is read": (
+        "for _ in range(2):\n    x = nn.Dense(4 + _)(x)\nreturn x",
+        ["for _ in range(2):", 'f"Dense_{_}"'],
+    ),
     "loops in loops": (
         "for a in (4, 5):\n    for b in (True, False, True):\n"
         + "        x = nn.Dense(a, use_bias=b)(x)\nreturn nn.Dense(2)(x)",
