@@ -61,7 +61,8 @@ class Site:
     stacked_by: ast.Call | None = None
     # Of ``holds``, those with modules that this lift does not stack where they are built.
     unstacked: tuple[str, ...] = ()
-    # How a layer is called, everywhere; empty where not all calls are in sight.
+    # How a layer with fields that a call takes too is called, everywhere; empty where not all calls are
+    # in sight.
     calls: frozenset[CallForm] = frozenset()
     # Its methods that Linen's initial call calls whatever the fields and arguments are.
     methods: frozenset[str] = frozenset()

@@ -169,10 +169,11 @@ def _note_rounds(interpreter: Interpreter, loop: Loop, base: Repeated, index: as
     is_counted = isinstance(index, ast.Name) and isinstance(loop.node, ast.For)
     known = loop.rounds is not None and base.length is not None
     if is_counted and known and loop.rounds != base.length:
-        text = (
-            "this loop may not have a round for each submodule of the list: what no call reaches is"
+        interpreter.ask(
+            index,
+            "this loop may not have a round for each submodule of the list: what no call reaches"
+            " is built as well",
         )
-        interpreter.ask(index, f"{text} built as well")
 
 
 def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value) -> None:
@@ -212,6 +213,7 @@ def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
     In Linen those that no call reaches have no parameters, and in a part the first one met is not
     the first of the list, whose size would be taken. ``ls[1:]`` is right beside ``ls[0]``.
     """
+    number = _number(node.slice)
     match node.slice:
         case ast.Slice(
             lower=None, upper=None, step=None | ast.UnaryOp(operand=ast.Constant(value=1))
@@ -225,13 +227,13 @@ def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
             interpreter.refuse(
                 node, "a part of a list of submodules: the others may have no parameters in Linen"
             )
-        case index if (number := _number(index)) is not None and _is_only_read(interpreter, node):
+        case _ if number is not None and _is_only_read(interpreter, node):
             interpreter.refuse(
                 node,
                 f"only item {number} of a list of submodules is read: the others have no parameters"
                 " in Linen",
             )
-        case index if (number := _number(index)) is not None and not _reads_rest(interpreter, node):
+        case _ if number is not None and not _reads_rest(interpreter, node):
             interpreter.ask(
                 node,
                 f"item {number} of a list of submodules: what no call reaches is built as well",

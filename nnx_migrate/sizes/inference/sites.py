@@ -78,6 +78,9 @@ def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         sizes = _unseen(analysis, module)
     variable = out_variable(module.call) if options else None
     name = class_name(module) or None
+    # Only such layers are built otherwise for other calls, and to find all calls reads every file.
+    layer = layer_of(module.symbol) if kind is SiteKind.LAYER else None
+    has_options = layer is not None and bool(layer.at_call)
     return Site(
         module.call,
         kind,
@@ -87,7 +90,7 @@ def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
         _reached(analysis, module, uses, sizes),
         name,
         takes_some=takes_different_sizes(analysis, options) and bool(sizes),
-        calls=call_forms(analysis, module) if kind is SiteKind.LAYER else frozenset(),
+        calls=call_forms(analysis, module) if has_options else frozenset(),
     )
 
 

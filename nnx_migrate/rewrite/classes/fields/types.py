@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from contextlib import suppress
 
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
@@ -82,14 +83,10 @@ def _is_field(node: ast.AST, name: str) -> bool:
 
 def may_hold_arrays(annotation: ast.expr) -> bool:
     """Whether items of a container may be arrays: not those of ``Sequence[int]``."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return True
+    annotation = _unquoted(annotation)
     match annotation:
-        case ast.Constant():
-            return False
+        case ast.Constant(value=value):
+            return isinstance(value, str)  # that is no type
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return may_hold_arrays(left) or may_hold_arrays(right)
         case ast.Subscript(slice=ast.Tuple(elts=parts)):
@@ -137,13 +134,18 @@ def items_are_read(cls: ClassInfo, name: str) -> bool:
     return False
 
 
+def _unquoted(annotation: ast.expr) -> ast.expr:
+    """The type that an annotation in quotes names."""
+    match annotation:
+        case ast.Constant(value=str() as text):
+            with suppress(SyntaxError):
+                return ast.parse(text, mode="eval").body
+    return annotation
+
+
 def _names_one_of(annotation: ast.expr, heads: tuple[str, ...]) -> bool:
     """Whether an annotation, or one side of an optional or a union, is one of these types."""
-    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        try:
-            annotation = ast.parse(annotation.value, mode="eval").body
-        except SyntaxError:
-            return False
+    annotation = _unquoted(annotation)
     match annotation:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             return _names_one_of(left, heads) or _names_one_of(right, heads)
