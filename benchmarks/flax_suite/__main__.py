@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         source = options.source or _source(cache)
         for python in options.python or [Path(sys.executable)]:
-            suite = prepare(python, source.resolve(), cache)
+            suite = prepare(python.absolute(), source.resolve(), cache)
             compared = _compared(suite, options)
             sys.stdout.write(f"\n{suite.folder.name}\n\n{table(compared, explained)}")
             sys.stdout.flush()

@@ -44,7 +44,7 @@ class ClassInfo:
     node: ast.ClassDef
     scope: Scope  # where the class statement stands
     bases: tuple[str | None, ...]  # resolved symbols, None where unknown
-    parents: tuple[ClassInfo, ...] = ()  # those bases that are project classes
+    parents: tuple[ClassInfo, ...] = ()  # project classes that are bases, or may be
     linen: bool = False  # inherits from flax.linen.Module
     function: ast.FunctionDef | None = None  # that the class stands for: it builds for its callers
     repeated: bool = False  # the name has other meanings, too, and uses may mean either
@@ -175,22 +175,28 @@ def _told_apart(statements: list[ClassStatement]) -> Redefined | None:
 
 
 Resolve = Callable[[ast.expr, Scope], str | None]
+Meanings = Callable[[ast.expr, Scope], tuple[str, ...]]
 
 
 def index_classes(
-    statements: Mapping[str, ClassStatement], resolve: Resolve
+    statements: Mapping[str, ClassStatement], resolve: Resolve, meanings: Meanings
 ) -> dict[str, ClassInfo]:
-    """Every class by qualified name, its bases what ``resolve`` says they are."""
+    """Every class by qualified name, its bases what ``resolve`` says they are.
+
+    A base that ``resolve`` does not know may have several ``meanings``: the class is Linen's if one is.
+    """
     done: dict[str, ClassInfo] = {}
 
     def build(name: str, trail: tuple[str, ...]) -> ClassInfo | None:
         if name in done or name not in statements or name in trail:
             return done.get(name)
         one = statements[name]
-        bases = tuple(_base(resolve, base, one.scope) for base in one.node.bases)
-        parents = [build(base, (*trail, name)) for base in bases if base]
+        expressions = [_unsubscripted(base) for base in one.node.bases]
+        bases = tuple(resolve(base, one.scope) for base in expressions)
+        possible = [symbol for base in expressions for symbol in meanings(base, one.scope)]
+        parents = [build(symbol, (*trail, name)) for symbol in possible]
         known = tuple(parent for parent in parents if parent)
-        linen = any(is_linen_class(base) for base in bases) or any(p.linen for p in known)
+        linen = any(map(is_linen_class, possible)) or any(p.linen for p in known)
         repeated = one.repeated or not all(_is_plain(resolve, a, one.scope) for a in one.assumes)
         binding = one.scope.lookup(one.node.name)
         repeated = repeated or (isinstance(binding, Opaque))
@@ -230,10 +236,9 @@ def is_linen_class(symbol: str | None) -> bool:
     return name[:1].isupper() and "." not in name
 
 
-def _base(resolve: Resolve, base: ast.expr, scope: Scope) -> str | None:
-    if isinstance(base, ast.Subscript):  # Generic[T]
-        base = base.value
-    return resolve(base, scope)
+def _unsubscripted(base: ast.expr) -> ast.expr:
+    """``Generic`` of the base ``Generic[T]``."""
+    return base.value if isinstance(base, ast.Subscript) else base
 
 
 def _classes(module: Module) -> Iterator[tuple[str, ast.ClassDef, Scope]]:

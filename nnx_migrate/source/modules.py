@@ -12,7 +12,7 @@ from nnx_migrate.source.named_axes import with_named_calls
 from nnx_migrate.source.names import (
     Binding,
     FunctionNode,
-    Opaque,
+    Several,
     Table,
     function_table,
     rebound,
@@ -80,8 +80,10 @@ class Module:
     @cached_property
     def _tables(self) -> tuple[Table, tuple[str, ...]]:
         table, stars = table_of(self.tree.body, self.package)
-        unsure = table.keys() & rebound(self.tree)
-        return {**table, **{name: Opaque() for name in unsure}}, stars
+        for name, binding in rebound(self.tree, self.package).items():
+            if name in table:  # whoever calls the function binds it anew
+                table[name] = Several.of(table[name], binding)
+        return table, stars
 
     @property
     def table(self) -> Table:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 
 from nnx_migrate.source.rebound import Rebound, rebound_classes
 from nnx_migrate.source.redefined import Redefined, mentions, redefined_classes
@@ -56,6 +57,19 @@ class Parameter(Opaque):
     """A parameter that its function, and what stands in it, never binds again."""
 
 
+@dataclass(frozen=True)
+class Several(Opaque):
+    """A name with several bindings: ``nn`` is ``flax.linen``, or ``None`` where flax is missing."""
+
+    bindings: tuple[Binding, ...]
+
+    @classmethod
+    def of(cls, *bindings: Binding) -> Several:
+        """One of the bindings, or of those that they stand for."""
+        each = (one.bindings if isinstance(one, Several) else (one,) for one in bindings)
+        return cls(tuple(chain.from_iterable(each)))
+
+
 Binding = Import | Definition | Rebound | Redefined | Assignment | Opaque
 Table = dict[str, Binding]
 
@@ -98,16 +112,23 @@ def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]
         if known is None or (_agree(known, binding) and not _mentions(binding, changing)):
             table.setdefault(name, binding)
         else:
-            table[name] = Opaque()
+            table[name] = Several.of(known, binding)
     if defined:
         table.update(rebound_classes(body, Counter(name for name, _ in bindings)))
     return table, tuple(stars)
 
 
-def rebound(tree: ast.Module) -> frozenset[str]:
-    """Names of a module that functions declare ``global``: whoever calls those, binds them anew."""
-    declared = (node for node in walk(tree) if isinstance(node, ast.Global))
-    return frozenset(name for node in declared for name in node.names)
+def rebound(tree: ast.Module, package: str) -> Table:
+    """Names of a module that functions declare ``global``, and what these bind them to."""
+    found: Table = {}
+    for function in walk(tree):
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+            declared = [node for node in _own_nodes(function) if isinstance(node, ast.Global)]
+            table = table_of(function.body, package)[0] if declared else {}
+            for name in (name for node in declared for name in node.names):
+                binding = table.get(name, Opaque())
+                found[name] = Several.of(found.get(name, Opaque()), binding)
+    return found
 
 
 def _agree(first: Binding, second: Binding) -> bool:

@@ -24,6 +24,7 @@ from nnx_migrate.source.names import (
     Binding,
     Definition,
     Import,
+    Several,
     canonical,
     dotted,
     first_name,
@@ -49,13 +50,30 @@ class Project:
         return self._resolve(expression, scope, _DEPTH)
 
     def _resolve(self, expression: ast.expr, scope: Scope, depth: int) -> str | None:
-        parts = dotted(expression)
-        if parts is None or depth == 0:
+        head = first_name(expression)
+        if head is None or depth == 0:
             return None
-        head = self._binding_symbol(expression, scope.lookup(parts[0]), scope, depth)
+        return self._symbol(expression, scope.lookup(head.id), scope, depth)
+
+    def _symbol(
+        self, expression: ast.expr, binding: Binding | None, scope: Scope, depth: int
+    ) -> str | None:
+        """What a dotted expression refers to when its first name has that binding."""
+        parts = dotted(expression)
+        if parts is None:
+            return None
+        head = self._binding_symbol(expression, binding, scope, depth)
         if head is None:
             head = self._star_symbol(parts[0], scope, depth)
         return head and self.canonical(".".join([head, *parts[1:]]), depth)
+
+    def meanings(self, expression: ast.expr, scope: Scope) -> tuple[str, ...]:
+        """Every symbol that a name or dotted expression may refer to, one per binding of the name."""
+        head = first_name(expression)
+        binding = scope.lookup(head.id) if head else None
+        several = binding.bindings if isinstance(binding, Several) else ()
+        found = [self._symbol(expression, one, scope, _DEPTH) for one in several]
+        return tuple(one for one in (*found, self.resolve(expression, scope)) if one)
 
     def _binding_symbol(
         self, expression: ast.expr, binding: Binding | None, scope: Scope, depth: int
@@ -170,7 +188,7 @@ class Project:
     @cached_property
     def classes(self) -> dict[str, ClassInfo]:
         """Every class of the project by qualified name."""
-        return index_classes(self.class_statements, self.resolve)
+        return index_classes(self.class_statements, self.resolve, self.meanings)
 
     @cached_property
     def by_node(self) -> dict[int, ClassInfo]:

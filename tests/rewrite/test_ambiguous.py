@@ -4,7 +4,7 @@ import pytest
 
 from tests.rewrite.projects import LINEN, dense
 from tests.rewrite.test_accesses import MODEL, form
-from tests.rewrite.test_forms import auto, said
+from tests.rewrite.test_forms import auto, code, reason, said
 
 EITHER = "try:\n    from m import {0}\nexcept ImportError:\n    {1} = None\n\nuse({1}())\n"
 AMBIGUOUS = {
@@ -69,3 +69,34 @@ def test_the_other_classes_of_the_file_are_explicit() -> None:
     text = MODEL + "\n\n" + dense("B") + "def run(k, x):\n    return B().init(k, x)\n"
     result = auto({"m.py": text, "f.py": EITHER.format("A", "A")})
     assert said(result) == {"m.A": "lazy", "m.B": "explicit"}
+
+
+BASES = {
+    "Linen or nothing": (
+        "try:\n    import flax.linen as nn\nexcept ImportError:\n    nn = None\n\n\n" + dense("A")
+    ),
+    "Linen or a stand-in": (
+        "import types\n\ntry:\n    import flax.linen as nn\nexcept ImportError:\n"
+        "    nn = types.SimpleNamespace(Module=object, compact=None)\n\n\n" + dense("A")
+    ),
+    "nothing until a function imports it": (
+        "nn = None\n\n\ndef load():\n    global nn\n    import flax.linen as nn\n\n\nload()\n\n\n"
+        + dense("A")
+    ),
+    "a class of the project or another": (
+        LINEN + "try:\n    from b import B\nexcept ImportError:\n    B = object\n\n\n"
+        "class A(B):\n    width: int = 3\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", BASES.values(), ids=BASES)
+def test_a_class_whose_base_may_be_something_else_is_lazy_alone(text: str) -> None:
+    other = LINEN + dense("B") + dense("C") + "def run(k, x):\n    return C().init(k, x)\n"
+    result = auto({"m.py": text, "b.py": other})
+    assert not [one for one in result.findings if one.rule == "internal"]
+    forms = said(result)
+    assert forms["m.A"] == "lazy"
+    assert "may mean something else, too" in reason(result, "m.A")
+    assert forms["b.C"] == "explicit"
+    assert "Module, Module" not in code(result)

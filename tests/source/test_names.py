@@ -129,8 +129,32 @@ def test_every_statement_of_a_repeated_name_is_a_class_of_its_own() -> None:
     assert [(one.qualified, one.repeated) for one in found.values()] == [
         ("m.A", True),
         ("m.A", True),
+        ("m.B", False),
     ]
-    assert {name: one.fields[0].name for name, one in found.items()} == {
+    assert {name: one.fields[0].name for name, one in found.items() if name != "m.B"} == {
         "m.A:1": "a",
         "m.A": "b",
     }
+    assert found["m.B"].bases == (None,)
+
+
+@pytest.mark.parametrize(
+    ("text", "symbols"),
+    [
+        ("import flax.linen as nn", ("flax.linen.Dense",)),
+        (
+            "try:\n    import flax.linen as nn\nexcept ImportError:\n    nn = None",
+            ("flax.linen.Dense",),
+        ),
+        (
+            "if x:\n    import flax.linen as nn\nelse:\n    import torch.nn as nn",
+            ("flax.linen.Dense", "torch.nn.Dense"),
+        ),
+        ("nn = object()", ("m.nn.Dense",)),
+        ("for nn in x:\n    pass", ()),
+    ],
+)
+def test_a_name_has_a_meaning_for_each_of_its_bindings(text: str, symbols: tuple[str, ...]) -> None:
+    found = project(m=text)
+    node = ast.parse("nn.Dense", mode="eval").body
+    assert found.meanings(node, Scope(found.modules["m"])) == symbols

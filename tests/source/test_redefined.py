@@ -7,6 +7,7 @@ from textwrap import indent
 
 import pytest
 
+from nnx_migrate.source.names import Opaque
 from nnx_migrate.source.project import Project, parse
 
 HEAD = "import flax.linen as nn\nimport jax\nKEPT = []\n"
@@ -146,4 +147,4 @@ def test_equal_assignments_that_read_the_name_do_not_agree() -> None:
     project = Project({"m": parse("m", "m.py", text)})
     scope = project.classes["m.f.<locals>.C"].scope
     binding = scope.lookup("model")
-    assert type(binding).__name__ == "Opaque"
+    assert isinstance(binding, Opaque)

@@ -56,7 +56,7 @@ from nnx_migrate.rewrite.classes.fields.parameters import Parameter, parameters_
 from nnx_migrate.rewrite.classes.fields.partials import partial_edits
 from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.fields.removals import removals, removed_decorators
-from nnx_migrate.rewrite.classes.inheritance import Inherited, inherited_by
+from nnx_migrate.rewrite.classes.inheritance import Inherited, check_bases, inherited_by
 from nnx_migrate.rewrite.classes.interfaces import is_interface
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
@@ -120,6 +120,7 @@ class _Conversion:
     with_members: Callable[[Any], Any] = lambda node: node
 
     def run(self) -> ConvertedClass:
+        check_bases(self.project, self.cls)
         for node, reason in self.sizes.problems:
             raise Refused(
                 node,

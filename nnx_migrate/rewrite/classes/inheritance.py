@@ -37,6 +37,22 @@ class Inherited:
     super_setup: tuple[ast.stmt, ...] = ()
 
 
+def check_bases(project: Project, cls: ClassInfo) -> None:
+    """The name of a base may be bound in several ways: ``nn`` is ``None`` where flax is missing.
+
+    Raises:
+      Refused: nobody knows what the class inherits.
+    """
+    for base, symbol in zip(cls.node.bases, cls.bases, strict=True):
+        if symbol is None and project.meanings(base, cls.scope):
+            raise Refused(
+                cls.node,
+                f"its base {ast.unparse(base)} may mean something else, too",
+                "bind the name in one place only",
+                RULE,
+            )
+
+
 def inherited_by(project: Project, cls: ClassInfo, context: ConversionContext) -> Inherited:
     """Work out the base classes.
 

@@ -86,7 +86,8 @@ class _Walk:
         cls = self.project.by_node.get(id(node))
         if cls is None or not cls.linen or "flax.linen.Module" in cls.bases:
             return
-        if all(one.name in self.context.converted for one in cls.parents if one.linen):
+        parents = [one for one in cls.parents if one.linen]
+        if parents and all(one.name in self.context.converted for one in parents):
             self.draft.edits[id(node)] = lambda renderer: [
                 with_base(renderer.inner(node), "Module")
             ]
