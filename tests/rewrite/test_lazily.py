@@ -767,3 +767,52 @@ def test_a_method_that_linen_runs_without_variables_keeps_the_class_lazy(text: s
 )
 def test_other_methods_leave_the_class_explicit(text: str) -> None:
     assert said(auto({"m.py": text}))["m.A"] == "explicit"
+
+
+GIVEN = (
+    LINEN + dense("C") + "class A(nn.Module):\n    @nn.compact\n    def __call__(self, {0}):\n"
+    "        return nn.Dense(3)({1})\n\n\n"
+    "class Inner(nn.Module):\n    @nn.compact\n    def __call__(self, x, layer):\n        return layer(x)\n\n\n"
+    "def applied(layer, x):\n    return layer(x)\n\n\n"
+)
+# What makes B lazy, and what else it does.
+AROUND = (
+    "class B(nn.Module):\n    def setup(self):\n        self.c = C()\n        self.a = A()\n\n"
+    "    @nn.jit\n    def __call__(self, x):\n        return self.a({0})\n"
+)
+CALLED = {
+    "a parameter": ("x, layer", "layer(x)", "x, self.c"),
+    "an item of one": ("x, layers", "layers[0](x)", "x, [self.c]"),
+    "an item with a name": ("x, layers", "[one(x) for one in layers][0]", "x, [self.c]"),
+    "by jax": ("x, layer", "jax.vmap(layer)(x)", "x, self.c"),
+    "by a function": ("x, layer", "applied(layer, x)", "x, self.c"),
+    "by a class": ("x, layer", "Inner()(x, layer)", "x, self.c"),
+}
+CALLED_BY_NOBODY = {
+    "arrays": ("x, y", "x + y.mean()", "x, x"),
+    "a method of an array": ("x, y", "y.astype(x.dtype)", "x, x"),
+    "handed to a layer": ("x, y", "C()(y)", "x, x"),
+}
+
+
+@pytest.mark.parametrize(("parameters", "body", "given"), CALLED.values(), ids=CALLED)
+def test_a_class_that_calls_what_lazy_code_gives_it_is_lazy(
+    parameters: str, body: str, given: str
+) -> None:
+    text = "import jax\n" + GIVEN.format(parameters, body) + AROUND.format(given)
+    assert said(auto({"m.py": text}))["m.A"] == "lazy"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "body", "given"), CALLED_BY_NOBODY.values(), ids=CALLED_BY_NOBODY
+)
+def test_a_class_that_calls_no_parameter_is_explicit_in_lazy_code(
+    parameters: str, body: str, given: str
+) -> None:
+    text = GIVEN.format(parameters, body) + AROUND.format(given)
+    assert said(auto({"m.py": text}))["m.A"] == "explicit"
+
+
+def test_a_class_that_calls_a_parameter_is_explicit_where_lazy_classes_do_not_build_it() -> None:
+    text = GIVEN.format("x, act", "act(x)") + "def run(k, x):\n    return A().init(k, x, nn.relu)\n"
+    assert said(auto({"m.py": text}))["m.A"] == "explicit"

@@ -76,7 +76,11 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             not any(held.values()) or self._lacks_parameters(held)
         )
         make = self._constructor(method, args, kwargs, None if first else held)
-        made = inside.merged(self._made(make, method, args, kwargs), held) if first else None
+        made = None
+        if first:
+            model = self._built(make, self._round())
+            made = inside.merged(nnm.variables_with(model, _call(method, args, kwargs)), held)
+            held = inside.merged(nnm.variables_of(model), held)  # as they were before the call
         return self._applied(nnm.abstract(make), method, held, made, args, kwargs)
 
     def _lacks_parameters(self, held: dict[str, Any]) -> bool:
@@ -85,16 +89,11 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             return False
         return inside.lacks_parameters(self._abstract(), (), held)
 
-    def _made(
-        self, make: Callable[..., Any], method: str, args: tuple[Any, ...], kwargs: Any
-    ) -> dict[str, Any]:
-        """The variables of Linen's `init`."""
+    def _round(self) -> int:
+        """How often the module was made in this place before."""
         counters = self.scope.rng_counters
-        rounds = counters[_ROUNDS] = counters.get(_ROUNDS, -1) + 1
-        model = self._built(make, rounds)
-        if method != "__call__":
-            return nnm.variables_of(model)
-        return nnm.variables_of(model, *args, **kwargs)
+        counters[_ROUNDS] = counters.get(_ROUNDS, -1) + 1
+        return int(counters[_ROUNDS])
 
     def _with_explicit(self, function: Callable[[Any], Any], part: inside.Path, calls: bool) -> Any:
         """A function of the explicit module that reads one part of it, or calls it."""
@@ -104,10 +103,13 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         if makes and inside.lacks_parameters(model, part, held, calls):
             run = function if calls else None
             make = self._part_constructor(held, run)
-            every = nnm.variables_with(self._built(make, 0), run)
+            built = self._built(make, 0)
             below = inside.place_of(model, part) if calls else None
             wanted = inside.places(model, part, calls)
-            made = inside.merged(inside.chosen(every, wanted, below), held)
+            made, held = (
+                inside.merged(inside.chosen(every, wanted, below), held)
+                for every in (nnm.variables_with(built, run), nnm.variables_of(built))
+            )
             model = nnm.abstract(make)
             del self.scope.rng_counters[_ABSTRACT]  # more variables show its sizes
             self.scope.rng_counters[_PARTS] = 1
@@ -116,11 +118,11 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     def _applied(
         self, model: Any, method: Any, held: Any, made: Any, args: Any, kwargs: Any
     ) -> Any:
-        """A call with the variables held, or with those just made, which the scope is given."""
+        """A call with the variables held; the scope is given those made, or what the call changed."""
         scope = self.scope
         outputs, changed = nnm.apply(
             model,
-            held if made is None else made,
+            held,
             *args,
             rngs=self._streams(),
             method=method,
@@ -189,6 +191,10 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             if key is not None and len(_known) < _MOST:
                 _known[key] = found
         return functools.partial(make, **found)
+
+
+def _call(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
+    return lambda model: getattr(model, method)(*args, **kwargs)
 
 
 def _linens_boxes(value: Any) -> Any:

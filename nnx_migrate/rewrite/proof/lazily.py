@@ -15,9 +15,11 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.attempt import Attempt
+from nnx_migrate.rewrite.links import links_of
 from nnx_migrate.rewrite.outside.class_members import class_named
 from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
+from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.inside import Read, reads
@@ -238,10 +240,15 @@ class _Judge:
           given: keywords and strings of code that no check of a constructor call covers; where.
         """
         within, starting, words = self._read_inside(), self._starting(), words_read(self.project)
+        links = links_of(self.project)
+        lazy = self.project.linen.keys() - self.attempt.decisions.converted.keys()
         for cls in self.lazily:
             at = Doubt(cls.module.path, cls.node.lineno, "")
+            inside = any(cls.name in links.builds.get(one, ()) for one in lazy)
             for method in sorted(methods_of(cls) & starting):
                 yield cls.name, replace(at, reason=f"{method} may make variables in other code")
+            for method, name in called_parameters(self.project, links, cls) if inside else ():
+                yield cls.name, replace(at, reason=f"{method} may be given a lazy module: {name}")
             for method in sorted(unbound_methods(self.project, cls)):
                 if method == "__call__" or method in words:
                     why = f"{method} may be called on a module without variables"

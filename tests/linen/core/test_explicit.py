@@ -526,3 +526,57 @@ def test_a_size_that_is_kept_must_show() -> None:
     values = module.init(KEY, X4)
     with pytest.raises(TypeError, match="neither the call nor the variables show the size in_feat"):
         module.apply(values, X4, method="turned")
+
+
+class Drifting(nnx.Module):
+    """Its output shows a variable that the call itself updates, and one that only a call makes."""
+
+    def __init__(self, *, in_features: int, rngs: nnx.Rngs):
+        self.Dense_0 = nnx.Linear(in_features, 3, rngs=rngs)
+        self.mean = nnm.variable("state", jnp.zeros(()))
+
+    def moved(self, x):
+        self.mean.set_value(self.mean.get_value() + x.mean())
+        return x - self.mean.get_value()
+
+    def __call__(self, x):
+        last = nnm.lazy_variable(self, "state", "last", jnp.zeros, x.shape)
+        last.set_value(0.5 * last.get_value() + x)
+        return self.Dense_0(self.moved(x) + last.get_value())
+
+
+def linen_drifting() -> Any:
+    class Drifting(flax.linen.Module):
+        def setup(self):
+            self.Dense_0 = flax.linen.Dense(3)
+            self.mean = self.variable("state", "mean", jnp.zeros, ())
+            self.last = self.variable("state", "last", jnp.zeros, X.shape)
+
+        def moved(self, x):
+            self.mean.value = self.mean.value + x.mean()
+            return x - self.mean.value
+
+        def __call__(self, x):
+            self.last.value = 0.5 * self.last.value + x
+            return self.Dense_0(self.moved(x) + self.last.value)
+
+    return Drifting
+
+
+def repeating(api: Any, drifting: Any) -> Any:
+    class Model(api.Module):
+        def setup(self):
+            self.m = drifting()
+
+        def __call__(self, x):
+            return self.m(x) + self.m(self.m.moved(x)).sum()
+
+    return Model()
+
+
+def test_a_first_call_changes_variables_once() -> None:
+    linen, ours = repeating(flax.linen, linen_drifting()), repeating(nn, nn.lazy(Drifting))
+    found, wanted = (one.init_with_output(KEY, X) for one in (ours, linen))
+    same_leaves(found, wanted)
+    found, wanted = (one.apply(wanted[1], X, mutable="state") for one in (ours, linen))
+    same_leaves(found, wanted)

@@ -1,0 +1,128 @@
+"""Parameters that a class calls: ``def __call__(self, x, layer): return layer(x)``.
+
+Lazy code may give it a module of its own there. The lazy form of an explicit class runs a first call
+more than once, to find sizes and what the call makes; that module's variables would change each time.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from nnx_migrate.rewrite.links import Links
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import parameter_names
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
+
+_CALLERS = frozenset(  # functions of jax that call what they are given
+    {
+        *("checkpoint", "cond", "custom_jvp", "custom_vjp", "eval_shape", "fori_loop", "grad"),
+        *("jacfwd", "jacrev", "jit", "jvp", "linearize", "map", "partial", "pmap", "remat", "scan"),
+        *("switch", "tree_map", "value_and_grad", "vjp", "vmap", "while_loop"),
+    }
+)
+
+
+def called_parameters(project: Project, links: Links, cls: ClassInfo) -> Iterator[tuple[str, str]]:
+    """Methods and the parameters that they, or what they hand these to, may call."""
+    below = _below(links, cls.name)
+    hands_on = any(
+        one.name in below and any(_calls(project, one)) for one in project.linen.values()
+    )
+    for name, method in _methods(cls):
+        called = {*_directly_called(project, cls, method)}
+        called |= _handed_on(method, _values(method)) if hands_on else set()
+        yield from ((name, parameter) for parameter in sorted(called))
+
+
+def _methods(cls: ClassInfo) -> Iterator[tuple[str, ast.FunctionDef]]:
+    found = {name: one for owner in reversed(cls.mro) for name, one in owner.methods.items()}
+    yield from ((name, one) for name, one in found.items() if name not in ("setup", "__init__"))
+
+
+def _calls(project: Project, cls: ClassInfo) -> Iterator[str]:
+    for _, method in _methods(cls):
+        yield from _directly_called(project, cls, method)
+
+
+def _below(links: Links, name: str) -> set[str]:
+    """Classes that a class builds, and that these build in turn."""
+    found: set[str] = set()
+    frontier = [*links.builds.get(name, ())]
+    while frontier:
+        one = frontier.pop()
+        if one not in found:
+            found.add(one)
+            frontier += links.builds.get(one, ())
+    return found
+
+
+def _values(method: ast.FunctionDef) -> dict[str, str]:
+    """Names for a parameter or a part of it, and the parameter: ``for layer in layers``."""
+    found = {name: name for name in parameter_names(method)[1:]}
+    for node in walk(method):
+        match node:
+            case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
+                pass
+            case ast.Assign(targets=[target], value=over) if _is_part(over):
+                pass
+            case _:
+                continue
+        source = next((found[one] for one in _names(over) if one in found), None)
+        if source is not None:
+            found |= {name: source for name in _names(target) if name not in found}
+    return found
+
+
+def _is_part(node: ast.expr) -> bool:
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name)
+
+
+def _names(node: ast.expr) -> list[str]:
+    return [one.id for one in walk(node) if isinstance(one, ast.Name)]
+
+
+def _directly_called(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[str]:
+    values = _values(method)
+    scope = cls.scope.enter(method)
+    for node in walk(method):
+        match node:
+            case (
+                ast.Call(func=ast.Name(id=name))
+                | ast.Call(func=ast.Subscript(value=ast.Name(id=name)))
+            ) if name in values:
+                yield values[name]
+            case ast.Call(func=func, args=args):
+                given = {i: one.id for i, one in enumerate(args) if isinstance(one, ast.Name)}
+                given = {i: values[name] for i, name in given.items() if name in values}
+                symbol = project.resolve(func, scope) if given else None
+                yield from (given[i] for i in given.keys() & _called_positions(project, symbol))
+
+
+def _called_positions(project: Project, symbol: str | None) -> set[int]:
+    """Positions of the arguments that a function of jax or of the project calls."""
+    if symbol is not None and symbol.rpartition(".")[2] in _CALLERS:
+        return {*range(8)}
+    function = project.function(symbol)
+    if function is None:
+        return set()
+    called = {
+        node.func.id
+        for node in walk(function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    return {i for i, name in enumerate(parameter_names(function)) if name in called}
+
+
+def _handed_on(method: ast.FunctionDef, values: dict[str, str]) -> set[str]:
+    """Parameters that calls are given beside their first argument, the array."""
+    return {
+        values[one.id]
+        for node in walk(method)
+        if isinstance(node, ast.Call)
+        for one in (*node.args[1:], *(keyword.value for keyword in node.keywords))
+        if isinstance(one, ast.Name) and one.id in values
+    }
