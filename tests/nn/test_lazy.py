@@ -125,6 +125,23 @@ def test_a_submodule_runs_abstractly_and_keeps_its_state() -> None:
     np.testing.assert_array_equal(norm.mean[...], jnp.full(3, 0.01))
 
 
+def test_a_submodule_that_waits_for_its_mode_runs_abstractly() -> None:
+    class Model(nnx.Module):
+        def __init__(self, rngs: nnx.Rngs) -> None:
+            self.norm = nnm.factory.BatchNorm(in_features=3, rngs=rngs)
+            self.drop = nnx.Dropout(0.5, rngs=rngs)
+
+        def __call__(self, x: jax.Array) -> jax.Array:
+            return self.drop(self.norm(x))
+
+    model = Model(nnx.Rngs(0))
+    out = nnm.abstractly(lambda x: nnm.copied(model)(x), nnm.abstract_array((2, 3)))
+    assert out.shape == (2, 3)
+    assert model.norm.use_running_average is None
+    with pytest.raises(ValueError, match="use_running_average"):
+        model(jnp.ones((2, 3)))
+
+
 def test_a_linen_submodule_behind_a_bridge_runs_abstractly_before_its_first_call() -> None:
     bridged = nnx.bridge.ToNNX(linen.Dense(5), rngs=nnx.Rngs(0))
     out = nnm.abstractly(lambda x: nnm.copied(bridged)(x), nnm.abstract_array((2, 3)))

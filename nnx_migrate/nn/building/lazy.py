@@ -181,15 +181,24 @@ def _evaluated(function: Callable[..., Any], arrays: Sequence[Any], known: dict[
     return jax.eval_shape(call, *rest)
 
 
+_LIBRARIES = ("flax", "nnx_migrate")
+
+
 def copied(function: Callable[..., Any]) -> Callable[..., Any]:
     """A copy of a submodule that :func:`abstractly` may run: the submodule's own state stays.
 
-    Linen modules behind bridges get the variables that they make in their first call. What is no
-    module is returned as it is.
+    Linen modules behind bridges get the variables that they make in their first call. Layers that wait
+    for a call to say whether it is training run as in evaluation, which has the same shapes. What is
+    no module is returned as it is.
     """
     if not isinstance(function, nnx.Module):
         return function
     copy = nnx.clone(function)
+    for _, one in nnx.iter_graph(copy):
+        is_layer = type(one).__module__.partition(".")[0] in _LIBRARIES
+        for mode in ("deterministic", "use_running_average") if is_layer else ():
+            if getattr(one, mode, False) is None:
+                setattr(one, mode, True)
     if not any(isinstance(one, nnx.bridge.ToNNX) for _, one in nnx.iter_graph(copy)):
         return copy
 
