@@ -23,6 +23,24 @@ def test_one_name_in_two_collections_is_refused() -> None:
     assert "two collections have 'w'" in found.reason
 
 
+SOWN = """\
+class M(nn.Module):
+  @nn.compact
+  def __call__(self, x):
+    w = self.variable("stats", "w", jnp.ones, x.shape)
+    self.sow({}, w.value)
+    return x * w.value
+"""
+
+
+def test_a_variable_whose_name_is_sown_into_another_collection_is_refused() -> None:
+    assert "it sows 'w' into another collection" in refusal(SOWN.format('"losses", "w"')).reason
+
+
+def test_a_variable_beside_another_name_that_is_sown_is_none() -> None:
+    assert 'nnm.sow(self, "losses", "v", w[...])' in converted(SOWN.format('"losses", "v"'))
+
+
 def test_one_parameter_declared_in_two_branches_is_no_conflict() -> None:
     text = converted(
         """\

@@ -13,6 +13,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.walking import walk
 
 
@@ -32,6 +33,42 @@ def check_collections(items: Mapping[int, Item]) -> None:
             raise Refused(
                 item.call,
                 f"two collections have {name!r}, and an NNX module has one attribute of a name",
+                "rename one of them",
+                "names",
+            )
+
+
+def check_sown(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+    """Refuse a variable under whose name the class sows into another collection.
+
+    Values sown come back as attributes, so that a call that makes its variable finds the name taken.
+
+    Raises:
+      Refused: at the variable.
+    """
+    sown: dict[str, str] = {}
+    for method in cls.methods.values():
+        for node in walk(method):
+            match node:
+                case ast.Call(
+                    func=ast.Attribute(attr="sow"),
+                    args=[
+                        ast.Constant(value=str() as collection),
+                        ast.Constant(value=str() as name),
+                        *_,
+                    ],
+                ):
+                    sown[name] = collection
+    for item in items.values():
+        name = item.name.value if isinstance(item.name, ast.Constant) else None
+        if (
+            item.kind is ItemKind.VARIABLE
+            and name in sown
+            and repr(sown[name]) != item.collection_text
+        ):
+            raise Refused(
+                item.call,
+                f"it sows {name!r} into another collection, and an NNX module has one attribute of a name",
                 "rename one of them",
                 "names",
             )

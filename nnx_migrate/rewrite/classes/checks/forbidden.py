@@ -5,7 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-from nnx_migrate.rewrite.classes.checks.conflicts import check_automatic, check_collections
+from nnx_migrate.rewrite.classes.checks.conflicts import (
+    check_automatic,
+    check_collections,
+    check_sown,
+)
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
@@ -208,6 +212,7 @@ def check_items(cls: ClassInfo, items: Mapping[int, Item], compact: ast.Function
     """
     _check_names(cls, items, compact)
     check_collections(items)
+    check_sown(cls, items)
     homes = {id(one) for one in (cls.methods.get("setup"), compact)}
     for name, method in cls.methods.items():
         if id(method) in homes:
