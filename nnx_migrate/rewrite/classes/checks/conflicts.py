@@ -60,15 +60,13 @@ def check_sown(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                 ):
                     sown[name] = collection
     for item in items.values():
-        name = item.name.value if isinstance(item.name, ast.Constant) else None
-        if (
-            item.kind is ItemKind.VARIABLE
-            and name in sown
-            and repr(sown[name]) != item.collection_text
-        ):
+        if item.kind is not ItemKind.VARIABLE or not isinstance(item.name, ast.Constant):
+            continue
+        stored = str(item.name.value)
+        if stored in sown and repr(sown[stored]) != item.collection_text:
             raise Refused(
                 item.call,
-                f"it sows {name!r} into another collection, and an NNX module has one attribute of a name",
+                f"it sows {stored!r} into another collection, and an NNX module has one attribute of a name",
                 "rename one of them",
                 "names",
             )
