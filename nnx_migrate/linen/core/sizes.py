@@ -25,6 +25,7 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.nn.variables.sharing import linen_place
 
 Path = tuple[str, ...]
+_RANKS = (3, 2, 4, 1, 5)
 _TRIALS = 400  # guesses before giving up: a deep model may need one for each layer
 _STEP = re.compile(r"\.(\w+)|\[(\w+)\]")
 _GUESSES = (64, 128, 32, 1, 256, 16, 8)  # widths that most layers can be built with
@@ -304,9 +305,9 @@ class _Measure:
         """
         seen: dict[Path, Any] = {}
         guesses = self._guesses()
-        width = next(guesses)
+        shape = next(guesses)
         for _ in range(_TRIALS):
-            values = {name: self._value(size, seen, width) for name, size in self.sizes.items()}
+            values = {name: self._value(size, seen, shape) for name, size in self.sizes.items()}
             now, error = self._trial(values)
             if error is None and all(seen.get(path) == one for path, one in now.items()):
                 return {name: self._settled(size, now) for name, size in self.sizes.items()}
@@ -314,30 +315,32 @@ class _Measure:
                 following = next(guesses, None)  # it cannot be built, or called, with this guess
                 if following is None:
                     raise error
-                width = following
+                shape = following
             seen |= now
         raise UnknownSize(f"{_class_of(self.make).__qualname__}: its sizes depend on themselves")
 
-    def _guesses(self) -> Iterator[int]:
+    def _guesses(self) -> Iterator[tuple[int, ...]]:
+        """Shapes of inputs: those of the call with other widths, then with other numbers of axes."""
         leaves = [jnp.shape(one) for one in jax.tree.leaves((self.args, self.kwargs))]
-        yield from (_GUESSES[0], *(shape[-1] for shape in leaves if shape), *_GUESSES[1:])
+        widths = (_GUESSES[0], *(shape[-1] for shape in leaves if shape), *_GUESSES[1:])
+        lead = next((shape[:-1] for shape in leaves if shape), ())
+        yield from ((*lead, width) for width in widths)
+        if any(size.axis is None for size in self.sizes.values()):
+            every = (*lead, *(1,) * max(_RANKS))
+            yield from ((*every[: rank - 1], _GUESSES[0]) for rank in _RANKS)
 
-    def _value(self, size: Size, seen: dict[Path, Any], width: int) -> Any:
+    def _value(self, size: Size, seen: dict[Path, Any], shape: tuple[int, ...]) -> Any:
         """A guess that agrees with all that was measured."""
         parts = {path: inputs for path, inputs in seen.items() if _fits(size.path, path)}
         measured = {path: size.read(inputs) for path, inputs in parts.items()}
         guess = next(reversed(measured.values()), None)
         if guess is None:
-            guess = width if size.axis is not None else self._shape(width)
+            guess = shape[-1] if size.axis is not None else shape
         return _nested(size.path, measured, guess)
 
     def _settled(self, size: Size, seen: dict[Path, Any]) -> Any:
         parts = {path: inputs for path, inputs in seen.items() if _fits(size.path, path)}
         return _nested(size.path, {path: size.read(one) for path, one in parts.items()}, None)
-
-    def _shape(self, width: int) -> tuple[int, ...]:
-        inputs = [one for one in jax.tree.leaves((self.args, self.kwargs)) if jnp.ndim(one)]
-        return (*jnp.shape(inputs[0])[:-1], width) if inputs else (width,)
 
     def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
         """The inputs of the submodules' first calls, as shapes, and how the call ended."""

@@ -580,3 +580,30 @@ def test_a_first_call_changes_variables_once() -> None:
     same_leaves(found, wanted)
     found, wanted = (one.apply(wanted[1], X, mutable="state") for one in (ours, linen))
     same_leaves(found, wanted)
+
+
+class Tokens(nnx.Module):
+    """Its constructor takes the shape of what the call reshapes apart: three axes."""
+
+    def __init__(self, *, tokens_shape: tuple[int, ...], rngs: nnx.Rngs):
+        _, length, width = nnm.abstract_array(tokens_shape).shape
+        self.mix = nnx.Linear(width, width, rngs=rngs)
+        self.scale = nnx.Param(jnp.ones(length))
+
+    def __call__(self, tokens):
+        return self.mix(tokens) * self.scale[...][None, :, None]
+
+
+class Image(nnx.Module):
+    def __init__(self, *, body_shape: tuple[int, ...], rngs: nnx.Rngs):
+        self.body = Tokens(tokens_shape=body_shape, rngs=rngs)
+
+    def __call__(self, image):
+        return self.body(image.reshape(image.shape[0], -1, image.shape[-1]))
+
+
+@pytest.mark.parametrize("shape", [(2, 4, 4, 3), (2, 6, 3), (2, 2, 2, 2, 3)])
+def test_a_shape_with_another_number_of_axes_than_the_input_is_measured(shape: Any) -> None:
+    model = nn.lazy(Image, body_shape=nn.Size("tokens", None, of="body"))()
+    scale = model.init(KEY, jnp.ones(shape))["params"]["body"]["scale"]
+    assert scale.shape == (np.prod(shape[1:-1]),)
