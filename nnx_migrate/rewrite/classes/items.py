@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -15,6 +16,7 @@ from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.axis_names import is_plainly_held, names_a_tree
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.named_axes import NamedCall
@@ -120,6 +122,8 @@ def find_items(
             name = self_call(node, receiver)
             if site is not None:
                 named = None if site.kind is SiteKind.FUNCTION else explicit_name(node)
+                if named is not None and _may_be_none(named, cls, method):
+                    raise Refused(node, _UNNAMED, "give a name in both cases", RULE)
                 found[id(node)] = Item(ItemKind.SITE, node, site, named)
             elif name in _BUILDERS and name not in own:
                 found[id(node)] = _built_here(_BUILDERS[name], node, cls, method)
@@ -149,10 +153,46 @@ def explicit_name(call: ast.Call) -> ast.expr | None:
         if keyword.arg == "name":
             options = [_is_none(one) for one in _options(keyword.value)]
             if any(options) and not all(options):
-                reason = "the name is None under a condition, and then Linen counts one"
-                raise Refused(call, reason, "give a name in both cases", RULE)
+                raise Refused(call, _UNNAMED, "give a name in both cases", RULE)
             return None if all(options) else _plain(keyword.value)
     return None
+
+
+_UNNAMED = "the name is None under a condition, and then Linen counts one"
+
+
+def _may_be_none(name: ast.expr, cls: ClassInfo, method: ast.FunctionDef) -> bool:
+    """Whether a name is a field, a parameter or a local name that is None somewhere."""
+    for one in _options(name):
+        match one:
+            case ast.Attribute(value=ast.Name(id="self"), attr=attr):
+                fields = (field for field in cls.fields if field.name == attr)
+                if any(_is_optional(field.annotation, field.default) for field in fields):
+                    return True
+            case ast.Name(id=local):
+                if _is_none_in(method, local):
+                    return True
+    return False
+
+
+def _is_none_in(method: ast.FunctionDef, name: str) -> bool:
+    """Whether a name is None; a parameter that is bound anew is what it is bound to."""
+    bound = [
+        node.value
+        for node in own_nodes(method)
+        if isinstance(node, ast.Assign | ast.AnnAssign) and name in names_bound_below(node)
+    ]
+    if bound:
+        return any(any(map(_is_none, _options(value))) for value in bound if value is not None)
+    default = defaults_of(method.args).get(name)
+    every = (*method.args.posonlyargs, *method.args.args, *method.args.kwonlyargs)
+    return any(one.arg == name and _is_optional(one.annotation, default) for one in every)
+
+
+def _is_optional(annotation: ast.expr | None, default: ast.expr | None) -> bool:
+    text = "" if annotation is None else ast.unparse(annotation)
+    is_declared = "Optional[" in text or "None" in re.findall(r"\w+", text)
+    return is_declared or (default is not None and _is_none(default))
 
 
 def _options(name: ast.expr) -> list[ast.expr]:
@@ -160,6 +200,10 @@ def _options(name: ast.expr) -> list[ast.expr]:
     match name:
         case ast.IfExp(body=body, orelse=orelse):
             return [*_options(body), *_options(orelse)]
+        case ast.BoolOp(op=ast.Or(), values=[*first, last]):  # of the first what is None goes on
+            known = (option for one in first for option in _options(one) if not _is_none(option))
+            texts = ast.Constant | ast.JoinedStr
+            return [*(one for one in known if isinstance(one, texts)), *_options(last)]
         case ast.BoolOp(values=values):
             return [option for one in values for option in _options(one)]
     return [name]

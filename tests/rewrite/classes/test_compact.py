@@ -376,6 +376,43 @@ def test_a_name_that_may_be_none_is_refused(name: str) -> None:
     assert found.reason == "the name is None under a condition, and then Linen counts one"
 
 
+NAMED = """\
+class M(nn.Module):
+  tag: {0}
+
+  @nn.compact
+  def __call__(self, x, label: str | None = None, given="b"):
+    local = {1}
+    return nn.Dense(2, name={2})(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("tag", "local", "name"),
+    [
+        ("str | None", "'a'", "self.tag"),
+        ("str = None", "'a'", "self.tag"),
+        ("Optional[str] = 'a'", "'a'", "self.tag"),
+        ("str", "'a'", "label"),
+        ("str", "None", "local"),
+        ("str", "self.tag or None", "local"),
+    ],
+)
+def test_a_name_that_is_a_value_which_may_be_none_is_refused(
+    tag: str, local: str, name: str
+) -> None:
+    found = refusal(NAMED.format(tag, local, name))
+    assert found.reason == "the name is None under a condition, and then Linen counts one"
+
+
+@pytest.mark.parametrize(
+    ("tag", "local", "name"),
+    [("str", "'a'", "self.tag"), ("str", "'a'", "self.tag or 'b'"), ("str", "'a'", "local")],
+)
+def test_a_name_that_is_a_value_which_is_given_is_kept(tag: str, local: str, name: str) -> None:
+    assert "setattr(" in converted(NAMED.format(tag, local, name))
+
+
 def test_a_name_that_is_one_of_two_is_kept() -> None:
     text = converted(compact("nn.Dense(2, name='a' if self.flag else 'b')(x)"))
     assert "setattr(self, 'a' if self.flag else 'b', nnx.Linear(" in text
