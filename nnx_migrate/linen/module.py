@@ -54,6 +54,7 @@ from nnx_migrate.linen.core.wrapping import (
     wrap_descriptor_once,
     wrap_method_once,
 )
+from nnx_migrate.linen.core.wrapping import get_unbound_fn as _get_unbound_fn
 from nnx_migrate.linen.core.wrapping import local_method_names as _get_local_method_names
 from nnx_migrate.linen.core.wrapping import wrap_descriptor_once as create_descriptor_wrapper
 
@@ -96,6 +97,7 @@ __all__ = [
     "_freeze_attr",
     "_get_local_method_names",
     "_get_suffix_value_pairs",
+    "_get_unbound_fn",
     "_unspecified_parent",
     "apply",
     "as_lazy",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from nnx_migrate import ledger
@@ -19,6 +19,7 @@ from nnx_migrate.model import (
     Tally,
 )
 from nnx_migrate.rewrite.lazy.leftovers import left
+from nnx_migrate.rewrite.lazy.names import is_missing
 from nnx_migrate.rewrite.lazy.run import LazyTexts
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.relevant import relevant
@@ -48,7 +49,7 @@ def report(
         files=_files(paths, made, texts),
         classes=_classes(before, after, made),
         findings=(*_findings(request, references, made, texts), *_broken(calls, stale)),
-        references=_tally(references, made),
+        references=_tally(references, made, is_missing),
         call_sites=_tally(calls, made),
     )
 
@@ -92,6 +93,11 @@ def _broken(calls: Settled, stale: Iterable[ledger.Place]) -> Iterable[Finding]:
             )
 
 
+def _missing(symbol: str) -> str:
+    ours = symbol.replace("flax.linen", "nnx_migrate.linen", 1)
+    return f"{ours} does not exist: {symbol} is no public name of flax; write it another way"
+
+
 _WAY = "change the call, or run with --form lazy"
 
 Settled = list[tuple[ledger.Place, bool]]  # a place of the input, and whether it is gone
@@ -108,10 +114,19 @@ def settled(before: Iterable[ledger.Place], after: Iterable[ledger.Place]) -> Se
     return found
 
 
-def _tally(places: Settled, made: LazyTexts) -> Tally:
-    """What is left is kept where the user keeps something, refused where a file failed."""
-    gone = sum(1 for _, is_gone in places if is_gone)
-    refused = sum(1 for place, is_gone in places if not is_gone and _is_refused(place, made))
+def _tally(
+    places: Settled, made: LazyTexts, is_broken: Callable[[str], bool] = lambda symbol: False
+) -> Tally:
+    """What is left is kept where the user keeps something, refused where a file failed.
+
+    Args:
+      is_broken: whether a symbol names nothing once it is rewritten; that is refused, too.
+    """
+    broken = sum(1 for place, is_gone in places if is_gone and is_broken(place.symbol))
+    gone = sum(1 for _, is_gone in places if is_gone) - broken
+    refused = broken + sum(
+        1 for place, is_gone in places if not is_gone and _is_refused(place, made)
+    )
     kept = len(places) - gone - refused
     return Tally(len(places), rewritten=gone, refused=refused, kept=kept)
 
@@ -168,7 +183,10 @@ def _findings(
 ) -> Iterable[Finding]:
     said = set()
     for place, is_gone in references:
-        if not is_gone and place.path not in made.failures and _is_refused(place, made):
+        if is_gone and is_missing(place.symbol):
+            at = (place.line, place.column)
+            yield Finding("reference", place.path, *at, Outcome.REFUSED, _missing(place.symbol))
+        elif not is_gone and place.path not in made.failures and _is_refused(place, made):
             message = f"{place.symbol} stays Linen: how it is reached from here is not understood"
             said.add((place.path, place.line))
             yield Finding(

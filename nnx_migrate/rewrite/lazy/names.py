@@ -1,0 +1,68 @@
+"""Names below ``flax.linen`` that ``nnx_migrate.linen`` lacks: private ones, and those of no flax we support.
+
+Read off the text of our own package, so that a rewrite imports neither jax nor flax.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from pathlib import Path
+
+from nnx_migrate.source.names import table_of
+from nnx_migrate.source.walking import walk
+
+_LINEN = Path(__file__).parents[2] / "linen"
+
+
+def is_missing(symbol: str) -> bool:
+    """Whether a symbol of ``flax.linen`` names nothing in ``nnx_migrate.linen``.
+
+    Of members of classes only private ones are looked for: others may be fields of the user's.
+
+    >>> is_missing("flax.linen.Dense"), is_missing("flax.linen.module._no_such_name")
+    (False, True)
+    """
+    module: tuple[str, ...] = ()
+    parts = symbol.split(".")[2:]
+    for position, name in enumerate(parts):
+        if _file((*module, name)) is not None:
+            module = (*module, name)
+        elif name not in _names(module):
+            return not name.startswith("__")
+        else:
+            private = [one for one in parts[position + 1 :] if one.startswith("_")]
+            return any(not one.startswith("__") and one not in _members() for one in private)
+    return False
+
+
+def _file(module: tuple[str, ...]) -> Path | None:
+    path = _LINEN.joinpath(*module)
+    found = (path / "__init__.py", path.with_suffix(".py"))
+    return next((one for one in found if one.is_file()), None)
+
+
+@cache
+def _names(module: tuple[str, ...]) -> frozenset[str]:
+    """Names that a module binds."""
+    file = _file(module)
+    assert file is not None
+    table, _ = table_of(ast.parse(file.read_text(encoding="utf-8")).body, "")
+    return frozenset(table)
+
+
+@cache
+def _members() -> frozenset[str]:
+    """Names of methods and attributes of our classes."""
+    nodes = [
+        node
+        for file in sorted(_LINEN.rglob("*.py"))
+        for node in walk(ast.parse(file.read_text(encoding="utf-8")))
+    ]
+    defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    stored = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+    }
+    return frozenset(defined | stored)
