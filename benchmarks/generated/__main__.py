@@ -12,7 +12,6 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
 from rich.console import Console
@@ -48,13 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(wanted: Sequence[int], workers: int) -> Iterator[list[Row]]:
+    # ProcessPoolExecutor hangs when it replaces its only worker (cpython#115634, Python 3.11).
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, max_tasks_per_child=_TASKS)
-    try:
-        for one in as_completed([pool.submit(batches.rows_of, batch) for batch in wanted]):
-            yield one.result()
-    finally:
-        pool.shutdown(cancel_futures=True)
+    with context.Pool(workers, maxtasksperchild=_TASKS) as pool:
+        yield from pool.imap_unordered(batches.rows_of, wanted)
 
 
 def summary(rows: Sequence[Row]) -> str:

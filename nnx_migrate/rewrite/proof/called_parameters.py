@@ -1,7 +1,8 @@
-"""Parameters that a class calls: ``def __call__(self, x, layer): return layer(x)``.
+"""Values from outside that a class calls: ``def __call__(self, x, layer): return layer(x)``.
 
 Lazy code may give it a module of its own there. The lazy form of an explicit class runs a first call
 more than once, to find sizes and what the call makes; that module's variables would change each time.
+A class inside a function reads such values of the function, too, and may build modules of their classes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.rewrite.links import Links
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import parameter_names
+from nnx_migrate.source.names import Assignment, Opaque, parameter_names
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
@@ -32,6 +33,7 @@ def called_parameters(project: Project, links: Links, cls: ClassInfo) -> Iterato
     )
     for name, method in _methods(cls):
         called = {*_directly_called(project, cls, method)}
+        called |= {*_called_of_function(project, cls, method)}
         called |= _handed_on(method, _values(method)) if hands_on else set()
         yield from ((name, parameter) for parameter in sorted(called))
 
@@ -58,9 +60,42 @@ def _below(links: Links, name: str) -> set[str]:
     return found
 
 
+def _called_of_function(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[str]:
+    """Values of the functions around a class that it calls, or hands to functions of the project."""
+    tables = cls.scope.tables
+    around = {
+        name
+        for table in tables
+        for name, one in table.items()
+        if isinstance(one, Opaque)
+        or (isinstance(one, Assignment) and not isinstance(one.value, ast.Constant))
+    } - {*parameter_names(method)}
+    values = _parts(method, {name: name for name in around})
+    scope = cls.scope.enter(method)
+    for node in walk(method):
+        if not isinstance(node, ast.Call):
+            continue
+        root = node.func
+        while isinstance(root, ast.Attribute | ast.Subscript):
+            root = root.value
+        if isinstance(root, ast.Name) and root.id in values:
+            yield values[root.id]
+        elif project.function(project.resolve(node.func, scope)) is not None:
+            yield from (values[name] for name in _argument_names(node) if name in values)
+
+
+def _argument_names(call: ast.Call) -> list[str]:
+    given = (*call.args, *(keyword.value for keyword in call.keywords))
+    return [name for one in given for name in _names(one)]
+
+
 def _values(method: ast.FunctionDef) -> dict[str, str]:
     """Names for a parameter or a part of it, and the parameter: ``for layer in layers``."""
-    found = {name: name for name in parameter_names(method)[1:]}
+    return _parts(method, {name: name for name in parameter_names(method)[1:]})
+
+
+def _parts(method: ast.FunctionDef, found: dict[str, str]) -> dict[str, str]:
+    """Names for the values in ``found`` and for parts of them."""
     for node in walk(method):
         match node:
             case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
