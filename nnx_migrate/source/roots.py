@@ -36,7 +36,8 @@ def imports(text: str) -> Iterator[tuple[str, str]]:
 
 def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[str, bool]]:
     """Import name of every file, by ``id`` of its source, and whether it is a package."""
-    tops = _tops(sources)
+    paths = frozenset(source.path for source in sources)
+    tops = {id(source): _top(source.path.parent, paths) for source in sources}
     groups: dict[Path, list[SourceText]] = {}
     for source in sources:
         groups.setdefault(tops[id(source)], []).append(source)
@@ -44,7 +45,12 @@ def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[s
     imported = _imported(source.text for source in sources) if nested else frozenset()
     names: dict[int, tuple[str, bool]] = {}
     seen: set[str] = set()
-    found = {top: _import_root(top, groups[top], imported, root) for top in nested}
+    packages = {one for source in sources if (one := _package_above(source)) is not None}
+    found = {}
+    for top in nested:
+        roots = [_top(one.parent, paths) for one in packages if top.is_relative_to(one)]
+        lowest = min(top, *roots, key=lambda folder: len(folder.parts)) if roots else top
+        found[top] = _import_root(lowest, groups[top], imported, root)
     for source in sources:
         top = found.get(tops[id(source)], tops[id(source)])
         name, is_package = _name(source.path, top)
@@ -55,18 +61,13 @@ def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[s
     return names
 
 
-def _tops(sources: Sequence[SourceText]) -> dict[int, Path]:
-    """The first folder above every file that has no ``__init__.py``."""
-    paths = {source.path for source in sources}
-    found: dict[int, Path] = {}
-    for source in sources:
-        top = source.path.parent
-        while top != top.parent and (
-            top / "__init__.py" in paths or (top / "__init__.py").exists()
-        ):
-            top = top.parent
-        found[id(source)] = top
-    return found
+def _top(folder: Path, paths: frozenset[Path]) -> Path:
+    """The first folder from ``folder`` up that has no ``__init__.py``."""
+    while folder != folder.parent and (
+        folder / "__init__.py" in paths or (folder / "__init__.py").exists()
+    ):
+        folder = folder.parent
+    return folder
 
 
 def _name(path: Path, top: Path) -> tuple[str, bool]:
@@ -81,13 +82,24 @@ def _import_root(
     top: Path, members: list[SourceText], imported: frozenset[str], root: Path
 ) -> Path:
     """The folder from ``top`` up to ``root`` that makes most of the files importable by name."""
-    folders = [top]
+    folders = [top if top.is_relative_to(root) else root]
     while folders[-1] != root:
         folders.append(folders[-1].parent)
     hits = [
         sum(1 for one in members if _name(one.path, folder)[0] in imported) for folder in folders
     ]
     return folders[hits.index(max(hits))]
+
+
+def _package_above(source: SourceText) -> Path | None:
+    """The folder that a file's relative imports show to be a package, with all folders in it.
+
+    ``from ..models import x`` in ``src/lib/train/loop.py`` shows ``src/lib``. What stands beside a file
+    (``from . import x``) is found by any name.
+    """
+    level = max((len(one) - len(one.lstrip(".")) for one, _ in imports(source.text)), default=0)
+    above = source.path.parents
+    return above[level - 1] if 1 < level <= len(above) else None
 
 
 def _imported(texts: Iterable[str]) -> frozenset[str]:

@@ -62,3 +62,24 @@ def test_two_files_of_one_name_are_told_apart() -> None:
 def test_a_relative_import_says_nothing_about_the_root() -> None:
     files = {"pkg/inner/a.py": "", "pkg/inner/b.py": "from . import a\nfrom .a import Model"}
     assert list(names(files).values()) == ["a", "b"]
+
+
+def test_relative_imports_from_above_need_the_package_above() -> None:
+    files = {
+        "src/lib/__init__.py": "",
+        "src/lib/models/nets.py": "from . import layers",
+        "src/lib/models/layers.py": "",
+        "src/lib/train/loop.py": "from ..models.nets import Net",
+    }
+    assert names(files)["src/lib/train/loop.py"] == "lib.train.loop"
+    assert names(files)["src/lib/models/layers.py"] == "lib.models.layers"
+    assert names({**files, "src/lib/run.py": "from .models import nets"})["src/lib/run.py"] == (
+        "lib.run"
+    )
+
+
+def test_relative_imports_from_above_the_root_leave_the_name() -> None:
+    assert names({"a.py": "from ...x import y", "sub/b.py": "from ....x import y"}) == {
+        "a.py": "a",
+        "sub/b.py": "b",
+    }
