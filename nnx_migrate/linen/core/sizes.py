@@ -413,7 +413,7 @@ def _listening(kind: Any) -> Any:
         def __call__(self, *args: Any, **kwargs: Any) -> Any:
             inputs = inputs_of(kind.__call__, args, kwargs)
             # One by one: a tree of them all would be in the order of the names.
-            shapes = {name: jax.tree.map(_shape_alone, one) for name, one in inputs.items()}
+            shapes = {name: _shapes_alone(one) for name, one in inputs.items()}
             _SEEN.get().setdefault(self._linen_path, shapes)
             return super().__call__(*args, **kwargs)
 
@@ -422,6 +422,12 @@ def _listening(kind: Any) -> Any:
     return Listening
 
 
+def _shapes_alone(tree: Any) -> Any:
+    """What may be kept of an input after the trace, and be compared; of a module its class."""
+    return jax.tree.map(_shape_alone, tree, is_leaf=lambda one: isinstance(one, nnx.Module))
+
+
 def _shape_alone(value: Any) -> Any:
-    """What may be kept of an input after the trace, and be compared."""
+    if isinstance(value, nnx.Module):
+        return type(value)
     return jax.ShapeDtypeStruct(value.shape, value.dtype) if _is_array(value) else value

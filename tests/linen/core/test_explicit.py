@@ -607,3 +607,28 @@ def test_a_shape_with_another_number_of_axes_than_the_input_is_measured(shape: A
     model = nn.lazy(Image, body_shape=nn.Size("tokens", None, of="body"))()
     scale = model.init(KEY, jnp.ones(shape))["params"]["body"]["scale"]
     assert scale.shape == (np.prod(shape[1:-1]),)
+
+
+class Around(nnx.Module):
+    def __init__(self, *, inner_features: int, rngs: nnx.Rngs):
+        self.inner = nnx.Linear(inner_features, 4, rngs=rngs)
+
+    def __call__(self, x, layer):
+        return layer(x) + self.inner(x)
+
+
+class Handing(nnx.Module):
+    """It hands a submodule of its own to another one, which is measured."""
+
+    def __init__(self, *, layer_features: int, around_features: int, rngs: nnx.Rngs):
+        self.layer = nnx.Linear(layer_features, 4, rngs=rngs)
+        self.around = Around(inner_features=around_features, rngs=rngs)
+
+    def __call__(self, x):
+        return self.around(self.layer(x), layer=self.layer)
+
+
+def test_an_input_that_is_a_module_has_no_shape() -> None:
+    sizes = {"layer_features": nn.Size(of="layer"), "around_features": nn.Size("x", of="around")}
+    variables = nn.lazy(Handing, **sizes)().init(KEY, X4)
+    assert variables["params"]["around"]["inner"]["kernel"].shape == (4, 4)
