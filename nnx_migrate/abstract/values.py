@@ -285,7 +285,7 @@ class Submodule(Value):
     options: tuple[Submodule | Instance, ...] = ()  # for a class only known at run time
     class_name: str = ""  # the Linen class of all options, where they have one in common
     lifts: tuple[Lift, ...] = ()
-    condition: tuple[Expr | None, ...] = ()
+    is_conditional: bool = False  # built in one branch of a test
 
 
 @dataclass(eq=False)
@@ -302,6 +302,7 @@ class Instance(Value):
     attributes: dict[str, Value] = field(default_factory=dict)
     records: dict[int, list[Use]] = field(default_factory=dict)
     is_set_up: bool = False
+    is_conditional: bool = False  # built in one branch of a test
     variables: dict[str, Value] = field(default_factory=dict)
 
 

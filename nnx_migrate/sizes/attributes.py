@@ -171,10 +171,11 @@ def call_method(
             array = as_array(base)
             if array is not None:
                 return _array_method(interpreter, array, name, args, kwargs, node, frame)
-            values = [
-                call_method(interpreter, one, name, args, kwargs, node, frame)
-                for one in base.options
-            ]
+            values = interpreter.each(
+                base,
+                base.options,
+                lambda one: call_method(interpreter, one, name, args, kwargs, node, frame),
+            )
             if name not in READING and any(isinstance(one, Sequence) for one in base.options):
                 hold(Unknown("one of several lists, changed"), node, frame)
             result = values[0]

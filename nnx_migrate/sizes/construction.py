@@ -45,7 +45,8 @@ def construct_layer(
     assert layer is not None
     bound = {**dict(zip(layer.fields, args, strict=False)), **kwargs}
     owner = None if is_none(kwargs.get("parent", Unknown())) else _owner(interpreter, frame)
-    return _built(interpreter, Submodule(symbol, bound, node, owner))
+    made = Submodule(symbol, bound, node, owner, is_conditional=bool(interpreter.conditions))
+    return _built(interpreter, made)
 
 
 def construct_lifted(
@@ -92,6 +93,7 @@ def construct(
     fields = _bind_fields(interpreter, target.info, args, kwargs)
     owner = _owner(interpreter, frame)
     instance = Instance(target.info, fields, node, owner, lifted=target.lifted, lifts=target.lifts)
+    instance.is_conditional = bool(interpreter.conditions)
     return _built(interpreter, instance)
 
 

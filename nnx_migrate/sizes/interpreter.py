@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -19,6 +19,7 @@ from nnx_migrate.abstract.values import (
     Argument,
     Array,
     CallForm,
+    Choice,
     Instance,
     Lift,
     Stack,
@@ -26,6 +27,7 @@ from nnx_migrate.abstract.values import (
     Use,
     Value,
     as_array,
+    is_none,
 )
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.flow import Rest
@@ -134,6 +136,25 @@ class Interpreter(ABC):
         """Run one branch of a test."""
         with self.under(side.condition), self.knowing(side.presence):
             yield
+
+    def each(
+        self, choice: Choice, options: Iterable[Value], read: Callable[[Value], Value]
+    ) -> list[Value]:
+        """What is read of options of a choice, each under the condition that it is the one.
+
+        A module that one branch of a test builds is the one wherever it is built, and what is None is none.
+        """
+        tests = (choice.test, ex.negation(choice.test)) if choice.test is not None else ()
+        is_only = sum(is_none(one) is not True for one in choice.options) == 1
+        found = []
+        for one in options:
+            at = next(i for i, option in enumerate(choice.options) if option is one)
+            if is_only or (isinstance(one, Submodule | Instance) and one.is_conditional):
+                found.append(read(one))
+                continue
+            with self.under(tests[at] if tests else None):
+                found.append(read(one))
+        return found
 
     def prove(self, array: Array | None, *, least: int = 0, exact: int | None = None) -> None:
         """Note how many axes an array has, where every call shows it."""

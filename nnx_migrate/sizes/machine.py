@@ -173,9 +173,9 @@ class Machine(Interpreter):
         for one in target.options:
             check_maker(self, one, "", node, frame)
         known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
-        results = [self._call(one, args, kwargs, node, frame) for one in known]
-        if not results:
+        if not known:
             return self.call_unknown(target.options[0], args, node, frame)
+        results = self.each(target, known, lambda one: self._call(one, args, kwargs, node, frame))
         return join_all(target.test, results)
 
     def call_unknown(

@@ -131,7 +131,10 @@ def solve(
                 del found[name]
     if hidden:
         needed = {name: sizes[name] for name in (*hidden, *measured)}
-        found |= _of_variables(make, needed, found, held)
+        if any(_is_shape(one) for one in needed.values()):
+            found |= _called_on(make, needed, found, method, args, kwargs)
+        needed = {name: one for name, one in needed.items() if name not in found}
+        found |= _of_variables(make, needed, found, held) if needed else {}
         measured = {}
     if not measured:
         return found
@@ -162,19 +165,45 @@ def solve_part(
     if run is not None:
         measured = {name: size for name, size in rest.items() if size.path}
         guesses = {
-            name: _GUESSES[0] for name in rest if name not in measured and name not in optional
+            name: _any(size)
+            for name, size in rest.items()
+            if name not in measured and name not in optional
         }
         search = _Measure(make, {**found, **guesses}, measured, run, (), {})
         found |= {name: one for name, one in search.run().items() if one is not None}
     return found | {
-        name: _GUESSES[0] for name in rest if name not in found and name not in optional
+        name: _any(size)
+        for name, size in rest.items()
+        if name not in found and name not in optional
     }
+
+
+def _any(size: Size) -> Any:
+    return (1, 1, _GUESSES[0]) if _is_shape(size) else _GUESSES[0]
 
 
 def _class_of(make: Any) -> Any:
     while isinstance(make, functools.partial):
         make = make.func
     return make
+
+
+def _is_shape(size: Size) -> bool:
+    """Whether it is a whole shape, which variables do not show."""
+    return size.fact is None and size.axis is None
+
+
+def _called_on(
+    make: Callable[..., Any],
+    sizes: Mapping[str, Size],
+    known: dict[str, Any],
+    method: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> dict[str, Any]:
+    """Sizes in the inputs with which another method calls the module or its submodules."""
+    found = _Measure(make, known, sizes, method, args, kwargs).run()
+    return {name: one for name, one in found.items() if one is not None}
 
 
 # ---- sizes that the variables show
@@ -217,8 +246,9 @@ def _shown(
     shapes = _shapes(held)
     if not shapes:
         return {}
-    numbers = [name for name, one in sizes.items() if one.fact is None]
-    guess = {**known, **dict.fromkeys(numbers, _PRIMES[0])}
+    numbers = [name for name, one in sizes.items() if one.fact is None and not _is_shape(one)]
+    shapes_of = {name: _any(one) for name, one in sizes.items() if _is_shape(one)}
+    guess = {**known, **shapes_of, **dict.fromkeys(numbers, _PRIMES[0])}
     facts = [name for name, one in sizes.items() if one.fact in ("given", "truth")]
     found = _shown_facts(make, facts, guess, shapes)
     guess |= found

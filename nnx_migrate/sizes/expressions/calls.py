@@ -16,6 +16,7 @@ from nnx_migrate.abstract.values import (
     Value,
 )
 from nnx_migrate.sizes.attributes import call_method
+from nnx_migrate.sizes.expressions.conditional import conditional
 from nnx_migrate.sizes.expressions.names import symbol_value, through_class
 from nnx_migrate.sizes.frames import Frame
 
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
 
 def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
     """Value of a call."""
+    if isinstance(node.func, ast.IfExp):  # only one of the two is called
+        args, kwargs = arguments(interpreter, node, frame)
+        return conditional(
+            interpreter,
+            node.func,
+            frame,
+            lambda one: interpreter.call(
+                interpreter.evaluate(one, frame), args, kwargs, node, frame
+            ),
+        )
     method = _method_call(interpreter, node, frame)
     if isinstance(method, tuple):
         base, name = method

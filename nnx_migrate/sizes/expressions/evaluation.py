@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import functools
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.expression import Expr
@@ -15,18 +14,15 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
     constant,
-    join,
-    join_given,
 )
 from nnx_migrate.sizes.expressions.calls import arguments, read_call
 from nnx_migrate.sizes.expressions.comprehensions import read_comprehension
-from nnx_migrate.sizes.expressions.conditions import truth
+from nnx_migrate.sizes.expressions.conditional import conditional
 from nnx_migrate.sizes.expressions.names import read_attribute, read_name
 from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
 from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.partials import partial_lambdas
-from nnx_migrate.sizes.presence import sides
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -63,7 +59,9 @@ def _evaluate(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
         case ast.BoolOp() | ast.Compare():
             return read_test(interpreter, node, frame)
         case ast.IfExp():
-            return _conditional(interpreter, node, frame)
+            return conditional(
+                interpreter, node, frame, lambda one: evaluate(interpreter, one, frame)
+            )
         case ast.Lambda():
             return _lambda(interpreter, node, frame)
         case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
@@ -120,25 +118,6 @@ def _dict(
         else:
             return Unknown("a dict with computed keys")
     return Record(entries)
-
-
-def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
-    from nnx_migrate.sizes.narrowing import narrowed
-
-    test = truth(interpreter, node.test, frame)
-    if isinstance(test, bool):
-        return evaluate(interpreter, node.body if test else node.orelse, frame)
-    met, unmet = sides(test, node.test, frame)
-    narrow = functools.partial(narrowed, interpreter.project, frame, node.test)
-    with interpreter.on(met), narrow(holds=True):
-        yes = evaluate(interpreter, node.body, frame)
-    with interpreter.on(unmet), narrow(holds=False):
-        no = evaluate(interpreter, node.orelse, frame)
-    return (
-        join(test, yes, no)
-        if test is not None
-        else join_given(met.presence, unmet.presence, yes, no)
-    )
 
 
 def _fstring(interpreter: Interpreter, node: ast.JoinedStr, frame: Frame) -> Value:

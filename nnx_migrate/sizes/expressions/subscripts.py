@@ -26,6 +26,7 @@ from nnx_migrate.abstract.values import (
     Value,
     is_none,
     join,
+    join_all,
 )
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expressions.indexing import index_array
@@ -80,11 +81,8 @@ def item_of(
         case Library() if base == VARIABLES:
             return base
         case Choice(options=options):
-            items = [item_of(interpreter, one, key, index, frame) for one in options]
-            result = items[0]
-            for other in items[1:]:
-                result = join(None, result, other)
-            return result
+            held = [one for one in options if is_none(one) is not True] or options
+            return join_all(None, [item_of(interpreter, one, key, index, frame) for one in held])
         case Sequence(items=items) if isinstance(number, int):
             return items[number] if -len(items) <= number < len(items) else Unknown("out of range")
         case Sequence() if isinstance(index, ast.Slice):

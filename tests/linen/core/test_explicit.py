@@ -632,3 +632,28 @@ def test_an_input_that_is_a_module_has_no_shape() -> None:
     sizes = {"layer_features": nn.Size(of="layer"), "around_features": nn.Size("x", of="around")}
     variables = nn.lazy(Handing, **sizes)().init(KEY, X4)
     assert variables["params"]["around"]["inner"]["kernel"].shape == (4, 4)
+
+
+class Batched(nnx.Module):
+    """It has a layer where the first input has more than one row."""
+
+    def __init__(self, *, x_shape: tuple[int, ...], rngs: nnx.Rngs):
+        self.out = nnx.Linear(x_shape[-1], 4, rngs=rngs)
+        if x_shape[0] > 1:
+            self.mix = nnx.Linear(x_shape[0], x_shape[0], rngs=rngs)
+
+    def __call__(self, x):
+        x = self.out(x)
+        return self.mix(x.T).T if x.shape[0] > 1 else x
+
+    def turned(self, x):
+        return -self(x)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_shape_shows_in_the_call_that_another_method_makes(rows: int) -> None:
+    model, x = nn.lazy(Batched)(), jnp.ones((rows, 5))
+    variables = model.init(KEY, x)
+    found = model.apply(variables, x, method="turned")
+    np.testing.assert_array_equal(found, -model.apply(variables, x))
+    assert ("mix" in variables["params"]) == (rows > 1)

@@ -187,3 +187,47 @@ class M(nn.Module):
 def test_what_a_helper_that_builds_returns_may_be_left_unused() -> None:
     (found,) = rewrite_source(HELPER).classes
     assert (found.outcome, found.reason) == (Outcome.REWRITTEN, None)
+
+
+CHOSEN = """\
+class M(nn.Module):
+  flag: bool = False
+  kind: str = "a"
+
+  def setup(self):
+    self.a = nn.Dense(3)
+    self.b = nn.Dense(3)
+
+  def pick(self):
+    return self.a if self.flag else self.b
+
+  def __call__(self, x):
+    {0}
+"""
+BY_A_FLAG = {
+    "what is called": "return (self.a if self.flag else nn.relu)(self.b(x))",
+    "a local name": "f = self.a if self.flag else nn.relu\n    return f(self.b(x))",
+    "a branch": (
+        "if self.flag:\n      f = self.a\n    else:\n      f = nn.relu\n    return f(self.b(x))"
+    ),
+    "a method": "return (self.a if self.flag else self.b).__call__(x)",
+    "what a method returns": "return self.pick()(x)",
+}
+
+
+@pytest.mark.parametrize("call", BY_A_FLAG.values(), ids=BY_A_FLAG)
+def test_a_submodule_that_a_flag_chooses_is_built_under_the_flag(call: str) -> None:
+    built = converted(CHOSEN.format(call)).partition("if self.flag:\n")[2]
+    assert built.lstrip().startswith("self.a = nnx.Linear(")
+
+
+BY_MORE = {
+    "a key": "return {'a': self.a, 'b': self.b}[self.kind](x)",
+    "a rank": "return [self.a, self.b][x.ndim - 2](x)",
+    "an index": "return [self.a, self.b][int(self.flag)](x)",
+}
+
+
+@pytest.mark.parametrize("call", BY_MORE.values(), ids=BY_MORE)
+def test_a_submodule_that_a_key_chooses_is_refused(call: str) -> None:
+    assert "whether the initial call reaches it" in refusal(CHOSEN.format(call)).reason

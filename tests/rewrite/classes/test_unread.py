@@ -63,7 +63,6 @@ def test_what_nobody_calls_has_no_size_to_pass(value: str, call: str) -> None:
     [
         ("nn.Dense(6)", "self.out(self.part(x))"),
         ("nn.Dropout(0.5)", "self.out(x)"),
-        ("[nn.Dense(6), nn.Dense(6)]", "self.out(self.part[x.ndim - 2](x))"),
         ("[nn.Dense(6), nn.Dense(6)]", "self.out(self.part[-1](self.part[0](x)))"),
         ("nn.Dense(6)", "self.out(getattr(self, 'par' + 't')(x))"),
     ],
