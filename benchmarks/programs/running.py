@@ -82,7 +82,8 @@ class Runner:
         if tree.side != "before":
             variables["FLAX_SUITE_BLOCK"] = "1"
         command = ["-m", "pytest", "-q", "-p", "benchmarks.flax_suite.plugin"]
-        command += ["-p", "benchmarks.programs.plugin", "-p", "no:cacheprovider", *tree.tests]
+        command += ["-p", "benchmarks.programs.plugin", "-p", "no:cacheprovider"]
+        command += ["--rootdir", str(tree.folder), *tree.tests]  # names of tests begin there
         error = self._run(command, tree.folder, log, variables)
         if not results.exists():
             return {f"{tree.folder.name} (all)": Outcome("failed", error)}

@@ -126,7 +126,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             *args,
             rngs=self._streams(),
             method=method,
-            mutable=scope.mutable or () if made is None else True,
+            mutable=scope.mutable or (),
             scope_path=self._scope_path(),
             draws=scope.rng_counters.setdefault(_DRAWN, {}),
             is_init=self.is_initializing(),

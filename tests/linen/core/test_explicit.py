@@ -657,3 +657,34 @@ def test_a_shape_shows_in_the_call_that_another_method_makes(rows: int) -> None:
     found = model.apply(variables, x, method="turned")
     np.testing.assert_array_equal(found, -model.apply(variables, x))
     assert ("mix" in variables["params"]) == (rows > 1)
+
+
+class Sowing(nnx.Module):
+    """What it computes shows whether the collection may change."""
+
+    def __init__(self, *, in_features: int, rngs: nnx.Rngs):
+        self.Dense_0 = nnx.Linear(in_features, 4, rngs=rngs)
+
+    def __call__(self, x, _):
+        x = self.Dense_0(x)
+        return (x + 1 if nnm.sow(self, "losses", "top", x.max()) else x), None
+
+
+def linen_sowing() -> Any:
+    class Sowing(flax.linen.Module):
+        @flax.linen.compact
+        def __call__(self, x, _):
+            x = flax.linen.Dense(4)(x)
+            return (x + 1 if self.sow("losses", "top", x.max()) else x), None
+
+    return Sowing
+
+
+def test_a_first_call_in_a_scan_changes_what_the_scan_lets_change() -> None:
+    options: dict[str, Any] = {"variable_axes": {"params": 0}, "split_rngs": {"params": True}}
+    linen, ours = (
+        api.scan(cls, length=2, **options)()
+        for api, cls in ((flax.linen, linen_sowing()), (nn, nn.lazy(Sowing)))
+    )
+    found, wanted = (jax.jit(one.init_with_output)(KEY, X4, None) for one in (ours, linen))
+    same_leaves(found, wanted)
