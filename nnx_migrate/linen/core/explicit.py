@@ -118,7 +118,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     def _applied(
         self, model: Any, method: Any, held: Any, made: Any, args: Any, kwargs: Any
     ) -> Any:
-        """A call with the variables held; the scope is given those made, or what the call changed."""
+        """A call with the variables held; the scope is given those made, and what the call changed."""
         scope = self.scope
         outputs, changed = nnm.apply(
             model,
@@ -132,8 +132,8 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             is_init=self.is_initializing(),
             **kwargs,
         )
-        if made is None:
-            made = inside.merged(held, changed)
+        # What the call drew from streams shows in what it changed alone.
+        made = inside.merged(held if made is None else made, changed)
         for collection, part in made.items():
             if scope.is_mutable_collection(collection):
                 for name, value in part.items():

@@ -131,7 +131,7 @@ def solve(
                 del found[name]
     if hidden:
         needed = {name: sizes[name] for name in (*hidden, *measured)}
-        if any(_is_shape(one) for one in needed.values()):
+        if any(_shows_nowhere(one) for one in needed.values()):
             found |= _called_on(make, needed, found, method, args, kwargs)
         needed = {name: one for name, one in needed.items() if name not in found}
         found |= _of_variables(make, needed, found, held) if needed else {}
@@ -179,7 +179,8 @@ def solve_part(
 
 
 def _any(size: Size) -> Any:
-    return (1, 1, _GUESSES[0]) if _is_shape(size) else _GUESSES[0]
+    guess = _GUESSES[0] if size.axis is not None else (1, 1, _GUESSES[0])
+    return _nested(size.path, {}, guess)
 
 
 def _class_of(make: Any) -> Any:
@@ -188,9 +189,9 @@ def _class_of(make: Any) -> Any:
     return make
 
 
-def _is_shape(size: Size) -> bool:
-    """Whether it is a whole shape, which variables do not show."""
-    return size.fact is None and size.axis is None
+def _shows_nowhere(size: Size) -> bool:
+    """Whether variables do not show it: a whole shape, or one size for each of several submodules."""
+    return size.fact is None and (size.axis is None or "*" in size.path)
 
 
 def _called_on(
@@ -246,8 +247,8 @@ def _shown(
     shapes = _shapes(held)
     if not shapes:
         return {}
-    numbers = [name for name, one in sizes.items() if one.fact is None and not _is_shape(one)]
-    shapes_of = {name: _any(one) for name, one in sizes.items() if _is_shape(one)}
+    numbers = [name for name, one in sizes.items() if one.fact is None and not _shows_nowhere(one)]
+    shapes_of = {name: _any(one) for name, one in sizes.items() if _shows_nowhere(one)}
     guess = {**known, **shapes_of, **dict.fromkeys(numbers, _PRIMES[0])}
     facts = [name for name, one in sizes.items() if one.fact in ("given", "truth")]
     found = _shown_facts(make, facts, guess, shapes)

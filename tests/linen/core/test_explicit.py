@@ -688,3 +688,54 @@ def test_a_first_call_in_a_scan_changes_what_the_scan_lets_change() -> None:
     )
     found, wanted = (jax.jit(one.init_with_output)(KEY, X4, None) for one in (ours, linen))
     same_leaves(found, wanted)
+
+
+class Sampled(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs):
+        self.noise = nnm.stream(rngs, "noise")
+        self.last = nnm.variable("state", jnp.zeros(()))
+
+    def __call__(self, x):
+        x = x + jax.random.normal(self.noise(), x.shape)
+        nnm.sow(self, "losses", "total", x.sum())
+        self.last.set_value(x.mean())
+        return x
+
+
+def linen_sampled() -> Any:
+    class Sampled(flax.linen.Module):
+        @flax.linen.compact
+        def __call__(self, x):
+            last = self.variable("state", "last", jnp.zeros, ())
+            x = x + jax.random.normal(self.make_rng("noise"), x.shape)
+            self.sow("losses", "total", x.sum())
+            last.value = x.mean()
+            return x
+
+    return Sampled
+
+
+def test_what_a_first_call_draws_shows_in_what_it_changes() -> None:
+    rngs = {"params": KEY, "noise": jax.random.key(3)}
+    linen, ours = linen_sampled()(), nn.lazy(Sampled)()
+    found, wanted = (jax.jit(one.init_with_output)(rngs, X) for one in (ours, linen))
+    same_leaves(found, wanted)
+
+
+class Listed(nnx.Module):
+    def __init__(self, widths: Any = (5, 4), *, in_features_of: Any, rngs: nnx.Rngs):
+        for i, width in enumerate(widths):
+            setattr(self, f"d_{i}", nnx.Linear(in_features_of[f"d_{i}"], width, rngs=rngs))
+
+    def __call__(self, x):
+        return self.d_1(self.d_0(x))
+
+    def turned(self, x):
+        return -self(x)
+
+
+def test_sizes_of_several_submodules_show_in_the_call_that_another_method_makes() -> None:
+    model = nn.lazy(Listed, in_features_of=nn.Size(of="*"))()
+    variables = model.init(KEY, X)
+    found = model.apply(variables, X, method="turned")
+    np.testing.assert_array_equal(found, -model.apply(variables, X))
