@@ -20,7 +20,7 @@ def is_missing(symbol: str) -> bool:
 
     Of members of classes only private ones are looked for: others may be fields of the user's.
 
-    >>> is_missing("flax.linen.Dense"), is_missing("flax.linen.module._no_such_name")
+    >>> is_missing("flax.linen.Module"), is_missing("flax.linen.module._no_such_name")
     (False, True)
     """
     module: tuple[str, ...] = ()
