@@ -120,8 +120,11 @@ def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]
 
 def rebound(tree: ast.Module, package: str) -> Table:
     """Names of a module that functions declare ``global``, and what these bind them to."""
+    nodes = walk(tree)
     found: Table = {}
-    for function in walk(tree):
+    if not any(isinstance(node, ast.Global) for node in nodes):
+        return found
+    for function in nodes:
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             declared = [node for node in _own_nodes(function) if isinstance(node, ast.Global)]
             table = table_of(function.body, package)[0] if declared else {}

@@ -42,10 +42,12 @@ def import_names(sources: Sequence[SourceText], root: Path) -> dict[int, tuple[s
     for source in sources:
         groups.setdefault(tops[id(source)], []).append(source)
     nested = [top for top in groups if top != root and top.is_relative_to(root)]
-    imported = _imported(source.text for source in sources) if nested else frozenset()
+    statements = {id(one): tuple(imports(one.text)) for one in sources} if nested else {}
+    imported = _imported(statements.values())
     names: dict[int, tuple[str, bool]] = {}
     seen: set[str] = set()
-    packages = {one for source in sources if (one := _package_above(source)) is not None}
+    shown = (_package_above(one.path, statements[id(one)]) for one in sources if nested)
+    packages = {one for one in shown if one is not None}
     found = {}
     for top in nested:
         roots = [_top(one.parent, paths) for one in packages if top.is_relative_to(one)]
@@ -91,22 +93,22 @@ def _import_root(
     return folders[hits.index(max(hits))]
 
 
-def _package_above(source: SourceText) -> Path | None:
+def _package_above(path: Path, statements: Iterable[tuple[str, str]]) -> Path | None:
     """The folder that a file's relative imports show to be a package, with all folders in it.
 
     ``from ..models import x`` in ``src/lib/train/loop.py`` shows ``src/lib``. What stands beside a file
     (``from . import x``) is found by any name.
     """
-    level = max((len(one) - len(one.lstrip(".")) for one, _ in imports(source.text)), default=0)
-    above = source.path.parents
+    level = max((len(one) - len(one.lstrip(".")) for one, _ in statements), default=0)
+    above = path.parents
     return above[level - 1] if 1 < level <= len(above) else None
 
 
-def _imported(texts: Iterable[str]) -> frozenset[str]:
+def _imported(files: Iterable[Iterable[tuple[str, str]]]) -> frozenset[str]:
     """Dotted names that the absolute imports may mean: of modules, and of what is in them."""
     found: set[str] = set()
-    for text in texts:
-        for module, names in imports(text):
+    for statements in files:
+        for module, names in statements:
             if not module:
                 found |= {name.split()[0] for name in names.split(",") if name.strip()}
             elif module[0] != ".":

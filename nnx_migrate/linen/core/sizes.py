@@ -162,20 +162,12 @@ def solve_part(
     """
     found = _shown(make, sizes, {}, held)
     rest = {name: size for name, size in sizes.items() if name not in found}
+    guesses = {name: _any(size) for name, size in rest.items() if name not in optional}
     if run is not None:
         measured = {name: size for name, size in rest.items() if size.path}
-        guesses = {
-            name: _any(size)
-            for name, size in rest.items()
-            if name not in measured and name not in optional
-        }
-        search = _Measure(make, {**found, **guesses}, measured, run, (), {})
-        found |= {name: one for name, one in search.run().items() if one is not None}
-    return found | {
-        name: _any(size)
-        for name, size in rest.items()
-        if name not in found and name not in optional
-    }
+        known = {name: one for name, one in guesses.items() if name not in measured}
+        found |= _called_on(make, measured, {**found, **known}, run, (), {})
+    return guesses | found
 
 
 def _any(size: Size) -> Any:
@@ -198,11 +190,11 @@ def _called_on(
     make: Callable[..., Any],
     sizes: Mapping[str, Size],
     known: dict[str, Any],
-    method: str,
+    method: str | Callable[[Any], Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> dict[str, Any]:
-    """Sizes in the inputs with which another method calls the module or its submodules."""
+    """Sizes in the inputs with which a method or function calls the module or its submodules."""
     found = _Measure(make, known, sizes, method, args, kwargs).run()
     return {name: one for name, one in found.items() if one is not None}
 

@@ -15,6 +15,7 @@ from nnx_migrate.source.walking import walk
 _LINEN = Path(__file__).parents[2] / "linen"
 
 
+@cache  # every reference of a project asks, twice
 def is_missing(symbol: str) -> bool:
     """Whether a symbol of ``flax.linen`` names nothing in ``nnx_migrate.linen``.
 

@@ -75,11 +75,9 @@ def _called_of_function(project: Project, cls: ClassInfo, method: ast.FunctionDe
     for node in walk(method):
         if not isinstance(node, ast.Call):
             continue
-        root = node.func
-        while isinstance(root, ast.Attribute | ast.Subscript):
-            root = root.value
-        if isinstance(root, ast.Name) and root.id in values:
-            yield values[root.id]
+        root = _root(node.func)
+        if root in values:
+            yield values[root]
         elif project.function(project.resolve(node.func, scope)) is not None:
             yield from (values[name] for name in _argument_names(node) if name in values)
 
@@ -100,7 +98,7 @@ def _parts(method: ast.FunctionDef, found: dict[str, str]) -> dict[str, str]:
         match node:
             case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
                 pass
-            case ast.Assign(targets=[target], value=over) if _is_part(over):
+            case ast.Assign(targets=[target], value=over) if _root(over):
                 pass
             case _:
                 continue
@@ -110,10 +108,11 @@ def _parts(method: ast.FunctionDef, found: dict[str, str]) -> dict[str, str]:
     return found
 
 
-def _is_part(node: ast.expr) -> bool:
+def _root(node: ast.expr) -> str:
+    """The ``a`` of ``a[0].b``; empty for anything else."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
-    return isinstance(node, ast.Name)
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _names(node: ast.expr) -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract.values import Value, join, join_given
 from nnx_migrate.sizes.expressions.conditions import truth
 from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.narrowing import narrowed
 from nnx_migrate.sizes.presence import sides
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ def conditional(
     interpreter: Interpreter, node: ast.IfExp, frame: Frame, read: Callable[[ast.expr], Value]
 ) -> Value:
     """Value of ``body if test else orelse``, where ``read`` says what becomes of either."""
-    from nnx_migrate.sizes.narrowing import narrowed
-
     test = truth(interpreter, node.test, frame)
     if isinstance(test, bool):
         return read(node.body if test else node.orelse)
