@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -21,8 +22,10 @@ from nnx_migrate.ledger.scopes import KNOWN_RECEIVER_METHODS, Scope, Unit
 from nnx_migrate.ledger.suspects import suspects
 from nnx_migrate.ledger.verdicts import ClassKey, Judge, Verdict, class_key
 
-# Characters of source whose syntax trees are held at a time: about 6 MiB of them.
-AT_ONCE = 200_000
+# Characters of source whose syntax trees are held at a time: about 30 MiB of them.
+AT_ONCE = 1_000_000
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 
 def count(
@@ -118,11 +121,17 @@ class _Counter:
         self.resolver = resolver
         self.inference = judge.inference
         self.judge = judge
+        self.is_ascii = unit.text.isascii()
 
     @cached_property
     def suspects(self) -> frozenset[str] | None:
         """Names that may lead to Linen; None when a star import may have bound any."""
         return suspects(self.unit, self.resolver.taints, self.resolver.project)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The lines of the file, as Python counts them."""
+        return _NEWLINE.split(self.unit.text)
 
     def references(self) -> list[Place]:
         """Names and longest dotted expressions that resolve to ``flax.linen`` or below."""
@@ -214,9 +223,9 @@ class _Counter:
 
     def column(self, line: int, offset: int) -> int:
         """The 1-based character column of a UTF-8 byte offset."""
-        text = self.unit.lines[line - 1] if line <= len(self.unit.lines) else ""
-        if text.isascii():
+        if self.is_ascii:
             return offset + 1
+        text = self.lines[line - 1] if line <= len(self.lines) else ""
         return len(text.encode()[:offset].decode(errors="replace")) + 1
 
 

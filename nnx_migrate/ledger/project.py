@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import ast
-import re
 import warnings
 from collections.abc import Sequence
 
 from nnx_migrate.ledger.data import Source
 from nnx_migrate.ledger.exports import Exports, exports
 from nnx_migrate.ledger.scopes import Unit, analyse
-
-_NEWLINE = re.compile(r"\r\n|\r|\n")
-
 
 Read = dict[Source, Unit | None]  # None: it does not parse
 
@@ -39,8 +35,8 @@ class Project:
         source = self.sources[path]
         if source not in self._read:
             tree = self._trees.pop(source) if source in self._trees else self._parsed(source)
-            lines = _NEWLINE.split(source.text.removeprefix("\ufeff"))
-            unit = analyse(tree, source.path, source.module, lines) if tree is not None else None
+            text = source.text.removeprefix("\ufeff")
+            unit = analyse(tree, source.path, source.module, text) if tree is not None else None
             self._read[source] = unit
         return self._read[source]
 

@@ -31,6 +31,7 @@ _COMMENT = re.compile(r"#[^\n]*")
 _WORD = re.compile(r"\w+")
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_IMPORTS = frozenset({ast.Import, ast.ImportFrom})
 _ANNOTATED = frozenset({ast.arg, ast.FunctionDef, ast.AnnAssign})
 
 _Named = tuple[str, str]  # module, and a name in it ("" the module itself, "*" all of them)
@@ -133,8 +134,8 @@ def _statement(node: ast.stmt, bodies: bool, module: str, package: str) -> _Stat
         if kind is ast.Global:
             declared.update(one.names)  # type: ignore[attr-defined]
             continue
-        if isinstance(one, ast.Import | ast.ImportFrom):
-            imports += imports_of(one, module, package)
+        if kind in _IMPORTS:
+            imports += imports_of(one, module, package)  # type: ignore[arg-type]
             continue
         if kind in _ANNOTATED:
             annotation = getattr(one, "annotation", None) or getattr(one, "returns", None)

@@ -64,7 +64,7 @@ class Unit:
     path: str
     module: str
     package: str  # what relative imports start from
-    lines: list[str]
+    text: str  # without a byte order mark
     tree: ast.Module
     scope: Scope = field(init=False)
     scopes: list[Scope] = field(default_factory=list)
@@ -88,9 +88,9 @@ Work = tuple[ast.AST, Scope, str]
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 
-def analyse(tree: ast.Module, path: str, module: str, lines: list[str]) -> Unit:
+def analyse(tree: ast.Module, path: str, module: str, text: str) -> Unit:
     """The scopes of one file."""
-    unit = Unit(path, module, package_of(path, module), lines, tree)
+    unit = Unit(path, module, package_of(path, module), text, tree)
     unit.scope = Scope("module", module, None, tree, unit)
     walker = _Walker(unit)
     stack: list[Work] = [(node, unit.scope, module) for node in reversed(tree.body)]

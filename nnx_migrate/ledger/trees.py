@@ -8,12 +8,17 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-_PLAIN = frozenset({"arg", "asname", "attr", "ctx", "id", "level", "module", "type_comment"})
+# What holds no nodes: names, flags, numbers.
+_LEAVES = frozenset({ast.Constant, ast.Global, ast.Nonlocal})
+_PLAIN = frozenset(
+    {"arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs", "level"}
+    | {"module", "rest", "simple", "type_comment"}
+)
 
 
 class _Fields(dict[type, tuple[str, ...]]):
     def __missing__(self, kind: type[ast.AST]) -> tuple[str, ...]:
-        names = () if kind is ast.Constant else kind._fields
+        names = () if kind in _LEAVES else kind._fields
         self[kind] = tuple(name for name in names if name not in _PLAIN)
         return self[kind]
 
@@ -26,8 +31,8 @@ def children(node: ast.AST) -> list[ast.AST]:
     found: list[ast.AST] = []
     for name in _FIELDS[node.__class__]:
         value = getattr(node, name, None)
-        if isinstance(value, list):
-            found += [one for one in value if isinstance(one, ast.AST)]
+        if value.__class__ is list:
+            found += value if None not in value else [one for one in value if one is not None]
         elif isinstance(value, ast.AST):
             found.append(value)
     return found

@@ -51,7 +51,7 @@ def relevant(sources: list[SourceText]) -> Iterable[SourceText]:
 class _Wanted:
     """Modules that may define Linen classes, as files and as imports may call them, and names."""
 
-    files: frozenset[Path]  # without ``.py`` or ``/__init__.py``
+    files: frozenset[str]  # without ``.py`` or ``/__init__.py``, with slashes
     modules: frozenset[str]  # every end of their dotted names
     classes: frozenset[str]
     decorators: frozenset[str]
@@ -68,13 +68,14 @@ def _wanted(sources: list[SourceText]) -> _Wanted:
     )
 
 
-def _module(path: Path) -> Path:
-    return path.parent if path.name == "__init__.py" else path.with_suffix("")
+def _module(path: Path) -> str:
+    module = path.parent if path.name == "__init__.py" else path.with_suffix("")
+    return module.as_posix()
 
 
-def _ends(file: Path) -> Iterable[str]:
+def _ends(file: str) -> Iterable[str]:
     """``a.b.c``, ``b.c`` and ``c``."""
-    parts = file.parts[1:]
+    parts = [part for part in file.split("/") if part]
     return (".".join(parts[start:]) for start in range(len(parts)))
 
 
@@ -100,9 +101,9 @@ def _is_wanted(source: SourceText, module: str, names: list[str], wanted: _Wante
     """Whether an import statement may take something from a wanted module."""
     if module.startswith("."):
         plain = module.lstrip(".")
-        folder = source.path.parents[min(len(module) - len(plain), len(source.path.parents)) - 1]
-        file = folder.joinpath(*plain.split(".")) if plain else folder
-        found = file in wanted.files or any(file / name in wanted.files for name in names)
+        folder = source.path.as_posix().rsplit("/", len(module) - len(plain))[0]
+        file = f"{folder}/{plain.replace('.', '/')}" if plain else folder
+        found = file in wanted.files or any(f"{file}/{name}" in wanted.files for name in names)
     elif module:
         found = module in wanted.modules or any(f"{module}.{n}" in wanted.modules for n in names)
     else:

@@ -9,7 +9,7 @@ import ast
 import re
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from nnx_migrate.model import Outcome
 from nnx_migrate.source.walking import walk
@@ -47,6 +47,11 @@ def left(before: str, after: str) -> list[Remark]:
     return found
 
 
+def speaks(nodes: Sequence[ast.AST]) -> bool:
+    """Whether any of the nodes of a file names ``flax.linen`` in such a way."""
+    return any(True for _ in _speaking(nodes))
+
+
 def _places(text: str) -> Iterator[tuple[str, ast.expr, str]]:
     try:
         with warnings.catch_warnings():
@@ -54,14 +59,18 @@ def _places(text: str) -> Iterator[tuple[str, ast.expr, str]]:
             tree = ast.parse(text.removeprefix("\ufeff"))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return  # another finding tells of it
-    nodes = walk(tree)
+    for node, message in _speaking(walk(tree)):
+        yield ast.dump(node), node, message
+
+
+def _speaking(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, str]]:
     words = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}  # docstrings
     for node in nodes:
         if not isinstance(node, _SPEAKING):
             continue
         message = _message(node, id(node) in words)
         if message is not None:
-            yield ast.dump(node), node, message
+            yield node, message
 
 
 def _message(node: ast.AST, is_statement: bool) -> str | None:

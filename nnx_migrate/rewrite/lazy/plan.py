@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.edit.data import EditError, ImportChange, NewImport
 from nnx_migrate.rewrite.lazy.scopes import Bound, Reading, Scope, is_linen, meanings, read
 from nnx_migrate.rewrite.lazy.strings import module_strings
-from nnx_migrate.source.walking import walk
 
 LINEN = "flax.linen"
 LAZY = "nnx_migrate.linen"
@@ -49,23 +48,25 @@ class Mixed:
     elsewhere: Callable[[ast.ImportFrom, int], str | None] = lambda statement, position: None
 
 
-def plan_file(tree: ast.Module, is_package: bool = False, mixed: Mixed | None = None) -> Plan:
+def plan_file(
+    nodes: Sequence[ast.AST], is_package: bool = False, mixed: Mixed | None = None
+) -> Plan:
     """Decide how one file becomes lazy.
 
     Args:
+        nodes: the module of the file and all below it, as `walk` gives them.
         is_package: the file is an ``__init__.py``: others may take ``flax`` from it.
         mixed: which places stay Linen; None: none does.
     """
-    return _Planner(tree, is_package, mixed).plan()
+    return _Planner(nodes, is_package, mixed).plan()
 
 
 class _Planner:
-    def __init__(self, tree: ast.Module, is_package: bool, mixed: Mixed | None) -> None:
-        self.tree = tree
+    def __init__(self, nodes: Sequence[ast.AST], is_package: bool, mixed: Mixed | None) -> None:
         self.is_package = is_package
         self.mixed = mixed
         self.plan_ = Plan()
-        self.nodes = walk(tree)
+        self.nodes = nodes
         self.statements = [
             one for one in self.nodes if isinstance(one, ast.Import | ast.ImportFrom)
         ]
@@ -75,7 +76,9 @@ class _Planner:
     def reading(self) -> Reading:
         """Scopes and loads, read when they are first asked for."""
         if self._reading is None:
-            self._reading = read(self.tree)
+            module = self.nodes[0]
+            assert isinstance(module, ast.Module)
+            self._reading = read(module)
         return self._reading
 
     def stays(self, node: ast.AST) -> bool:

@@ -199,7 +199,7 @@ def _findings(
         return
     for source in request.files:
         path = relative(source.path, request.base or request.root)
-        if path in made.failures:
+        if path in made.failures or path in made.silent:
             continue
         for line, column, outcome, message in left(source.text, texts.get(path, source.text)):
             if (path, line) not in said:

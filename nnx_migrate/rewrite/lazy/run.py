@@ -13,11 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.edit.data import EditError
+from nnx_migrate.rewrite.lazy.leftovers import speaks
 from nnx_migrate.rewrite.lazy.mixed import Kept, keeps
 from nnx_migrate.rewrite.lazy.plan import Mixed, plan_file
 from nnx_migrate.rewrite.lazy.text import mentions_linen, write
 from nnx_migrate.rewrite.loading import reason_of, relative
 from nnx_migrate.rewrite.request import RewriteRequest
+from nnx_migrate.source.walking import walk
 
 _PARSING = (SyntaxError, ValueError, RecursionError, MemoryError)
 
@@ -30,6 +32,7 @@ class LazyTexts:
     failures: dict[str, str] = field(default_factory=dict)
     kept: dict[tuple[str, int], Kept] = field(default_factory=dict)
     names: dict[tuple[str, int], str] = field(default_factory=dict)  # as Python qualifies them
+    silent: set[str] = field(default_factory=set)  # nothing in their strings, see `leftovers`
     mixed: bool = False  # the user keeps something Linen
     lifted: list[tuple[str, ast.Call, str]] = field(default_factory=list)  # see `Keeps`
 
@@ -65,7 +68,10 @@ def _make(
         warnings.simplefilter("ignore")  # invalid escapes in the user's strings
         tree = ast.parse(text)
     made.names.update(_inner_names(path, tree))
-    plan = plan_file(tree, is_package, mixed.get(path))
+    nodes = walk(tree)
+    if not speaks(nodes):
+        made.silent.add(path)
+    plan = plan_file(nodes, is_package, mixed.get(path))
     if plan.empty:
         return
     new = write(text, tree, plan)

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from nnx_migrate.source.walking import walk
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_TEXTS = (ast.Constant, ast.JoinedStr)
 _ANNOTATED = (*_FUNCTIONS, ast.AnnAssign, ast.arg)
 _NAME = re.compile(r"flax\.linen(?:\.\w+)*\.?")
 _INSIDE = re.compile(r"\bflax\.linen\b")
@@ -25,7 +26,7 @@ def module_strings(nodes: Sequence[ast.AST]) -> list[ast.expr]:
     skipped: set[int] = set()  # statements of their own, and parts of f-strings
     found: list[ast.expr] = []
     for node in nodes:  # what holds a node comes before it
-        if isinstance(node, ast.Constant | ast.JoinedStr):
+        if isinstance(node, _TEXTS):
             if id(node) not in skipped and _is_name(node, id(node) in quoted):
                 found.append(node)
             if isinstance(node, ast.JoinedStr):

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from nnx_migrate.rewrite.lazy import plan_file, write
+from nnx_migrate.source.walking import walk
 
 PAIRS = {
     "a module under an alias": (
@@ -186,7 +187,7 @@ UNCHANGED = {
 
 def lazily(text: str) -> str:
     tree = ast.parse(text)
-    return write(text, tree, plan_file(tree))
+    return write(text, tree, plan_file(walk(tree)))
 
 
 @pytest.mark.parametrize(("before", "after"), PAIRS.values(), ids=PAIRS)
@@ -207,6 +208,6 @@ def test_stays_as_it_is(text: str) -> None:
 def test_a_package_keeps_the_name_flax_for_those_who_take_it_from_there() -> None:
     text = "import flax\n\nDense = flax.linen.Dense\n"
     tree = ast.parse(text)
-    assert write(text, tree, plan_file(tree, is_package=True)).startswith(
+    assert write(text, tree, plan_file(walk(tree), is_package=True)).startswith(
         "import flax\nimport nnx_migrate.linen\n"
     )
