@@ -15,7 +15,6 @@ class Outcome(StrEnum):
     """What became of a class, a reference to Linen, or a call site of a Linen module."""
 
     REWRITTEN = "rewritten"
-    BRIDGED = "bridged"  # stays Linen, reached through ``nnx.bridge.ToNNX``
     REFUSED = "refused"  # left untouched, with a reason and a place
     KEPT = "kept"  # left untouched because the user said so
 
@@ -134,7 +133,7 @@ class Tally:
 
     total: int = 0
     rewritten: int = 0
-    bridged: int = 0
+    bridged: int = 0  # of reports alone: nothing is built behind ``nnx.bridge.ToNNX`` any more
     refused: int = 0
     kept: int = 0
 

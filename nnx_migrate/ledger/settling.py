@@ -3,12 +3,12 @@
 *Rewritten* is never believed. Input and output are counted by the same code, and within one file,
 owner and symbol exactly as many places were rewritten as are gone from the output. The owner of a
 place is the innermost reported class around it, else the scope it stands in. What survives was
-bridged, refused or kept: the claims say which, and survivors that nobody claims were refused.
+refused or kept: the claims say which, and survivors that nobody claims were refused.
 
 So a claim can be wrong in a few ways only, and each is a violation:
 
 - a class or place reported rewritten that survives (its entry reads refused: it was left alone);
-- a place reported bridged, refused or kept that is gone;
+- a place reported refused or kept that is gone;
 - a reference, or a certain call site, that the input does not have;
 - a Linen class nobody reports; one reported rewritten that still is Linen, or reported otherwise
   and no Linen class any more (then a base of it was converted away under it);
@@ -92,7 +92,6 @@ def tally(entries: Iterable[Entry]) -> Tally:
     return Tally(
         total=sum(sums.values()),
         rewritten=sums[Outcome.REWRITTEN],
-        bridged=sums[Outcome.BRIDGED],
         refused=sums[Outcome.REFUSED],
         kept=sums[Outcome.KEPT],
     )
@@ -141,7 +140,7 @@ def _settle_group(kind: _Kind, key: _Key, old: list[Place], new: list[Place]) ->
         survives, left = left > 0, left - 1
         outcome = _outcome(claim, survives)
         entries.append(Entry(place, outcome, claimed=claim is outcome))
-        if claim is not None and claim is not outcome and _binding(kind, place):
+        if claim is not None and claim is not outcome and _binding(kind, place, claim):
             violations.append(_broken(kind, place, claim, new))
     for place in sorted(new)[len(old) :]:
         if kind.noun == "reference" or place.certain:
@@ -164,14 +163,16 @@ def _outcome(claim: Outcome | None, survives: bool) -> Outcome:
     return Outcome.REFUSED if claim in (None, Outcome.REWRITTEN) else claim or Outcome.REFUSED
 
 
-def _binding(kind: _Kind, place: Place) -> bool:
+def _binding(kind: _Kind, place: Place, claim: Outcome) -> bool:
     """Whether a broken claim is a lie.
 
-    Always for references and for what was claimed by place. A class's outcome claims a call on an
-    unknown receiver only by default: that it stays in a rewritten class is a refusal.
+    Always for references and for what was claimed by place. A class's outcome claims a call only by
+    default: on an unknown receiver it stays in a rewritten class, which is a refusal, and in a class
+    that stays it is gone where its receiver is lazy.
     """
     by_place = (place.path, place.line, place.column) in kind.claims
-    return kind.noun == "reference" or by_place or place.certain
+    is_sure = place.certain and claim is Outcome.REWRITTEN
+    return kind.noun == "reference" or by_place or is_sure
 
 
 def _broken(kind: _Kind, place: Place, claim: Outcome, new: list[Place]) -> str:

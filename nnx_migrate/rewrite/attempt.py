@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 
-from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.data import EditError
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.rewrite.decide import Decisions
@@ -23,10 +21,10 @@ from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, c
 from nnx_migrate.rewrite.outside.data import Doubted
 from nnx_migrate.rewrite.outside.factory_sizes import passed_sizes
 from nnx_migrate.rewrite.outside.holding import fields_of_modules
+from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes import ClassSizes
-from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.project import Module, Project
 
 
 @dataclass(frozen=True)
@@ -45,11 +43,10 @@ class Attempt:
     texts: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, tuple[Remark, ...]] = field(default_factory=dict)
     failed: dict[str, Failure] = field(default_factory=dict)
-    kept: dict[str, frozenset[int]] = field(default_factory=dict)  # lines that stay as they are
-    own_kept: dict[str, frozenset[int]] = field(default_factory=dict)  # those the user keeps
+    kept: dict[str, frozenset[int]] = field(default_factory=dict)  # lines that the user keeps
     edited: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes around classes
-    lazily: frozenset[str] = frozenset()  # classes that code around them builds by lazy(Class)
-    lazy: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes that say so
+    lazy: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes with lazy(Class)
+    explicit: dict[str, frozenset[int]] = field(default_factory=dict)  # of those with the class
     plain: dict[str, frozenset[int]] = field(
         default_factory=dict
     )  # ids of names that both libraries have
@@ -66,24 +63,20 @@ def make_attempt(
     sizes: Mapping[str, ClassSizes],
     decisions: Decisions,
     untouched: frozenset[str] = frozenset(),
-    frozen: Mapping[str, frozenset[int]] = MappingProxyType({}),
-    lazily: frozenset[str] = frozenset(),
 ) -> Attempt:
     """Render every file that changes by what is decided about the classes.
 
-    ``untouched``: paths of which nothing but classes may change; ``frozen``: lines, by path, where
-    code keeps Linen's style; ``lazily``: the classes that it builds by ``lazy(Class)``.
+    ``untouched``: paths of which nothing but classes may change.
     """
     project = loaded.project
-    lazily &= decisions.converted.keys()
-    modules_in = fields_of_modules(project, sizes, lazily)
-    attempt = Attempt(decisions, lazily=lazily, modules_in=modules_in)
+    modules_in = fields_of_modules(project, sizes, decisions.converted)
+    attempt = Attempt(decisions, modules_in=modules_in)
     context = OutsideContext(
         converted=frozenset(decisions.converted),
         new_arguments={name: sizes[name].new_arguments for name in decisions.converted},
         factories=decisions.factories,
         scope_functions=tuple(decisions.scope_functions.values()),
-        lazily=lazily,
+        owned=owned_statements(project, [project.linen[name] for name in decisions.converted]),
         modules_in=modules_in,
         passed=passed_sizes(project, sizes, decisions.converted),
         skip=frozenset(id(cls.node) for cls in project.linen.values()),
@@ -91,7 +84,7 @@ def make_attempt(
     )
     for path, module in loaded.targets.items():
         around = None if path in untouched else context
-        _render(project, path, module, around, attempt, frozen.get(path, frozenset()))
+        _render(project, path, module, around, attempt)
     return attempt
 
 
@@ -101,7 +94,6 @@ def _render(
     module: Module,
     context: OutsideContext | None,
     attempt: Attempt,
-    frozen: frozenset[int],
 ) -> None:
     classes = [c for c in project.linen.values() if c.module is module]
     converted = {c.name: attempt.decisions.converted.get(c.name) for c in classes}
@@ -109,26 +101,22 @@ def _render(
     if context is not None:
         outside = convert_outside(project, module, context)
     own = kept_lines(module)
-    free = (
-        frozenset(_lines_of_builders(project, module, attempt, outside)) if frozen else frozenset()
-    )
-    kept = own | (frozen - free)
-    edits = _without_kept(module, outside.edits, kept)
     # A file that keeps lazy classes keeps their names for functions, too.
-    plain = outside.plain if all(converted.values()) else frozenset()
-    anywhere = outside.lazy | plain
-    edits |= _without_kept(module, {one: outside.edits[one] for one in anywhere}, own)
+    left = frozenset() if all(converted.values()) else outside.plain
+    edits = {one: edit for one, edit in outside.edits.items() if one not in left}
+    edits = _without_kept(module, edits, own)
     attempt.edited[path] = frozenset(edits)
     attempt.lazy[path] = outside.lazy & edits.keys()
-    attempt.plain[path] = plain & edits.keys()
+    attempt.explicit[path] = outside.explicit
+    attempt.plain[path] = outside.plain & edits.keys()
     attempt.doubts[path] = outside.doubts
     attempt.values |= outside.values
     attempt.placed |= outside.placed
     attempt.checked |= outside.checked
     attempt.inherits |= outside.inherits
     needed = outside.imports if edits else frozenset()
-    attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, kept))
-    attempt.kept[path], attempt.own_kept[path] = kept, own
+    attempt.remarks[path] = tuple(one for one in outside.findings if not _touches(one.node, own))
+    attempt.kept[path] = own
     for one in converted.values():
         if one is not None:
             edits.update(one.edits)
@@ -163,25 +151,6 @@ def _fail(attempt: Attempt, path: str, failure: Failure) -> None:
     """The file stays as it is: nothing that it does with a class has been edited."""
     attempt.failed[path] = failure
     attempt.edited[path] = attempt.lazy[path] = attempt.plain[path] = frozenset()
-
-
-def _lines_of_builders(
-    project: Project, module: Module, attempt: Attempt, outside: OutsideResult
-) -> Iterator[int]:
-    """Lines of converted classes, of functions that build for them, and of layers they are given."""
-    decisions = attempt.decisions
-    whole = {id(one.node) for one in decisions.factories if one.module is module}
-    whole |= {key for one in decisions.scope_functions.values() for key in one.edits}
-    whole |= {id(project.linen[name].node) for name in decisions.converted}
-    for node in walk(module.tree):
-        if id(node) in whole or _is_layer(project, module, node, outside):
-            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)  # type: ignore[attr-defined]
-
-
-def _is_layer(project: Project, module: Module, node: ast.AST, outside: OutsideResult) -> bool:
-    if id(node) not in outside.lazy or not isinstance(node, ast.Name | ast.Attribute):
-        return False
-    return is_linen(project.resolve(node, Scope(module)))
 
 
 def _without_kept(

@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.classes import (
 from nnx_migrate.rewrite.classes.interfaces import is_interface
 from nnx_migrate.rewrite.classes.scopes.copies import copied_classes
 from nnx_migrate.rewrite.conversions import Conversions, Memory
-from nnx_migrate.rewrite.cut import Cut, behind_bridges, bridged, cut
+from nnx_migrate.rewrite.cut import Cut, cut
 from nnx_migrate.rewrite.elsewhere import unreached
 from nnx_migrate.rewrite.factories import stuck_in_scope, stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
@@ -38,7 +38,6 @@ class Decisions:
     cuts: dict[str, Cut] = field(default_factory=dict)
     kept: frozenset[str] = frozenset()
     outside: frozenset[str] = frozenset()  # classes of files that are only read
-    bridged: frozenset[str] = frozenset()  # classes that stay Linen and run behind ToNNX
     factories: tuple[FactoryFunction, ...] = ()  # functions that build for converted classes only
     scope_functions: dict[str, ConvertedFunction] = field(default_factory=dict)
 
@@ -50,7 +49,6 @@ def decide(
     select: tuple[str, ...],
     exclude: tuple[str, ...],
     barred: Mapping[str, ClassRefusal],
-    lazily: frozenset[str],
     memory: Memory,
 ) -> Decisions:
     """Decide over all classes.
@@ -58,7 +56,6 @@ def decide(
     Args:
         targets: ``id`` of the modules that may change.
         barred: classes that an earlier attempt showed cannot be converted.
-        lazily: classes that code around them builds by ``lazy(Class)``.
         memory: conversions of earlier attempts on the same project.
     """
     outside = frozenset(n for n, cls in project.linen.items() if id(cls.module) not in targets)
@@ -75,7 +72,7 @@ def decide(
     decisions = Decisions(kept=kept, outside=outside, refused={**stuck, **barred})
     links = links_of(project)
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
-    pending -= _join_cuts(project, decisions, links, pending, lazily)
+    pending -= _join_cuts(project, decisions, links, pending)
     copied = copied_classes(project)
     while True:
         context = replace(_context(sizes, pending), copied=copied)
@@ -84,10 +81,9 @@ def decide(
         left = dict(unreached(project, sizes, pending - refused))
         decisions.refused.update(left)
         refused |= left.keys()
-        gone = refused | _join_cuts(project, decisions, links, pending - refused, lazily)
+        gone = refused | _join_cuts(project, decisions, links, pending - refused)
         if not gone:
             converted = frozenset(decisions.converted)
-            decisions.bridged = bridged(links, converted, behind_bridges(project)) - kept
             decisions.factories = tuple(f for f in functions.values() if f.users <= converted)
             return decisions
         pending -= gone
@@ -120,14 +116,13 @@ def _join_cuts(
     decisions: Decisions,
     links: Links,
     pending: frozenset[str],
-    lazily: frozenset[str],
 ) -> frozenset[str]:
     staying = frozenset(links.bases) - pending
     fixed = {base for one in decisions.kept | decisions.outside for base in links.bases[one]}
     interfaces = frozenset(
-        one for one in lazily - fixed if is_interface(project, project.linen[one])
+        one for one in pending - fixed if is_interface(project, project.linen[one])
     )
-    cuts = cut(links, staying, pending, lazily, interfaces)
+    cuts = cut(links, staying, pending, interfaces)
     decisions.cuts.update({one.name: one for one in cuts})
     return frozenset(one.name for one in cuts)
 

@@ -65,14 +65,11 @@ class Ground:
         return analyse(project, self._names, self.evidence, *granted, memory=known)
 
     def decide(
-        self,
-        sizes: Mapping[str, ClassSizes],
-        barred: Mapping[str, ClassRefusal],
-        lazily: frozenset[str],
+        self, sizes: Mapping[str, ClassSizes], barred: Mapping[str, ClassRefusal]
     ) -> Decisions:
         """What becomes of every class; most conversions are those of earlier decisions."""
         project = self.loaded.project
-        return decide(project, sizes, self._targets, *self._chosen, barred, lazily, self._memory)
+        return decide(project, sizes, self._targets, *self._chosen, barred, self._memory)
 
     def count(self, texts: Mapping[str, str], *, are_lazy_linen: bool = False) -> ledger.Count:
         """References and call sites of the project with these new texts."""
@@ -111,16 +108,12 @@ def rewrite_project(request: RewriteRequest) -> RewriteResult:
 def make_explicit(
     request: RewriteRequest,
     doubts: Mapping[str, str] = MappingProxyType({}),
-    frozen: Mapping[str, frozenset[int]] = MappingProxyType({}),
-    lazily: frozenset[str] = frozenset(),
     ground: Ground | None = None,
 ) -> Explicit:
     """Decide and render everything a request asks for, in the explicit form or not at all.
 
     Args:
         doubts: classes that must not become explicit, and why.
-        frozen: lines, by path, on which nothing may change outside of classes.
-        lazily: classes that code on those lines builds by ``lazy(Class)``.
         ground: what an earlier attempt read for the same request.
 
     Raises:
@@ -134,11 +127,11 @@ def make_explicit(
     barred = {name: _doubted(loaded.project, name, why) for name, why in doubts.items()}
     untouched: frozenset[str] = frozenset()
     for _ in range(_ATTEMPTS):
-        decisions = ground.decide(sizes, barred, lazily)
+        decisions = ground.decide(sizes, barred)
         while wanted.learn(decisions, sizes):
             sizes = ground.sizes(wanted)
-            decisions = ground.decide(sizes, barred, lazily)
-        attempt = make_attempt(loaded, sizes, decisions, untouched, frozen, lazily)
+            decisions = ground.decide(sizes, barred)
+        attempt = make_attempt(loaded, sizes, decisions, untouched)
         after = ground.count(attempt.texts, are_lazy_linen=attempt.inherits)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before, after))
         unfinished = _unfinished(loaded, attempt, books)
@@ -191,9 +184,7 @@ def _claims(
             claims = places if remark.kind == "reference" else calls
             if remark.kind != "constructor":
                 claims[(path, *position(module, remark.node))] = remark.outcome
-    if attempt.lazily:
-        calls = _without_lazy(calls, attempt, before, after)
-    return classes, places, calls
+    return classes, places, _without_lazy(calls, attempt, before, after)
 
 
 def _without_lazy(
@@ -208,7 +199,7 @@ def _without_lazy(
         (before.call_sites, before.handles), ledger.survivors(before, after), strict=True
     ):
         numbers = Counter((one.path, one.scope, one.symbol) for one in left)
-        own = {id(one) for one in sites if one.line in attempt.own_kept.get(one.path, ())}
+        own = {id(one) for one in sites if one.line in attempt.kept.get(one.path, ())}
         for one in sorted(sites, key=lambda one: id(one) not in own):
             at, key = (one.path, one.line, one.column), (one.path, one.scope, one.symbol)
             if at in claims and id(one) not in own and numbers[key] <= 0:

@@ -11,11 +11,6 @@ from collections.abc import Mapping
 from nnx_migrate import constructs
 
 CONCERNS: Mapping[str, str] = {
-    "bridge": (
-        "A converted class builds one that stays Linen, through nnx.bridge.ToNNX. What is behind the"
-        " bridge has no variables until nnx_migrate.nn.lazy_init(model, *inputs) has run once on the"
-        " outermost module."
-    ),
     "call-time-argument": (
         "A constructor argument that depends on the call (deterministic=not train) moves to where"
         " the layer is called: NNX builds the layer once, before any call. It is refused where the"
@@ -151,10 +146,6 @@ CONCERNS: Mapping[str, str] = {
         "Submodules whose variables a lifted function stacks are built for all layers at once, in"
         " __init__, with the options of the lift. An option that reads what only the call knows is"
         " refused: make it a field."
-    ),
-    "stale": (
-        "A reference or call site outside of the converted classes that stays as it is and nobody"
-        " else has spoken of; it may need a change by hand."
     ),
     "share-scope": (
         "A submodule that makes its variables in the scope of the class (nn.share_scope, parent=self.scope) is"

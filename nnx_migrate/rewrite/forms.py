@@ -31,7 +31,7 @@ FORMS = ("auto", "lazy", "explicit")
 _SECONDS = 900.0  # of CPU, for the analysis of one project; what is not decided by then is lazy
 _STAYS = "stays Linen"
 # Places around classes: what the first attempt says of them, a lazy form of the class has settled.
-_AROUND = frozenset({"call_site", "reference", "stale"})
+_AROUND = frozenset({"call_site", "reference"})
 _ROUNDS = 6  # attempts without what earlier ones left unproven
 
 
@@ -90,44 +90,23 @@ def _prove(request: RewriteRequest) -> _Proof:
 
 def _attempt(request: RewriteRequest, proof: _Proof) -> None:
     doubts: dict[str, Doubt] = {}
-    lines: dict[str, frozenset[int]] = {}
-    lazily: frozenset[str] = frozenset()
     ground: Ground | None = None
     for _ in range(1 + _ROUNDS):
         whys = {name: f"not proven: {doubt.text}" for name, doubt in doubts.items()}
-        made = make_explicit(request, whys, lines, lazily, ground)
+        made = make_explicit(request, whys, ground)
         ground = made.ground
         if proof.first is None:
             proof.first = made.result
             failures = made.loaded.failures
             proof.unreadable = {one.path: one.error for one in failures if one.error is not None}
-        verdict = judge(made.loaded, made.attempt, made.books, made.result)
+        fresh = judge(made.loaded, made.attempt, made.books, made.result)
         linen = made.loaded.project.linen
         proof.last = made.result
-        fresh = verdict.around - lazily
-        waiting = fresh & made.attempt.decisions.cuts.keys()
-        if not verdict.doubts and not waiting and _is_frozen(verdict.lines, lines, made):
-            proof.doubts = {linen[name].qualified: doubt for name, doubt in doubts.items()}
+        doubts |= fresh
+        proof.doubts = {linen[name].qualified: doubt for name, doubt in doubts.items()}
+        if not fresh:
             proof.explicit = made if made.attempt.decisions.converted else None
             return
-        # Code that is not rewritten builds their classes by lazy(Class), if nothing speaks against it.
-        lazily |= fresh
-        doubts |= {name: one for name, one in verdict.doubts.items() if name not in fresh}
-        proof.doubts = {
-            linen[name].qualified: one for name, one in {**verdict.doubts, **doubts}.items()
-        }
-        for path, more in verdict.lines.items():
-            lines[path] = lines.get(path, frozenset()) | more
-
-
-def _is_frozen(
-    wanted: dict[str, frozenset[int]], lines: dict[str, frozenset[int]], made: Explicit
-) -> bool:
-    """Whether nothing changed on the lines that go lazy."""
-    return all(
-        path not in made.attempt.texts or more <= lines.get(path, frozenset())
-        for path, more in wanted.items()
-    )
 
 
 def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
@@ -220,7 +199,7 @@ def _findings(
         for one in result.findings if result is not None else ():
             if one.path in failed or (result is not explicit and explicit and one.rule in _AROUND):
                 continue
-            if one.outcome in (Outcome.REFUSED, Outcome.BRIDGED):
+            if one.outcome is Outcome.REFUSED:
                 yield replace(one, outcome=Outcome.REWRITTEN, message=f"lazy: {one.message}")
             elif result is explicit:
                 yield one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from nnx_migrate import ledger
@@ -20,7 +20,7 @@ from nnx_migrate.model import (
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.decide import Decisions
 from nnx_migrate.rewrite.loading import Loaded
-from nnx_migrate.sizes import ClassSizes, SiteKind
+from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module
 from nnx_migrate.source.walking import walk
@@ -64,7 +64,7 @@ def _class_result(cls: ClassInfo, attempt: Attempt, sizes: Mapping[str, ClassSiz
     result = ClassResult(cls.qualified, cls.module.path, cls.node.lineno, outcome)
     if name in decisions.converted:
         made = decisions.converted[name]
-        review = made.review or sizes[name].review or any(_bridges(attempt, sizes[name]))
+        review = made.review or sizes[name].review
         arguments = tuple(one.name for one in made.new_arguments)
         confidence = Confidence.REVIEW if review else made.confidence
         return replace(result, confidence=confidence, new_arguments=arguments)
@@ -105,31 +105,10 @@ def _findings(
             found.append(_finding(_home(cls, node), node, "review", Outcome.REWRITTEN, message))
         for node, message in made.stale:
             found.append(_finding(_home(cls, node), node, "call_site", Outcome.REFUSED, message))
-        for node, symbol in _bridges(attempt, sizes[name]):
-            message = f"{symbol} {_LAZY}"
-            found.append(_finding(_home(cls, node), node, "bridge", Outcome.BRIDGED, message))
-    claimed = {(f.path, f.line, f.column) for f in found}
     for path, remarks in attempt.remarks.items():
         module = loaded.targets[path]
-        for remark in remarks:
-            one_finding = _finding(module, remark.node, remark.rule, remark.outcome, remark.message)
-            found.append(one_finding)
-            claimed.add((one_finding.path, one_finding.line, one_finding.column))
-    found += _unclaimed(books, claimed)
+        found += [_finding(module, one.node, one.rule, one.outcome, one.message) for one in remarks]
     return tuple(sorted(set(found), key=lambda f: (f.path, f.line, f.column, f.rule, f.message)))
-
-
-_LAZY = (
-    "stays Linen behind nnx.bridge.ToNNX, which has no variables yet: call"
-    " nnx_migrate.nn.lazy_init(model, *inputs) once after building the outermost module"
-)
-
-
-def _bridges(attempt: Attempt, sizes: ClassSizes) -> Iterator[tuple[ast.AST, str]]:
-    """Places of a converted class that build one that stays Linen, and which."""
-    for site in sizes.sites.values():
-        if site.kind is SiteKind.CLASS and site.symbol not in attempt.decisions.converted:
-            yield site.call, str(site.symbol)
 
 
 def _home(cls: ClassInfo, node: ast.AST) -> Module:
@@ -138,25 +117,6 @@ def _home(cls: ClassInfo, node: ast.AST) -> Module:
         if any(one is node for one in walk(owner.node)):
             return owner.module
     return cls.module
-
-
-def _unclaimed(books: ledger.Ledger, claimed: set[tuple[str, int, int]]) -> list[Finding]:
-    """Places outside classes that stay Linen and that nobody has spoken of."""
-    entries = [*books.reference_entries, *books.call_site_entries, *books.handle_entries]
-    return [
-        Finding(
-            "stale",
-            entry.place.path,
-            entry.place.line,
-            entry.place.column,
-            Outcome.REFUSED,
-            f"{entry.place.symbol} stays as it is; it may need a change by hand",
-        )
-        for entry in entries
-        if entry.outcome is Outcome.REFUSED
-        and not entry.claimed
-        and (entry.place.path, entry.place.line, entry.place.column) not in claimed
-    ]
 
 
 def _finding(module: Module, node: ast.AST, rule: str, outcome: Outcome, message: str) -> Finding:
@@ -170,8 +130,6 @@ def class_outcome(attempt: Attempt, name: str) -> Outcome:
         return Outcome.REWRITTEN
     if name in attempt.decisions.kept:
         return Outcome.KEPT
-    if name in attempt.decisions.bridged:
-        return Outcome.BRIDGED
     return Outcome.REFUSED
 
 

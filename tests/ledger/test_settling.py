@@ -7,7 +7,7 @@ import pytest
 from nnx_migrate.ledger import Count, Ledger, Source, count, settle
 from nnx_migrate.model import Outcome, Tally
 
-R, B, F, K = Outcome.REWRITTEN, Outcome.BRIDGED, Outcome.REFUSED, Outcome.KEPT
+R, F, K = Outcome.REWRITTEN, Outcome.REFUSED, Outcome.KEPT
 
 LINEN = """\
 import flax.linen as nn
@@ -57,7 +57,7 @@ def test_a_whole_conversion_is_all_rewritten() -> None:
     assert ledger.violations == ()
 
 
-@pytest.mark.parametrize("outcome", [B, F, K])
+@pytest.mark.parametrize("outcome", [F, K])
 def test_a_class_left_alone_gives_its_outcome_to_its_references(outcome: Outcome) -> None:
     ledger = settled(LINEN, LINEN, {"m.A": outcome})
     assert ledger.references == Tally(**{"total": 3, outcome.value: 3})

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from nnx_migrate.model import Form
 from nnx_migrate.parity import ParityCase, ParityReport, check
-from tests.rewrite.projects import outcomes, rewrite, texts
+from tests.rewrite.projects import outcomes, rewrite, rewrite_in_form, texts
 
 
 @contextmanager
@@ -37,6 +38,15 @@ def refused(source: str, name: str = "Model") -> str:
     """Why the class ``name`` of the source is refused."""
     found = {one.name: one for one in rewrite({"m.py": source}).classes}[f"m.{name}"]
     assert found.outcome.value == "refused", found
+    return found.reason or ""
+
+
+def lazy(source: str, name: str) -> str:
+    """Why the class ``name`` of the source is lazy in the end."""
+    found = {one.name: one for one in rewrite_in_form({"m.py": source}, "auto").classes}[
+        f"m.{name}"
+    ]
+    assert found.form is Form.LAZY, found
     return found.reason or ""
 
 

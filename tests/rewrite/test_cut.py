@@ -8,7 +8,7 @@ from nnx_migrate.model import Outcome
 from nnx_migrate.rewrite.cut import cut
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.source.project import Project, parse
-from tests.rewrite.projects import LINEN, caller, dense, looped, outcomes, rewrite
+from tests.rewrite.projects import LINEN, caller, dense, looped, outcomes, rewrite, texts
 
 REFUSED, REWRITTEN = "refused", "rewritten"
 
@@ -35,14 +35,14 @@ def test_the_base_of_a_class_that_stays_linen_stays_linen() -> None:
     assert forced(links(dense("A") + dense("B", base="A")), "m.B") == {"m.A": "m.B"}
 
 
-def test_a_class_that_a_linen_class_builds_stays_linen() -> None:
+def test_a_class_that_stays_may_build_an_explicit_one() -> None:
     found = links(dense("Child") + caller("Parent", "Child()(x)"))
-    assert forced(found, "m.Parent") == {"m.Child": "m.Parent"}
+    assert forced(found, "m.Parent") == {}
 
 
-def test_a_class_may_build_one_that_stays_linen() -> None:
+def test_a_class_that_builds_one_that_stays_linen_stays() -> None:
     found = links(dense("Child") + caller("Parent", "Child()(x)"))
-    assert forced(found, "m.Child") == {}
+    assert forced(found, "m.Child") == {"m.Parent": "m.Child"}
 
 
 def test_a_class_that_holds_one_that_stays_linen_as_a_value_stays_linen() -> None:
@@ -94,32 +94,36 @@ def test_annotations_build_nothing() -> None:
 
 def test_cuts_spread_through_several_classes_and_name_each_step() -> None:
     found = links(dense("A") + caller("B", "A()(x)") + caller("C", "B()(x)"))
-    assert forced(found, "m.C") == {"m.B": "m.C", "m.A": "m.B"}
+    assert forced(found, "m.A") == {"m.B": "m.A", "m.C": "m.B"}
 
 
 def test_a_chain_of_cuts_reports_the_class_it_starts_from() -> None:
-    text = LINEN + dense("A") + caller("B", "A()(x)") + looped("C", "B()(x)")
+    text = LINEN + looped("A") + caller("B", "A()(x)") + caller("C", "B()(x)")
     result = rewrite({"m.py": text})
     assert outcomes(result) == {"m.A": REFUSED, "m.B": REFUSED, "m.C": REFUSED}
     assert {one.name: one.cut_by for one in result.classes} == {
-        "m.A": "m.C",
-        "m.B": "m.C",
-        "m.C": None,
+        "m.A": None,
+        "m.B": "m.A",
+        "m.C": "m.A",
     }
     cuts = [one for one in result.findings if one.rule == "cut"]
     assert [one.outcome for one in cuts] == [Outcome.REFUSED] * 2
-    assert all("convert m.C first" in one.message for one in cuts)
+    assert all("convert m.A first" in one.message for one in cuts)
 
 
-def test_a_linen_class_never_gets_a_converted_child_through_a_helper() -> None:
+def test_a_class_that_stays_gets_lazy_children_of_a_helper() -> None:
     text = LINEN + dense("A") + "def make(x):\n    return A()(x)\n\n\n" + looped("C", "make(x)")
-    assert outcomes(rewrite({"m.py": text})) == {"m.A": REFUSED, "m.C": REFUSED}
+    result = rewrite({"m.py": text})
+    assert outcomes(result) == {"m.A": REWRITTEN, "m.C": REFUSED}
+    assert "    return lazy(A)()(x)\n" in texts(result, {"m.py": text})["m.py"]
 
 
-def test_a_linen_class_never_gets_a_converted_class_in_a_field() -> None:
+def test_a_class_that_stays_gets_a_lazy_module_in_a_field() -> None:
     text = LINEN + dense("A") + looped("C", "self.block(x)", "    block: type = None\n")
-    result = rewrite({"m.py": text + "def build():\n    return C(block=A())\n"})
-    assert outcomes(result) == {"m.A": REFUSED, "m.C": REFUSED}
+    text += "def build():\n    return C(block=A())\n"
+    result = rewrite({"m.py": text})
+    assert outcomes(result) == {"m.A": REWRITTEN, "m.C": REFUSED}
+    assert "    return C(block=lazy(A)())\n" in texts(result, {"m.py": text})["m.py"]
 
 
 def test_a_class_valued_field_that_may_hold_a_linen_class_keeps_its_owner_linen() -> None:

@@ -87,7 +87,7 @@ def test_the_module_is_named_before_its_fields() -> None:
     files = {"m.py": HEAD + IN_TURN + MODEL}
     result = rewrite(files)
     assert set(outcomes(result).values()) == {"rewritten"}
-    call = 'nnm.apply(nnm.abstract(Inner, width, in_features=x.shape[-1]), {"params": weight}, x)'
+    call = 'lazy(Inner)(width, parent=None).apply({"params": weight}, x)'
     assert call in texts(result, files)["m.py"]
 
 

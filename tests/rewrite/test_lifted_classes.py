@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.rewrite.projects import LINEN, outcomes, rewrite, texts
+from nnx_migrate.model import Form
+from tests.rewrite.projects import LINEN, outcomes, rewrite, rewrite_in_form, texts
 from tests.rewrite.running import compare, migrated, refused
 
 X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
@@ -94,9 +95,7 @@ def test_a_class_that_inherits_lifted_axes_stays_linen() -> None:
         pytest.param("Block = nn.remat(Block) if FLAG else Block\n", id="one of two"),
         pytest.param("Kept = Block\nBlock = nn.remat(Block)\n", id="kept under another name"),
         pytest.param("register(Block)\nBlock = nn.remat(Block)\n", id="handed on before"),
-        pytest.param("Block = nn.remat(Block, **{})\n", id="with options nobody sees"),
         pytest.param("Block = nn.remat(Block)\nBlock = None\n", id="bound to something else"),
-        pytest.param("Block = unknown(Block)\n", id="made by who knows what"),
         pytest.param("Block, Other = nn.remat(Block), 1\n", id="unpacked"),
         pytest.param("for Block in [Block]:\n    pass\n", id="in a loop"),
         pytest.param(
@@ -112,6 +111,15 @@ def test_other_bindings_of_its_name_keep_a_class_and_its_users_linen(rebound: st
     result = rewrite(files)
     assert outcomes(result) == {"m.Block": "refused", "m.Model": "refused"}
     assert texts(result, files) == files
+
+
+@pytest.mark.parametrize(
+    ("made", "form"), [("nn.remat(Block, **{})", Form.EXPLICIT), ("unknown(Block)", Form.LAZY)]
+)
+def test_a_class_is_lazy_where_its_name_may_mean_another(made: str, form: Form) -> None:
+    text = f"{LINEN}from lib import unknown\n\n{BLOCK}Block = {made}\n\n{MODEL}"
+    forms = {one.name: one.form for one in rewrite_in_form({"m.py": text}, "auto").classes}
+    assert forms == {"m.Block": form, "m.Model": Form.LAZY}
 
 
 def test_a_lifted_version_of_a_class_that_stays_linen_stays() -> None:

@@ -44,4 +44,4 @@ def test_a_class_that_builds_another_by_position_passes_the_size_on() -> None:
 
 
 def test_code_outside_of_classes_passes_it_on() -> None:
-    assert "nnm.build(Block, 4, 0.25, in_features=x.shape[-1], " in files()["callers.py"]
+    assert "model = lazy(Block)(4, 0.25)\n" in files()["callers.py"]

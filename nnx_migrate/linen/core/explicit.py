@@ -235,7 +235,8 @@ def lazy(cls: Any, **sizes: Size) -> Any:
     """The lazy class of an explicit one, for places that build and call modules as Linen does.
 
     Args:
-      cls: a class of `flax.nnx.Module`.
+      cls: a class of `flax.nnx.Module`; one that is lazy already, as ``nn.remat(lazy(Block))`` is, is
+        its own lazy class.
       sizes: where each size comes from. Keyword-only arguments (without a default, or with None or a
         truth value) need not be listed if they are called ``in_features`` (the last axis of the first
         input) or, for an input NAME of ``__call__``, ``NAME_features`` (its last axis),
@@ -244,9 +245,9 @@ def lazy(cls: Any, **sizes: Size) -> Any:
     Raises:
       TypeError: it is no such class, or its constructor takes ``*args`` or ``**kwargs``.
     """
-    if not isinstance(cls, type) or not issubclass(cls, nnx.Module) or issubclass(cls, Module):
+    if not isinstance(cls, type) or not issubclass(cls, nnx.Module):
         raise TypeError(f"expected a class of flax.nnx.Module to make lazy, found {cls!r}")
-    return _lazy(cls, tuple(sorted(sizes.items())))
+    return cls if issubclass(cls, Module) else _lazy(cls, tuple(sorted(sizes.items())))
 
 
 def as_lazy(value: Any) -> Any:
@@ -254,8 +255,8 @@ def as_lazy(value: Any) -> Any:
 
     For what is taken by a name that only the running program knows: ``as_lazy(getattr(models, name))``.
     """
-    explicit = isinstance(value, type) and issubclass(value, nnx.Module)
-    return lazy(value) if explicit and not issubclass(value, Module) else value
+    is_module = isinstance(value, type) and issubclass(value, nnx.Module)
+    return lazy(value) if is_module else value
 
 
 def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:

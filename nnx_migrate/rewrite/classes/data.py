@@ -17,7 +17,7 @@ class ConversionContext:
 
     Attributes:
       converted: qualified names of the Linen classes that become NNX classes; a project class that
-        is not among them stays Linen, and building it goes through ``nnx.bridge.ToNNX``.
+        is not among them stays Linen, and none of them builds it.
       new_arguments: the size arguments that each converted class gains.
       factories: qualified names of classes that are used as values of fields or in partials; their
         width is asked at run time, so they get an ``out_features`` attribute.

@@ -9,7 +9,6 @@ from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     ApplyFn,
-    Built,
     Kind,
     Many,
     Params,
@@ -64,9 +63,6 @@ def _bind_name(frame: Frame, target: ast.Name, kind: Kind) -> list[Tree]:
             kind = replace(kind, flow=replace(flow, key=name, model=model, owner=frame.key))
             frame.bind(name, kind)
             return [model]
-        case Built(flow=flow) if not flow.key:
-            frame.bind(name, Built(replace(flow, key=name, model=name, owner=frame.key)))
-            return [target]
         case Many(items=items):
             frame.bind(name, kind)
             if any(isinstance(one, State) for one in items):

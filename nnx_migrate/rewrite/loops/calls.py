@@ -13,7 +13,6 @@ from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     UNKNOWN,
     ApplyFn,
-    Built,
     Definition,
     Flow,
     Function,
@@ -31,10 +30,10 @@ from nnx_migrate.rewrite.loops.kinds import (
     flows_of,
     is_special,
 )
-from nnx_migrate.rewrite.loops.modules import definition_of, recipe_of, state_fields
+from nnx_migrate.rewrite.loops.modules import definition_of, state_fields
 from nnx_migrate.rewrite.loops.passing import fits, pass_to
-from nnx_migrate.rewrite.loops.plan import Built as BuiltHere
 from nnx_migrate.rewrite.loops.plan import (
+    Built,
     Counter,
     ModelCall,
     Named,
@@ -43,7 +42,6 @@ from nnx_migrate.rewrite.loops.plan import (
 from nnx_migrate.rewrite.loops.shapes import width
 from nnx_migrate.rewrite.loops.snapshots import snapshot
 
-_NNM = "nnx_migrate.nn."
 _GRADIENTS = {"jax.grad": "nnx.grad", "jax.value_and_grad": "nnx.value_and_grad"}
 _SUMS = ("optax.global_norm", "optax.tree.norm")
 _PURE = ("jax.numpy.", "jax.random.", "numpy.")
@@ -75,7 +73,7 @@ def read_call(frame: Frame, node: ast.Call) -> Kind:
         case Gradient():
             return _gradients(frame, node, held)
         case ApplyFn():
-            return _applied(frame, node, held, 1)
+            return _applied(frame, node, held)
     if held == UNKNOWN:
         _unknown(frame, node, "")
         return UNKNOWN
@@ -112,7 +110,7 @@ def _unknown(frame: Frame, node: ast.Call, symbol: str) -> Kind:
 
 
 def _word(kind: Kind) -> str:
-    words = {State: "the state is", Built: "the module is", Grads: "gradients are"}
+    words = {State: "the state is", Grads: "gradients are"}
     return next((word for one, word in words.items() if isinstance(kind, one)), "part of it is")
 
 
@@ -130,7 +128,7 @@ def _of_definition(
     frame: Frame, node: ast.Call, owner: Definition, method: str, *, compiled: bool = False
 ) -> Kind:
     if method == "apply":
-        return _applied(frame, node, ApplyFn(owner.recipe), 1)
+        return _applied(frame, node, ApplyFn(owner.recipe))
     _unknown(frame, node, "init")
     names = {one.arg for one in node.keywords}
     is_plain = not names & {None, "method", "mutable", "capture_intermediates"}
@@ -138,68 +136,16 @@ def _of_definition(
         return PLAIN
     if any(isinstance(one, ast.Starred) for one in node.args):
         return PLAIN
-    frame.change(node, BuiltHere(compiled))
+    frame.change(node, Built(compiled))
     return Variables(Flow("", False, node, recipe=owner.recipe))
 
 
-def _build(frame: Frame, node: ast.Call) -> Kind:
-    _unknown(frame, node, "nnm.build")
-    recipe = recipe_of(frame, node)
-    return Built(Flow("", False, node, recipe=recipe))
-
-
-def _variables_of(frame: Frame, node: ast.Call) -> Kind:
-    if not node.args:
-        return _unknown(frame, node, "nnm.variables_of")
-    kind = frame.value(frame, node.args[0])
-    if not isinstance(kind, Built):
-        return _unknown(frame, node, "nnm.variables_of")
-    if kind.flow.optimizer:
-        return frame.problem(
-            node, "the module that the loop updates gives its first variables again"
-        )
-    inputs = [*node.args[1:], *(one.value for one in node.keywords)]
-    for one in inputs:
-        if is_special(frame.value(frame, one)) or not _is_pure(frame, one):
-            return frame.problem(one, "the initial call has an input that must be evaluated")
-    return Variables(kind.flow)
-
-
-def _is_pure(frame: Frame, node: ast.expr) -> bool:
-    """Whether leaving an expression out changes nothing."""
-    if isinstance(node, ast.Starred):
-        return False
-    return all(
-        frame.resolve(one.func).startswith(_PURE)
-        for one in ast.walk(node)
-        if isinstance(one, ast.Call)
-    ) and not any(isinstance(one, ast.NamedExpr | ast.Await | ast.Yield) for one in ast.walk(node))
-
-
-def _apply_fn(frame: Frame, node: ast.Call) -> Kind:
-    if len(node.args) != 1 or node.keywords:
-        return _unknown(frame, node, "nnm.apply_fn")
-    kind = frame.value(frame, node.args[0])
-    if isinstance(kind, Built):
-        return ApplyFn(kind.flow.recipe, kind.flow)
-    return ApplyFn(recipe_of(frame, node.args[0]))
-
-
-def _apply(frame: Frame, node: ast.Call) -> Kind:
-    if not node.args:
-        return _unknown(frame, node, "nnm.apply")
-    kind = frame.value(frame, node.args[0])
-    if isinstance(kind, Built):
-        return _applied(frame, node, ApplyFn(kind.flow.recipe, kind.flow), 2)
-    return _applied(frame, node, ApplyFn(recipe_of(frame, node.args[0])), 2)
-
-
-def _applied(frame: Frame, node: ast.Call, function: ApplyFn, behind: int) -> Kind:
-    """``apply(variables, ...)``, the variables at ``behind - 1``."""
-    if len(node.args) < behind or any(isinstance(a, ast.Starred) for a in node.args[:behind]):
+def _applied(frame: Frame, node: ast.Call, function: ApplyFn) -> Kind:
+    """``apply(variables, ...)``."""
+    if not node.args or isinstance(node.args[0], ast.Starred):
         return _unknown(frame, node, "apply")
-    given = frame.value(frame, node.args[behind - 1])
-    rest = [*node.args[behind:], *(one.value for one in node.keywords)]
+    given = frame.value(frame, node.args[0])
+    rest = [*node.args[1:], *(one.value for one in node.keywords)]
     for one in rest:
         value = one.value if isinstance(one, ast.Starred) else one
         kind = frame.value(frame, value)
@@ -208,19 +154,17 @@ def _applied(frame: Frame, node: ast.Call, function: ApplyFn, behind: int) -> Ki
             frame.problem(one, "part of the state is an input of the model")
     if not isinstance(given, Variables):
         if is_special(given):
-            return frame.problem(node.args[behind - 1], "apply is given something unknown")
-        if behind == 1:
-            return frame.problem(node, "apply is given variables that are not the state's")
-        return PLAIN
+            return frame.problem(node.args[0], "apply is given something unknown")
+        return frame.problem(node, "apply is given variables that are not the state's")
     if not fits(frame, function, given.flow):
         # Another module, for all that is known: it is applied to what the state's holds.
-        if function.flow is not None or not snapshot(frame, node.args[behind - 1], given):
+        if function.flow is not None or not snapshot(frame, node.args[0], given):
             frame.problem(node, "the module that is applied may not be the state's")
         return PLAIN
-    return _model_call(frame, node, given, behind)
+    return _model_call(frame, node, given)
 
 
-def _model_call(frame: Frame, node: ast.Call, given: Variables, behind: int) -> Kind:
+def _model_call(frame: Frame, node: ast.Call, given: Variables) -> Kind:
     flow = given.flow
     keywords = {one.arg: one.value for one in node.keywords}
     if None in keywords:
@@ -244,7 +188,7 @@ def _model_call(frame: Frame, node: ast.Call, given: Variables, behind: int) -> 
     with_keys = rngs is not None and not (isinstance(rngs, ast.Constant) and rngs.value is None)
     without = {"mutable", *(() if with_keys else ("rngs",)), *(() if with_keys else ("method",))}
     called = name if isinstance(name, str) else None
-    call = ModelCall(frame.named(node, flow), behind, frozenset(without), called, with_keys)
+    call = ModelCall(frame.named(node, flow), frozenset(without), called, with_keys)
     frame.change(node, call)
     if not mutable:
         return PLAIN
@@ -430,10 +374,6 @@ def _counting(frame: Frame, node: ast.Call) -> Kind:
 
 
 _READERS: dict[str, Callable[[Frame, ast.Call], Kind]] = {
-    f"{_NNM}build": _build,
-    f"{_NNM}variables_of": _variables_of,
-    f"{_NNM}apply_fn": _apply_fn,
-    f"{_NNM}apply": _apply,
     **dict.fromkeys(_GRADIENTS, _gradient_of),
     **dict.fromkeys(_SUMS, _ordered),
     "jax.random.fold_in": _counting,

@@ -10,7 +10,6 @@ from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     UNKNOWN,
     ApplyFn,
-    Built,
     Definition,
     Function,
     Gradient,
@@ -30,7 +29,6 @@ from nnx_migrate.rewrite.loops.shapes import width
 from nnx_migrate.rewrite.loops.snapshots import snapshot
 
 _WORDS = {
-    Built: "the module",
     Variables: "the variables",
     Params: "the parameters",
     Stats: "running statistics",

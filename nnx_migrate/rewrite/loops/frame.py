@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     UNKNOWN,
-    Built,
     Flow,
     Function,
     Kind,
@@ -85,7 +85,6 @@ class Program:
     creates: dict[int, list[tuple[str, ast.AST]]] = field(default_factory=dict)
     understood: set[int] = field(default_factory=set)  # ids of names that mean functions
     compiled: set[int] = field(default_factory=set)  # functions that are compiled somewhere
-    sizes: Mapping[str, frozenset[str]] = field(default_factory=dict)  # arguments of classes
     ordered: dict[int, tuple[str, ast.AST]] = field(default_factory=dict)
     aliases: set[tuple[str, str, int]] = field(default_factory=set)  # names that hold functions
     rest: Kind = UNKNOWN  # what is not known to be anything else
@@ -189,7 +188,7 @@ class Frame:
             self.link(frame.key)
             if self.is_compiled or any(one.is_compiled for one in self._between(frame)):
                 return self.problem(node, f"{node.id} of the function around is compiled in")
-        if frame is self and node.id in self.stale and not isinstance(kind, Built):
+        if frame is self and node.id in self.stale:
             return self.problem(node, f"{node.id} is read after a later state was made of it")
         return kind
 
@@ -319,6 +318,28 @@ def _prefix(key: str) -> str:
     """What tells the names of one model from those of others."""
     prefix = key.removesuffix("state").removesuffix("params").removesuffix("variables").rstrip("_")
     return "" if prefix in ("", "train", "ts", "s", "new", "init", "initial") else f"{prefix}_"
+
+
+def passing_names(node: ast.AST) -> frozenset[str]:
+    """Names of definitions that nothing reads once the module is built: it may have their name.
+
+    model = lazy(Net)(4)
+    params = model.init(key, x)["params"]  # model = explicit(model, x, rngs=key)
+    state = TrainState.create(apply_fn=model.apply, params=params, tx=tx)  # the optimizer
+    """
+    loads = Counter(one.id for one in walk(node) if isinstance(one, ast.Name))
+    found: Counter[str] = Counter()
+    for one in walk(node):
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Call())):
+                found[name] += 1
+            case ast.Attribute(value=ast.Name(id=name), attr="init"):
+                found[name] += 1
+            case ast.keyword(
+                arg="apply_fn", value=ast.Attribute(value=ast.Name(id=name), attr="apply")
+            ):
+                found[name] += 1
+    return frozenset(name for name, number in found.items() if number == loads[name] == 3)
 
 
 def identifiers(node: ast.AST) -> frozenset[str]:

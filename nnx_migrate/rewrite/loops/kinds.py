@@ -58,13 +58,6 @@ class Unsure:
 
 
 @dataclass(frozen=True)
-class Built:
-    """A built module that is held by a name."""
-
-    flow: Flow
-
-
-@dataclass(frozen=True)
 class Variables:
     """Linen's variables: the collections that are among them."""
 
@@ -165,7 +158,6 @@ Kind: TypeAlias = (
     Plain
     | Unknown
     | Unsure
-    | Built
     | Variables
     | Params
     | Stats
@@ -180,7 +172,7 @@ Kind: TypeAlias = (
     | Function
     | Gradient
 )
-OfFlow: TypeAlias = Built | Variables | Params | Stats | Updates | State | Step
+OfFlow: TypeAlias = Variables | Params | Stats | Updates | State | Step
 PLAIN, UNKNOWN = Plain(), Unknown()
 _SOFT = (Plain, Unknown, Definition, Transformation, Function, Gradient)
 

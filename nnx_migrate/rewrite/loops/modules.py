@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 
 from nnx_migrate.rewrite.loops.frame import Frame
 from nnx_migrate.rewrite.loops.kinds import Recipe
@@ -12,27 +13,20 @@ from nnx_migrate.source.walking import walk
 
 LAZY = "flax.linen.lazy"  # also that of `nnx_migrate.linen`
 STATE = "flax.training.train_state.TrainState"
-_MAKERS = {"nnx_migrate.nn.build", "nnx_migrate.nn.abstract", "functools.partial"}
 _DEPTH = 5
 
 
-def recipe_of(frame: Frame, node: ast.expr) -> Recipe:
-    """What a module is built of: its class and the arguments that are no sizes.
-
-    Two equal recipes build modules that differ in nothing but their variables.
-    """
-    return _recipe(frame, node, frame.scope, _DEPTH)
-
-
 def _recipe(frame: Frame, node: ast.expr, scope: Scope, depth: int) -> Recipe:
+    """What a class, or a partial of one, builds modules of."""
     if depth == 0:
         return None
     project = frame.program.project
     if isinstance(node, ast.Call):
-        if project.resolve(node.func, scope) not in _MAKERS or not node.args:
+        if project.resolve(node.func, scope) != "functools.partial" or not node.args:
             return None
         base = _recipe(frame, node.args[0], scope, depth - 1)
-        return None if base is None else (*base, *_arguments(frame, node, base[0], scope))
+        given = node.args[1:]
+        return None if base is None else (*base, *_arguments(frame, given, node.keywords, scope))
     if isinstance(node, ast.Name):
         match scope.lookup(node.id):
             case Assignment(value=ast.Call() as value):
@@ -51,13 +45,11 @@ def _recipe(frame: Frame, node: ast.expr, scope: Scope, depth: int) -> Recipe:
     return _recipe(frame, found[1], Scope(found[0]), depth - 1)
 
 
-def _arguments(frame: Frame, node: ast.Call, symbol: str, scope: Scope) -> list[str]:
-    left_out = {"rngs", *frame.program.sizes.get(symbol, ())}
-    given = [(None, one) for one in node.args[1:]]
-    keywords = sorted(
-        (one.arg or "**", one.value) for one in node.keywords if one.arg not in left_out
-    )
-    return [f"{name}={_text(frame, one, scope)}" for name, one in (*given, *keywords)]
+def _arguments(
+    frame: Frame, args: Sequence[ast.expr], keywords: Sequence[ast.keyword], scope: Scope
+) -> list[str]:
+    texts = [f"None={_text(frame, one, scope)}" for one in args]
+    return texts + sorted(f"{one.arg or '**'}={_text(frame, one.value, scope)}" for one in keywords)
 
 
 def _text(frame: Frame, node: ast.expr, scope: Scope) -> str:
@@ -80,9 +72,7 @@ def definition_of(frame: Frame, node: ast.Call) -> Recipe:
             given = [*node.args, *(one.value for one in node.keywords)]
             if base is None or any(isinstance(one, ast.Starred) for one in given):
                 return None
-            texts = [(None, one) for one in node.args]
-            texts += sorted((one.arg or "**", one.value) for one in node.keywords)  # type: ignore[misc]
-            return (*base, *(f"{name}={_text(frame, one, frame.scope)}" for name, one in texts))
+            return (*base, *_arguments(frame, node.args, node.keywords, frame.scope))
     return None
 
 

@@ -55,14 +55,12 @@ class ModelCall:
 
     Attributes:
       model: the module.
-      behind: how many positional arguments of the old call do not go to it.
       without: keywords that go.
       method: the method that is called.
       with_keys: whether streams draw Linen's keys (``nnm.call``).
     """
 
     model: Ref
-    behind: int
     without: frozenset[str]
     method: str | None = None
     with_keys: bool = False

@@ -7,7 +7,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from nnx_migrate.rewrite.loops.expressions import value
-from nnx_migrate.rewrite.loops.frame import Frame, Node, Program, Summary, identifiers
+from nnx_migrate.rewrite.loops.frame import (
+    Frame,
+    Node,
+    Program,
+    Summary,
+    identifiers,
+    passing_names,
+)
 from nnx_migrate.rewrite.loops.kinds import (
     PLAIN,
     ApplyFn,
@@ -78,7 +85,7 @@ def _collect(program: Program, node: ast.AST, scope: Scope) -> None:
 def _read_module(program: Program, module: Module) -> None:
     frame = Frame(program, module.tree, Scope(module), None, value)
     frame.own = frozenset(module.table)
-    frame.taken = identifiers(module.tree)
+    frame.taken = identifiers(module.tree) - passing_names(module.tree)
     read_block(frame, module.tree.body)
     if frame.owed:
         frame.problem(module.tree.body[-1], "running statistics are not kept in the state")
@@ -108,7 +115,7 @@ def _read_function(program: Program, node: ast.FunctionDef, outer: Frame, module
     frame = Frame(program, node, scope, outer, value)
     frame.own = frozenset(function_table(node, module.package))
     is_top = isinstance(outer.node, ast.Module)
-    frame.taken = identifiers(node) if is_top else outer.taken
+    frame.taken = identifiers(node) - passing_names(node) if is_top else outer.taken
     frame.is_compiled = id(node) in program.compiled
     summary = frame.summary
     made = dict(_parameters(frame, summary))

@@ -85,8 +85,7 @@ def _read(
         if id(source) in own and path not in failed:
             targets[path] = module
     maps = result.migration_map.classes
-    sizes = {one.nnx: frozenset(size.name for size in one.size_arguments) for one in maps}
-    program = Program(project, sizes=sizes)
+    program = Program(project)
     finished = read_program(program, project.modules.values())
     loops = _Loops(program, targets, _groups(program))
     renamed = any(one.attributes for one in maps)

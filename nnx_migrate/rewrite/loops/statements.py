@@ -173,8 +173,6 @@ def _is_dropped(frame: Frame, call: ast.Call) -> bool:
     """Whether nothing of a call stays: what it makes or updates, other lines do."""
     if _is_update(call):
         return True
-    if frame.resolve(call.func) in ("nnx_migrate.nn.variables_of", "nnx_migrate.nn.apply_fn"):
-        return True
     return id(call) in {id(one) for _, one in frame.program.creates.get(frame.key, ())}
 
 

@@ -95,10 +95,10 @@ def _model_call(node: cst.Call, change: ModelCall) -> Expression:
     node = _without(node, change.without)
     args = list(node.args)
     if change.with_keys:
-        first = args[change.behind - 1].with_changes(value=model)
-        return node.with_changes(func=dotted("nnm.call"), args=[first, *args[change.behind :]])
+        first = args[0].with_changes(value=model)
+        return node.with_changes(func=dotted("nnm.call"), args=[first, *args[1:]])
     function = model if change.method is None else attribute(model, change.method)
-    rest = args[change.behind :]
+    rest = args[1:]
     made = node.with_changes(func=function, args=rest)
     return made if rest else made.with_changes(whitespace_before_args=cst.SimpleWhitespace(""))
 

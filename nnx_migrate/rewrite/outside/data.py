@@ -15,39 +15,38 @@ from nnx_migrate.sizes.factories import FactoryFunction
 Kind = Literal["reference", "call_site", "constructor"]
 
 
+class Unknown(Exception):
+    """The lazy form of an explicit class does not carry a place, or a size of it; the message says why."""
+
+
 @dataclass(frozen=True)
 class OutsideContext:
     """What is decided about the classes of the project.
+
+    Code outside of converted classes goes on to build and call them as Linen does, each place through
+    ``lazy(Class)``.
 
     Attributes:
       converted: qualified names of the Linen classes that become NNX classes.
       new_arguments: the size arguments that each converted class gains.
       factories: functions that build submodules for converted classes only.
       scope_functions: functions that build and call submodules of converted classes only.
-      lazily: classes that code outside of converted classes builds and calls as Linen does, each
-        place through ``lazy(Class)``.
-      modules_in: fields of those that hold modules, classes or what builds them.
+      owned: ids of top-level statements that belong to converted classes (`owned_statements`).
+      modules_in: fields of converted classes that hold modules, classes or what builds them.
       passed: what each field's modules are given as sizes, by class and field (`passed`).
       skip: ids of class statements that are not looked into: converted ones, and those that stay.
       kept: ids of class statements that the user keeps as they are.
-      memo: what was worked out about the project, shared by its modules.
     """
 
     converted: frozenset[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: tuple[FactoryFunction, ...] = ()
     scope_functions: tuple[ConvertedFunction, ...] = ()
-    lazily: frozenset[str] = frozenset()
+    owned: frozenset[int] = frozenset()
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
     passed: Mapping[tuple[str, str], frozenset[str]] = field(default_factory=dict)
     skip: frozenset[int] = frozenset()
     kept: frozenset[int] = frozenset()
-    memo: dict[str, object] = field(default_factory=dict, compare=False, repr=False)
-
-    @property
-    def rewritten(self) -> frozenset[str]:
-        """Converted classes whose callers are rewritten with them."""
-        return self.converted - self.lazily
 
 
 @dataclass(frozen=True)
@@ -88,6 +87,7 @@ class OutsideResult:
     placed: frozenset[str] = frozenset()  # lazy classes that are named at all
     checked: frozenset[int] = frozenset()  # ids of keywords whose modules are fit for the class
     inherits: bool = False  # whether a class inherits from the lazy module beside explicit bases
+    explicit: frozenset[int] = frozenset()  # ids of names of classes that explicit code reads
 
 
 @dataclass
@@ -97,7 +97,6 @@ class Draft:
     edits: dict[int, Replacement] = field(default_factory=dict)
     imports: set[str] = field(default_factory=set)
     findings: list[Remark] = field(default_factory=list)
-    refused: set[int] = field(default_factory=set)  # ids of nodes that stay as they are
     lazy: set[int] = field(default_factory=set)
     plain: set[int] = field(default_factory=set)
     doubts: list[Doubted] = field(default_factory=list)
@@ -105,10 +104,10 @@ class Draft:
     placed: set[str] = field(default_factory=set)
     checked: set[int] = field(default_factory=set)
     inherits: bool = False
+    explicit: set[int] = field(default_factory=set)
 
     def refuse(self, node: ast.AST, rule: str, message: str, kind: Kind) -> None:
         """Leave ``node`` as it is and say why."""
-        self.refused.add(id(node))
         self.findings.append(Remark(node, rule, Outcome.REFUSED, message, kind))
 
     def note(self, node: ast.AST, rule: str, message: str, kind: Kind) -> None:
@@ -129,6 +128,7 @@ class Draft:
             frozenset(self.placed),
             frozenset(self.checked),
             self.inherits,
+            frozenset(self.explicit),
         )
 
 

@@ -1,7 +1,7 @@
 """Places that keep Linen's style: ``Net(...)`` becomes ``lazy(Net)(...)``, and nothing around it changes.
 
-A class of `OutsideContext.lazily` is explicit, but code outside of converted classes goes on to build,
-call and hand it on as Linen does. There every mention of the class takes its lazy form, also as a value
+A class is explicit, but code outside of explicit classes goes on to build, call and hand it on as Linen
+does. There every mention of the class takes its lazy form, also as a value
 (registries, partials, factories) and in what stays lazy. What that cannot carry is doubted.
 """
 
@@ -19,11 +19,10 @@ from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import with_base
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
-from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext
+from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unknown
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.outside.size_declarations import declarations
-from nnx_migrate.rewrite.outside.sizes import Unknown
 from nnx_migrate.source.attribute_uses import AttributeUses
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
@@ -36,7 +35,7 @@ _NOT_EVALUATED = (Context.ANNOTATION, Context.BASE)
 
 
 def convert_lazily(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
-    """Give every mention of a class of `OutsideContext.lazily` its lazy form, or doubt the class."""
+    """Give every mention of a converted class its lazy form, or doubt the class."""
     walker = _Walk(project, places, context, draft)
     for place in places:
         if id(place.node) not in walker.plain:
@@ -60,10 +59,13 @@ class _Walk:
             case ast.ClassDef() as statement:
                 self._inherits(statement)
         cls = class_named(self.project, place.node, place.scope)
-        if cls is None or cls.name not in self.context.lazily or place.context in _NOT_EVALUATED:
+        if cls is None or cls.name not in self.context.converted or place.context in _NOT_EVALUATED:
             return
         node = place.node
         assert isinstance(node, ast.Name | ast.Attribute)
+        if id(place.top) in self.context.owned and self._is_lifted(node):
+            self.draft.explicit.add(id(node))
+            return
         if isinstance(place.parent, ast.Attribute) and is_free(
             self.project, cls, place.parent.attr
         ):
@@ -81,10 +83,17 @@ class _Walk:
         self.draft.placed.add(cls.name)
         self.draft.imports |= {"lazy", "Size"} if more else {"lazy"}
 
+    def _is_lifted(self, node: ast.expr) -> bool:
+        """Whether a call that becomes NNX's is given the class: ``nn.remat(Block)``."""
+        above = self.places.parent(node)
+        return isinstance(above, ast.Call) and node in above.args and id(above) in self.draft.edits
+
     def _inherits(self, node: ast.ClassDef) -> None:
         """A lazy class whose Linen bases are all explicit: it is a lazy module by a base of its own."""
         cls = self.project.by_node.get(id(node))
         if cls is None or not cls.linen or "flax.linen.Module" in cls.bases:
+            return
+        if cls.name in self.context.converted:
             return
         parents = [one for one in cls.parents if one.linen]
         if parents and all(one.name in self.context.converted for one in parents):
@@ -106,7 +115,7 @@ class _Walk:
             return
         if AttributeUses(self.project).only_describes(self.places.module, call):
             return  # names and docs are the class's own
-        classes = [self.project.linen[one] for one in sorted(self.context.lazily)]
+        classes = [self.project.linen[one] for one in sorted(self.context.converted)]
         for cls in classes:
             if module.name not in class_homes(self.project)[cls.name]:
                 continue
@@ -245,7 +254,7 @@ class _Walk:
         if not isinstance(call, ast.Call) or any(isinstance(a, ast.Starred) for a in call.args):
             return False
         cls = class_named(self.project, call.func, self.places[call].scope)
-        if cls is None or cls.name not in self.context.lazily:
+        if cls is None or cls.name not in self.context.converted:
             return False
         holding = self.context.modules_in.get(cls.name, frozenset())
         given = arguments_by_field(cls, call.args, call.keywords)

@@ -2,7 +2,7 @@
 
 A function (activation, initialiser) is the same object in NNX, so it is always safe to change. What
 is about module classes (layers as values, ``nn.Module`` as a type, lifted transforms) changes only
-where nothing that stays Linen can depend on it.
+in code that belongs to explicit classes; all other code keeps Linen's style and becomes lazy.
 """
 
 from __future__ import annotations
@@ -24,21 +24,17 @@ from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
 from nnx_migrate.rewrite.outside.places import Place, Places
-from nnx_migrate.rewrite.outside.survey import Survey, survey_of
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
 
 RULE = "reference"
-_TYPES = frozenset({"flax.linen.Module"})
 
 
 def convert_references(
     project: Project, places: Places, context: OutsideContext, draft: Draft
 ) -> None:
-    """Edit or refuse every Linen name of a module outside the skipped classes."""
-    survey = survey_of(project, context)
+    """Edit the Linen names of a module outside the skipped classes that are to become NNX."""
     for place in places:
         node = place.node
         if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
@@ -47,13 +43,16 @@ def convert_references(
         if isinstance(above, ast.Attribute) and is_linen(project.resolve(above, place.scope)):
             continue  # the longest expression counts
         symbol = project.resolve(node, place.scope)
-        if symbol is not None and is_linen(symbol) and not _in_draft(places, node, draft):
-            _Reference(project, places, survey, draft, place, node, symbol).convert()
+        if symbol is None or not is_linen(symbol) or id(node) in draft.edits:
+            continue
+        if id(place.top) in context.owned or _is_function(symbol):
+            _Reference(project, places, draft, place, node, symbol).convert()
 
 
-def _in_draft(places: Places, node: ast.AST, draft: Draft) -> bool:
-    """Whether an edit of something around ``node`` replaces it as a whole."""
-    return id(node) in draft.edits
+def _is_function(symbol: str) -> bool:
+    """Whether a name means the same function in both libraries."""
+    rule = rule_for(symbol)
+    return isinstance(rule, NameRule) and rule.is_same
 
 
 class _Reference:
@@ -63,20 +62,16 @@ class _Reference:
         self,
         project: Project,
         places: Places,
-        survey: Survey,
         draft: Draft,
         place: Place,
         node: ast.Name | ast.Attribute,
         symbol: str,
     ) -> None:
-        self.project, self.places, self.survey, self.draft = project, places, survey, draft
+        self.project, self.places, self.draft = project, places, draft
         self.place, self.node, self.symbol = place, node, symbol
 
     def convert(self) -> None:
-        reason = self._dependent()
-        if reason is not None:
-            self._refuse(reason)
-        elif is_alias(self.project, self.node, self.place.scope):
+        if is_alias(self.project, self.node, self.place.scope):
             return  # the assignment it stands for is edited
         elif self.place.context is Context.DECORATOR:
             self._decorator()
@@ -84,52 +79,6 @@ class _Reference:
             self._call(self.place.parent)
         else:
             self._take(self.node, name_rule(self.symbol, self.place.context))
-
-    def _dependent(self) -> str | None:
-        """Why the reference must stay because of a class that stays Linen."""
-        if isinstance(rule_for(self.symbol), NameRule) and self.symbol not in _TYPES:
-            # A plain alias (``act = nn.relu``) counts as Linen wherever a Linen class reads it.
-            return self._needed() if self._is_whole_value() else None
-        about_types = self.place.context is Context.ANNOTATION or self.symbol in _TYPES
-        if about_types:
-            if not self.survey.unconverted:
-                return None
-            return (
-                f"{self.survey.unconverted[0]} stays Linen, so nn.{last(self.symbol)} may mean a"
-                " Linen or an NNX module here; write the type that is meant"
-            )
-        return self._needed() or self._given_linen()
-
-    def _is_whole_value(self) -> bool:
-        parent = self.place.parent
-        return isinstance(parent, ast.Assign | ast.AnnAssign) and parent.value is self.node
-
-    def _needed(self) -> str | None:
-        """Why a name that stands for the reference must stay: a class that stays Linen reads it."""
-        for name in _bound(self.place):
-            user = self.survey.needed.get(f"{self.place.scope.module.name}.{name}")
-            if user is not None:
-                return (
-                    f"{user} uses {name} and stays Linen; convert that class first, or give it a"
-                    f" copy of {name} of its own"
-                )
-        return None
-
-    def _given_linen(self) -> str | None:
-        """Why a call must stay: it is given a class that stays Linen, ``nn.remat(Block)``."""
-        call = self.place.parent
-        given = [*call.args, *call.keywords] if isinstance(call, ast.Call) else []
-        for node in (one for value in given for one in walk(value)):
-            if isinstance(node, ast.Name | ast.Attribute):
-                own = (
-                    f"{self.place.scope.module.name}.{node.id}"
-                    if isinstance(node, ast.Name)
-                    else ""
-                )
-                symbol = self._resolve(node) or own  # a name that is bound anew has no one symbol
-                if symbol in self.survey.unconverted:
-                    return f"{symbol}, which it is given, stays Linen; convert that class first"
-        return None
 
     def _decorator(self) -> None:
         code = convert_decorator(self.node, renderer_of(self.places.module), self._resolve)
@@ -172,8 +121,7 @@ class _Reference:
             return
         self._note(found)
         self.draft.edits[id(node)] = found.node
-        rule = rule_for(self.symbol)
-        if node is self.node and isinstance(rule, NameRule) and rule.is_same:
+        if node is self.node and _is_function(self.symbol):
             self.draft.plain.add(id(node))
 
     def _note(self, code: Code) -> None:
@@ -186,19 +134,6 @@ class _Reference:
 
     def _resolve(self, node: ast.expr) -> str | None:
         return self.project.resolve(node, self.place.scope)
-
-
-def _bound(place: Place) -> list[str]:
-    """Module-level names that the statement around the place gives a meaning to."""
-    statement = place.top
-    match statement:
-        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-            return [name]
-        case None:
-            return []
-        case _:
-            stores = (n for n in walk(statement) if isinstance(n, ast.Name))
-            return [n.id for n in stores if isinstance(n.ctx, ast.Store)]
 
 
 def is_alias(project: Project, node: ast.expr, scope: Scope) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from nnx_migrate.edit.calls import Argument, call, named
 from nnx_migrate.edit.expressions import Expression, dotted, integer, string
 from nnx_migrate.model import FACT_PREFIXES, SizeArgument
-from nnx_migrate.rewrite.outside.sizes import Unknown
+from nnx_migrate.rewrite.outside.data import Unknown
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Project

@@ -1,6 +1,6 @@
 """Which explicit classes are proven together with every place that builds, lifts or calls them."""
 
 from nnx_migrate.rewrite.proof.doubt import Doubt
-from nnx_migrate.rewrite.proof.judge import Verdict, judge
+from nnx_migrate.rewrite.proof.judge import judge
 
-__all__ = ["Doubt", "Verdict", "judge"]
+__all__ = ["Doubt", "judge"]

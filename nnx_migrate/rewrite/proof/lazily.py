@@ -1,4 +1,4 @@
-"""Judges classes that code around them builds by ``lazy(Class)``: each by what is done with it.
+"""Judges explicit classes, which code around them builds by ``lazy(Class)``: each by what is done with it.
 
 Code around such a class keeps Linen's style and sees lazy modules only. So its calls need no proof;
 what does is every way to the class itself that is not in sight, and every use that a lazy form of an
@@ -40,7 +40,7 @@ _INSIDE = frozenset({"capture_intermediates", "intercept_methods", "module_paths
 def lazy_doubts(
     project: Project, targets: frozenset[str], attempt: Attempt, graph: Graph
 ) -> dict[str, Doubt]:
-    """Classes built by ``lazy(Class)`` that must not be explicit, and the first reason of each.
+    """Classes that must not be explicit, and the first reason of each.
 
     Args:
       targets: names of the modules that are rewritten.
@@ -62,9 +62,9 @@ class _Judge:
 
     def __post_init__(self) -> None:
         linen = self.project.linen
-        self.lazily = [linen[name] for name in sorted(self.attempt.lazily)]
+        self.converted = [linen[name] for name in sorted(self.attempt.decisions.converted)]
         self.by_word: dict[str, list[ClassInfo]] = {}
-        for cls in self.lazily:
+        for cls in self.converted:
             self.by_word.setdefault(cls.node.name, []).append(cls)
         converted = self.attempt.decisions.converted
         decisions = self.attempt.decisions
@@ -79,14 +79,14 @@ class _Judge:
 
     def doubts(self) -> Iterator[tuple[str, Doubt]]:
         """Classes and what is doubtful about them."""
-        if not self.lazily:
+        if not self.converted:
             return
         for path, every in self.attempt.doubts.items():
             for one in every:
                 yield one.cls, Doubt(path, getattr(one.node, "lineno", 1), one.reason)
         yield from self._read()
         yield from self._builders()
-        for cls in self.lazily:
+        for cls in self.converted:
             yield from ((cls.name, one) for one in ways_to(self.project, cls, self.attempt))
         given: dict[str, tuple[str, int]] = {}  # keywords and strings, and where
         for module in self.project.modules.values():
@@ -101,7 +101,9 @@ class _Judge:
     # ---- ways to the class
 
     def _named(self, module: Module, places: list[Place]) -> Iterator[tuple[str, Doubt]]:
-        handled = self.attempt.lazy.get(module.path, frozenset())
+        none: frozenset[int] = frozenset()
+        handled = self.attempt.lazy.get(module.path, none)
+        handled |= self.attempt.explicit.get(module.path, none)
         for place in places:
             node = place.node
             word = _word(node)
@@ -136,14 +138,17 @@ class _Judge:
 
     def _read(self) -> Iterator[tuple[str, Doubt]]:
         """Explicit classes that read what code around them holds: it is in Linen's style."""
-        converted = [self.project.linen[name] for name in self.attempt.decisions.converted]
-        for reader, module, node in read_by(self.project, converted, self.attempt.texts):
+        for reader, module, node in read_by(self.project, self.converted, self.attempt.texts):
+            if id(node) in self.explicit:
+                continue
             lazy = self.attempt.lazy.get(module.path, frozenset())
-            kept = self.attempt.kept.get(module.path, frozenset())
-            for one in _expressions(node):
+            edited = self.attempt.edited.get(module.path, frozenset())
+            for one in _evaluated(node, edited):
                 if id(one) in lazy:
                     what = "what it reads here keeps Linen's style"
-                elif getattr(one, "lineno", 0) in kept and self._is_linen(module, one):
+                elif (
+                    hasattr(one, "lineno") and id(one) not in edited and self._is_linen(module, one)
+                ):
                     what = "what it reads here stays lazy"
                 else:
                     continue
@@ -186,7 +191,7 @@ class _Judge:
                 continue
             reached = self.graph.below(key)
             doubt = Doubt(module.path, getattr(node, "lineno", 1), f"{word} looks into modules")
-            for cls in self.lazily:
+            for cls in self.converted:
                 if self.graph.at(cls.module.path, cls.node.lineno) in reached:
                     yield cls.name, doubt
 
@@ -242,7 +247,7 @@ class _Judge:
         within, starting, words = self._read_inside(), self._starting(), words_read(self.project)
         links = links_of(self.project)
         lazy = self.project.linen.keys() - self.attempt.decisions.converted.keys()
-        for cls in self.lazily:
+        for cls in self.converted:
             at = Doubt(cls.module.path, cls.node.lineno, "")
             inside = any(cls.name in links.builds.get(one, ()) for one in lazy)
             for method in sorted(methods_of(cls) & starting):
@@ -262,14 +267,19 @@ class _Judge:
                     yield cls.name, Doubt(path, line, f"{name} may be given a module here")
 
 
-def _expressions(node: ast.AST) -> Iterator[ast.AST]:
-    """All nodes, but of a dotted name only the whole."""
+def _evaluated(node: ast.AST, edited: frozenset[int]) -> Iterator[ast.AST]:
+    """All nodes but annotations and what edited calls call; of a dotted name only the whole."""
     todo = [node]
     while todo:
         one = todo.pop()
         yield one
-        if not (isinstance(one, ast.Attribute) and dotted(one)):
-            todo.extend(ast.iter_child_nodes(one))
+        if isinstance(one, ast.Attribute) and dotted(one):
+            continue
+        for name, value in ast.iter_fields(one):
+            is_called = name == "func" and id(one) in edited
+            if name not in ("annotation", "returns") and not is_called:
+                children = value if isinstance(value, list) else [value]
+                todo.extend(child for child in children if isinstance(child, ast.AST))
 
 
 def _word(node: ast.AST) -> str | None:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from nnx_migrate.rewrite.outside.survey import definitions, loads
+from nnx_migrate.rewrite.outside.readers import definitions, loads
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk

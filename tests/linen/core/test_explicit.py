@@ -116,10 +116,15 @@ def test_sizes_may_be_declared():
     assert lazy().init(KEY, X)["params"]["bias"].shape == (2, 1)
 
 
-@pytest.mark.parametrize("what", [3, nn.Module, flax.linen.Dense, int])
+@pytest.mark.parametrize("what", [3, flax.linen.Dense, int])
 def test_only_explicit_classes_are_made_lazy(what):
     with pytest.raises(TypeError, match="to make lazy, found"):
         nn.lazy(what)
+
+
+def test_a_lazy_class_is_its_own_lazy_class():
+    lifted = nn.remat(nn.Dense)
+    assert nn.lazy(lifted) is lifted
 
 
 def test_a_class_of_unnamed_arguments_is_refused():

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.rewrite.projects import only, outcomes, rewrite
+from nnx_migrate.model import Form
+from tests.rewrite.projects import outcomes, rewrite, rewrite_in_form
 
 HEAD = """\
 from typing import Any, Generic, TypeVar
@@ -58,13 +59,8 @@ def test_a_base_with_types_is_the_class() -> None:
     assert outcomes(rewrite({"m.py": text}))["m.Wide"] == "rewritten"
 
 
-def test_calls_outside_of_modules_are_those_of_the_class() -> None:
+def test_a_class_that_is_given_types_outside_of_modules_is_lazy() -> None:
     text = f"{HEAD}def main(x):\n    model = Block[int]()\n    return model.init(jax.random.key(0), x)\n"
-    found = only(rewrite({"m.py": text}))
-    assert found is not None
-    assert "model = nnm.build(Block[int], rngs=jax.random.key(0))" in found
-
-
-def test_a_call_that_lacks_rngs_is_named() -> None:
-    result = rewrite({"m.py": f"{HEAD}model = Block[int]()\n"})
-    assert "m.Block is an NNX module now and needs rngs=" in str(result)
+    (block,) = rewrite_in_form({"m.py": text}, "auto").classes
+    assert block.form is Form.LAZY
+    assert "is given types" in (block.reason or "")

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import nnx
 
 from nnx_migrate import nn as nnm
-from nnx_migrate.sharding import get_partition_spec
-from tests.rewrite.projects import outcomes, rewrite, texts
 from tests.rewrite.running import migrated, module_of
 
 X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
@@ -128,49 +125,3 @@ def test_r11_a_missing_weight_is_an_error_not_its_initial_value() -> None:
         del variables["params"]["Dense_0"]["bias"]
         with pytest.raises(ValueError, match="'Dense_0/bias' in collection 'params'"):
             nnm.apply(model, variables, X, False, mutable=["cache"])
-
-
-BRIDGED = """\
-import flax.linen as nn
-import jax.numpy as jnp
-
-
-class Stubborn(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        names = nn.with_logical_partitioning(nn.initializers.lecun_normal(), ("embed", "mlp"))
-        i = 0
-        while i < 2:
-            x = nn.Dense(6, kernel_init=names)(x)
-            i += 1
-        return x
-
-
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        x = Stubborn(name="encoder")(x)
-        return nn.Dense(2)(Stubborn()(x))
-"""
-
-
-def test_r13_a_module_that_stays_linen_keeps_its_path_names_and_values() -> None:
-    files = {"m.py": BRIDGED}
-    result = rewrite(files)
-    assert outcomes(result) == {"m.Stubborn": "bridged", "m.Model": "rewritten"}
-    (model,) = (one for one in result.classes if one.name == "m.Model")
-    sizes = dict.fromkeys(model.new_arguments, 6)
-    with module_of("old", BRIDGED) as old, module_of("new", texts(result, files)["m.py"]) as new:
-        boxed = jax.eval_shape(old.Model().init, jax.random.key(0), X)["params"]
-        assert set(boxed) == {"encoder", "Stubborn_0", "Dense_0"}
-        model = nnm.lazy_init(new.Model(**sizes, rngs=nnx.Rngs(0)), X)
-        state = nnx.state(model, nnx.Param)
-        for path in ("encoder", "Stubborn_0"):
-            kernel = state[path]["Dense_1"]["kernel"]
-            assert get_partition_spec(kernel) == jax.P("embed", "mlp")
-            assert get_partition_spec(boxed)[path]["Dense_1"]["kernel"] == jax.P("embed", "mlp")
-        assert isinstance(kernel.get_value(), jax.Array)
-        values = nnx.to_pure_dict(state)
-        y = old.Model().apply({"params": values}, X)
-        np.testing.assert_array_equal(model(X), y)
-        assert jnp.any(y != 0)

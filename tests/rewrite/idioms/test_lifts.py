@@ -8,7 +8,7 @@ from flax import nnx
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.sharding import get_partition_spec
-from tests.rewrite.running import compare, migrated, module_of, refused
+from tests.rewrite.running import compare, lazy, migrated, module_of, refused
 
 X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
 STEPS = np.random.default_rng(1).normal(size=(2, 5, 6)).astype(np.float32)
@@ -307,10 +307,8 @@ BatchModel = nn.vmap(Model, in_axes=0, out_axes=0, variable_axes={"params": None
 
 
 def test_19_a_class_name_stands_for_its_mapped_version() -> None:
-    report = compare(REBOUND, "Model(4)", {"in_features": 6}, (X,))
-    assert report.verdict in SAME, report
-    report = compare(REBOUND, "BatchModel(4)", {"in_features": 6}, (X,))
-    assert report.verdict in SAME, report
+    """What its name means where it is built nobody proves: it is lazy."""
+    assert "Layer may mean something else" in lazy(REBOUND, "Layer")
 
 
 DECORATED = """\

@@ -255,4 +255,4 @@ def test_a_program_of_its_own_is_rewritten_beside_one_that_is_not() -> None:
     assert sorted(one.outcome.value for one in about_loops(result)) == ["kept", "rewritten"]
     (file,) = result.files
     assert "nnx.Optimizer(model, tx, wrt=nnx.Param)" in (file.code or "")
-    assert "TrainState.create(apply_fn=nnm.apply_fn(model)" in (file.code or "")
+    assert "TrainState.create(apply_fn=model.apply" in (file.code or "")

@@ -45,7 +45,8 @@ def test_the_state_is_a_module_and_its_optimizer() -> None:
         function(found, "create")
         == """\
 def create(key):
-    model = nnm.build(Mlp, 4, in_features=3, rngs=key)
+    model = lazy(Mlp)(4)
+    model = explicit(model, jnp.ones((1, 3)), rngs=key)
     tx = optax.adam(0.1)
     optimizer = nnx.Optimizer(model, tx, wrt=nnx.Param)
     return model, optimizer
@@ -315,5 +316,5 @@ def test_the_functional_loop_is_the_default() -> None:
 
     result = rewrite_in(RewriteRequest(ROOT, (source("m.py", HEAD + PROGRAM),), base=ROOT))
     (file,) = result.files
-    assert "TrainState.create(apply_fn=nnm.apply_fn(model)" in (file.code or "")
+    assert "TrainState.create(apply_fn=model.apply" in (file.code or "")
     assert about_loops(result) == []

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 
 from nnx_migrate.model import Outcome, SizeArgument
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, convert_outside
+from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.source.project import Project, parse
 
@@ -28,9 +29,12 @@ class Plain(nn.Module):
 class Stays(nn.Module):
     def __call__(self, x):
         return STAYING(x)
+class Reads(nn.Module):
+    def __call__(self, x):
+        return OWNED(x)
 """
 SIZES = {"m.MLP": (SizeArgument("in_features", argument="x"),)}
-CONVERTED = frozenset({"m.MLP", "m.Plain"})
+CONVERTED = frozenset({"m.MLP", "m.Plain", "m.Reads"})
 
 
 def convert_modules(
@@ -43,7 +47,8 @@ def convert_modules(
     project = Project(modules)
     skip = frozenset(id(cls.node) for cls in project.linen.values())
     given = SIZES if sizes is None else sizes
-    context = OutsideContext(frozenset(converted), given, skip=skip)
+    owned = owned_statements(project, [project.linen[name] for name in converted])
+    context = OutsideContext(frozenset(converted), given, owned=owned, skip=skip)
     results = {name: convert_outside(project, one, context) for name, one in modules.items()}
     new = {
         name: renderer_of(one, results[name].edits).render_module().code

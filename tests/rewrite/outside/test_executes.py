@@ -91,7 +91,7 @@ def test_same_results(name: str, tmp_path: Path) -> None:
     before = HEAD + PROGRAMS[name]
     result = rewrite_source(before)
     after = result.code
-    assert "linen" not in after
+    assert "flax.linen" not in after
     assert result.call_sites.rewritten == result.call_sites.total > 0
     expected = _run(before, tmp_path / "linen_side.py")
     found = _run(after, tmp_path / "nnx_side.py")

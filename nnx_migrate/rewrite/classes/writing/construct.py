@@ -182,32 +182,11 @@ class Builder:
 
     def _project_class(self, site: Site, call: ast.Call, renderer: Renderer) -> Expression:
         function = renderer.render(call.func)
-        if site.symbol in self.context.converted:
-            extra = [named(name, expression(text)) for name, text in site.sizes.items()]
-            return same_call(function, call, renderer, [*extra, self._streams])
-        self._check_bridged(site, call)
-        self.remarks.imports.add("nnm")
-        return made_call("nnm.ToNNX", same_call(function, call, renderer), self._streams)
-
-    def _check_bridged(self, site: Site, call: ast.Call) -> None:
-        """A class that stays Linen builds Linen layers: it cannot be handed NNX ones."""
-        child = self.project.linen.get(site.symbol or "")
-        if child is None:
-            return
-        positional = [one.name for one in child.fields if not one.keyword_only]
-        given = {*positional[: len(call.args)], *(one.arg for one in call.keywords if one.arg)}
-        handed = sorted(given & _factories_of(child))
-        held = sorted(given.intersection(site.holds))
-        if not handed and not held:
-            return
-        reason = (
-            f"{child.node.name} stays Linen and builds layers from {handed[0]!r}, which would"
-            " be NNX layers here"
-            if handed
-            else f"{child.node.name} stays Linen and gets a submodule as {held[0]!r}, which would"
-            " be an NNX one here"
-        )
-        raise Refused(call, reason, f"convert {child.name} first", RULE)
+        if site.symbol not in self.context.converted:
+            reason = f"it builds {site.symbol}, which stays Linen"
+            raise Refused(call, reason, f"convert {site.symbol} first", RULE)
+        extra = [named(name, expression(text)) for name, text in site.sizes.items()]
+        return same_call(function, call, renderer, [*extra, self._streams])
 
     def _check_own(self, site: Site) -> None:
         """What a stacked module gets from outside Linen stacks, too, where it was made.
@@ -264,22 +243,6 @@ def asks_its_name(site: Site) -> bool:
 def _looked_up(site: Site, name: str) -> Site:
     sizes = {key: _NAME.sub(lambda _: name, text) for key, text in site.sizes.items()}
     return replace(site, sizes=sizes)
-
-
-def _factories_of(cls: ClassInfo) -> set[str]:
-    """Fields whose calls ``cls`` calls: ``self.conv(...)(x)``, also through a local or attribute."""
-    fields = {one.name for one in cls.fields}
-    found: set[str] = set()
-    for owner in cls.mro:
-        for node in walk(owner.node):
-            match node:
-                case ast.Call(func=ast.Call(func=ast.Attribute(ast.Name("self"), name))):
-                    found.add(name)
-                case ast.Assign(value=ast.Call(func=ast.Attribute(ast.Name("self"), name))):
-                    found |= {name} if owner.find("setup") is not None else set()
-                case ast.Call(args=[ast.Attribute(ast.Name("self"), name), *_]):
-                    found |= {name} if "partial" in ast.unparse(node.func) else set()
-    return found & fields
 
 
 def _plain_value(item: Item) -> ast.expr | None:

@@ -1,0 +1,165 @@
+"""Which module-level code explicit classes read, and which of it nothing else reads.
+
+Code around explicit classes keeps Linen's style. What belongs to the classes alone becomes NNX with them:
+
+    default_norm = partial(nn.LayerNorm, epsilon=1e-6)  # nnx.LayerNorm, if only explicit classes use it
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Container, Iterable, Iterator
+
+from nnx_migrate.constructs import is_linen
+from nnx_migrate.source.bindings import bound_names
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import Assignment, Definition, Import, dotted, first_name
+from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.rebound import Rebound
+
+_DEPTH = 20  # longest chain of re-exports
+_IMPORTS = (ast.Import, ast.ImportFrom)
+_Statement = tuple[Module, ast.stmt]
+
+
+def owned_statements(project: Project, classes: Iterable[ClassInfo]) -> frozenset[int]:
+    """Ids of the top-level statements that these classes read, at any remove, and nothing else does."""
+    skip = frozenset(id(cls.node) for cls in classes)
+    below = _read_below(project, classes, skip)
+    if not any(map(is_linen, below)):
+        return frozenset()
+    homes = {
+        symbol: [
+            (module, one) for module, one in _statements_of(project, symbol) if id(one) not in skip
+        ]
+        for symbol in below
+    }
+    owned = {id(one) for every in homes.values() for _, one in every}
+    words = {symbol.rpartition(".")[2] for symbol in homes}
+    others = [
+        (module, one)
+        for module in project.modules.values()
+        if any(word in module.text for word in words)
+        for one in module.tree.body
+        if id(one) not in owned
+    ]
+    while others:
+        module, statement = others.pop()
+        for symbol in _reads(project, module, statement, skip):
+            for home, one in homes.get(symbol, ()):
+                if id(one) in owned:
+                    owned.discard(id(one))
+                    others.append((home, one))
+    return frozenset(owned)
+
+
+def _read_below(
+    project: Project, classes: Iterable[ClassInfo], skip: frozenset[int]
+) -> frozenset[str]:
+    """Every name that the classes read, or that what they read does."""
+    found: set[str] = set()
+    pending = [one for cls in classes for one in loads(project, cls.node, cls.scope)]
+    while pending:
+        symbol = pending.pop()
+        if symbol not in found:
+            found.add(symbol)
+            for module, one in _statements_of(project, symbol):
+                pending += _reads(project, module, one, skip)
+    return frozenset(found)
+
+
+def _statements_of(project: Project, symbol: str) -> Iterator[_Statement]:
+    """The top-level statements that give a name of the project its meaning; imports hand it on."""
+    module, rest = project.split(symbol)
+    if module is None or not rest:
+        return
+    yield from ((module, one) for one in _binders(module).get(rest[0], ()))
+
+
+def _binders(module: Module) -> dict[str, list[ast.stmt]]:
+    """The top-level statements, but imports, by the names that they bind; read once."""
+    known = module.memo.get(__name__)
+    if isinstance(known, dict):
+        return known
+    found: dict[str, list[ast.stmt]] = {}
+    for one in module.tree.body:
+        for name in bound_names(one) if not isinstance(one, _IMPORTS) else ():
+            found.setdefault(name, []).append(one)
+    module.memo[__name__] = found
+    return found
+
+
+def _reads(
+    project: Project, module: Module, statement: ast.stmt, skip: frozenset[int]
+) -> Iterator[str]:
+    """What a statement reads, but inside of the classes in ``skip``."""
+    todo: list[ast.AST] = [statement]
+    while todo:
+        node = todo.pop()
+        if id(node) in skip:
+            continue
+        if isinstance(node, ast.expr) and dotted(node):
+            yield from _symbols(project, node, Scope(module))
+        else:
+            todo.extend(ast.iter_child_nodes(node))
+
+
+def definitions(module: Module, name: str) -> Iterator[ast.AST]:
+    """What gives a global its meaning; every statement that stores it when there are several."""
+    match module.table[name]:
+        case Definition(node=node):
+            yield node
+        case Rebound(node=node, values=values):
+            yield from (node, *values)
+        case Assignment(value=value):
+            yield value
+        case Import():
+            yield ast.Name(name, ast.Load())
+        case _:
+            yield from module.stores.get(name, ())
+
+
+def loads(
+    project: Project, node: ast.AST, scope: Scope, names: Container[str] | None = None
+) -> Iterator[str]:
+    """Project names loaded in ``node``; local names that hide one only widen the answer.
+
+    ``names``: of dotted names only those that begin so.
+    """
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
+            assert isinstance(one, ast.Name | ast.Attribute)
+            head = first_name(one)
+            if names is None or head is None or head.id in names:
+                yield from _symbols(project, one, scope)
+            continue
+        todo.extend(ast.iter_child_nodes(one))
+
+
+def _symbols(project: Project, node: ast.expr, scope: Scope) -> Iterator[str]:
+    """The project names on the way of a dotted expression, aliases and re-exports included."""
+    while True:
+        symbol = project.resolve(node, scope)
+        if symbol is not None:
+            yield symbol
+        if not isinstance(node, ast.Attribute):
+            break
+        owner = project.resolve(node.value, scope)
+        if owner is not None:
+            yield from _through_imports(project, f"{owner}.{node.attr}")
+        node = node.value
+    if isinstance(node, ast.Name):
+        yield from _through_imports(project, f"{scope.module.name}.{node.id}")
+
+
+def _through_imports(project: Project, symbol: str) -> Iterator[str]:
+    """A name, and what it stands for in the modules that it is imported from."""
+    for _ in range(_DEPTH):
+        yield symbol
+        module, rest = project.split(symbol)
+        binding = module.table.get(rest[0]) if module is not None and rest else None
+        if not isinstance(binding, Import):
+            return
+        symbol = ".".join([binding.target, *rest[1:]])
