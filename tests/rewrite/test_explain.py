@@ -95,7 +95,7 @@ CARRIED = sorted(set(carried()))
 def test_the_code_was_read() -> None:
     assert len(CARRIED) > 100
     found = {name for _, name in CARRIED}
-    assert found >= {"cut", "sizes", "evidence", "factory_function", "scope_function", "stale"}
+    assert found >= {"cut", "sizes", "evidence", "factory_function", "scope_function", "reference"}
 
 
 @pytest.mark.parametrize("name", sorted({name for _, name in CARRIED}))

@@ -41,30 +41,9 @@ class Graph:
                 return key
         return None
 
-    def reaching(self, keys: Iterable[Key]) -> set[Key]:
-        """These nodes and all that name them, at any remove."""
-        users: dict[Key, set[Key]] = defaultdict(set)
-        for key, named in self.names.items():
-            for one in named:
-                users[one].add(key)
-        return _closure(keys, users)
-
     def below(self, key: Key) -> set[Key]:
         """This node and all that it names, at any remove."""
         return _closure([key], self.names)
-
-    def components(self, keys: set[Key]) -> Iterator[set[Key]]:
-        """Nodes that hang together by names, among ``keys`` only."""
-        beside: dict[Key, set[Key]] = defaultdict(set)
-        for key in keys:
-            for one in self.names.get(key, set()) & keys:
-                beside[key].add(one)
-                beside[one].add(key)
-        left = set(keys)
-        while left:
-            found = _closure([min(left)], beside)
-            left -= found
-            yield found
 
 
 def _closure(start: Iterable[Key], links: Mapping[Key, set[Key]]) -> set[Key]:
