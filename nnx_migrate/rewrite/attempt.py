@@ -47,9 +47,6 @@ class Attempt:
     edited: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes around classes
     lazy: dict[str, frozenset[int]] = field(default_factory=dict)  # ids of nodes with lazy(Class)
     explicit: dict[str, frozenset[int]] = field(default_factory=dict)  # of those with the class
-    plain: dict[str, frozenset[int]] = field(
-        default_factory=dict
-    )  # ids of names that both libraries have
     doubts: dict[str, tuple[Doubted, ...]] = field(default_factory=dict)
     placed: set[str] = field(default_factory=set)  # those that are built so somewhere
     inherits: bool = False  # whether classes that stay are made lazy by a base of their own
@@ -108,7 +105,6 @@ def _render(
     attempt.edited[path] = frozenset(edits)
     attempt.lazy[path] = outside.lazy & edits.keys()
     attempt.explicit[path] = outside.explicit
-    attempt.plain[path] = outside.plain & edits.keys()
     attempt.doubts[path] = outside.doubts
     attempt.values |= outside.values
     attempt.placed |= outside.placed
@@ -150,7 +146,7 @@ def _render(
 def _fail(attempt: Attempt, path: str, failure: Failure) -> None:
     """The file stays as it is: nothing that it does with a class has been edited."""
     attempt.failed[path] = failure
-    attempt.edited[path] = attempt.lazy[path] = attempt.plain[path] = frozenset()
+    attempt.edited[path] = attempt.lazy[path] = frozenset()
 
 
 def _without_kept(

@@ -164,10 +164,7 @@ def _claims(
     places: Claims = {}
     calls: Claims = {}
     for path, lines in attempt.kept.items():
-        module, plain = loaded.targets[path], attempt.plain[path]
-        changed = {position(module, node) for node in module.nodes if id(node) in plain}
         on = [one for one in before.references if one.path == path and one.line in lines]
-        on = [one for one in on if (one.line, one.column) not in changed]
         places.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
         sites = (*before.call_sites, *before.handles)
         on = [one for one in sites if one.path == path and one.line in lines]
@@ -181,9 +178,8 @@ def _claims(
         for remark in remarks:
             if remark.outcome is Outcome.REWRITTEN:
                 continue  # the ledger finds that out itself
-            claims = places if remark.kind == "reference" else calls
-            if remark.kind != "constructor":
-                claims[(path, *position(module, remark.node))] = remark.outcome
+            if remark.kind == "reference":
+                places[(path, *position(module, remark.node))] = remark.outcome
     return classes, places, _without_lazy(calls, attempt, before, after)
 
 

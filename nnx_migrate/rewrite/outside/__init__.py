@@ -1,4 +1,8 @@
-"""Everything of a module outside its Linen classes: references, constructor calls, call sites."""
+"""Code of a module around its explicit classes.
+
+It keeps Linen's style: each class there takes its lazy form, and what such classes alone read becomes
+NNX with them.
+"""
 
 from __future__ import annotations
 

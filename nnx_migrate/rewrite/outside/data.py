@@ -12,7 +12,7 @@ from nnx_migrate.model import Outcome, SizeArgument
 from nnx_migrate.rewrite.classes.data import ConvertedFunction
 from nnx_migrate.sizes.factories import FactoryFunction
 
-Kind = Literal["reference", "call_site", "constructor"]
+Kind = Literal["reference", "constructor"]
 
 
 class Unknown(Exception):
@@ -106,9 +106,9 @@ class Draft:
     inherits: bool = False
     explicit: set[int] = field(default_factory=set)
 
-    def refuse(self, node: ast.AST, rule: str, message: str, kind: Kind) -> None:
-        """Leave ``node`` as it is and say why."""
-        self.findings.append(Remark(node, rule, Outcome.REFUSED, message, kind))
+    def refuse(self, node: ast.AST, rule: str, message: str) -> None:
+        """Leave a reference as it is and say why."""
+        self.findings.append(Remark(node, rule, Outcome.REFUSED, message, "reference"))
 
     def note(self, node: ast.AST, rule: str, message: str, kind: Kind) -> None:
         """Say what to know about something rewritten."""

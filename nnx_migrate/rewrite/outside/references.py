@@ -130,7 +130,7 @@ class _Reference:
             self.draft.note(self.node, RULE, message, "reference")
 
     def _refuse(self, message: str) -> None:
-        self.draft.refuse(self.node, RULE, message, "reference")
+        self.draft.refuse(self.node, RULE, message)
 
     def _resolve(self, node: ast.expr) -> str | None:
         return self.project.resolve(node, self.place.scope)
