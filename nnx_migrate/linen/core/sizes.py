@@ -14,7 +14,7 @@ import dataclasses
 import functools
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -134,7 +134,8 @@ def solve(
         if any(_shows_nowhere(one) for one in needed.values()):
             found |= _called_on(make, needed, found, method, args, kwargs)
         needed = {name: one for name, one in needed.items() if name not in found}
-        found |= _of_variables(make, needed, found, held) if needed else {}
+        call = functools.partial(_called_on, make, method=method, args=args, kwargs=kwargs)
+        found |= _of_variables(make, needed, found, held, call) if needed else {}
         measured = {}
     if not measured:
         return found
@@ -203,8 +204,17 @@ def _called_on(
 
 
 def _of_variables(
-    make: Callable[..., Any], sizes: Mapping[str, Size], known: dict[str, Any], held: Any
+    make: Callable[..., Any],
+    sizes: Mapping[str, Size],
+    known: dict[str, Any],
+    held: Any,
+    measure: Callable[[Mapping[str, Size], dict[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
+    """Sizes that the variables held show, or that make no difference.
+
+    Args:
+      measure: finds those of submodules that the call reaches.
+    """
     if not held:
         raise UnknownSize(
             f"{_class_of(make).__qualname__}: this method does not show the sizes {', '.join(sizes)}:"
@@ -213,12 +223,26 @@ def _of_variables(
     found = _shown(make, sizes, known, held)
     missing = [name for name in sizes if name not in found]
     guess = {**known, **found, **dict.fromkeys(missing, _PRIMES[0])}
-    for name in missing:
-        if not _is_idle(make, guess, name):
-            kind = _class_of(make).__qualname__
-            raise UnknownSize(f"{kind}: neither the call nor the variables show the size {name}")
-        found[name] = guess[name]
-    return found
+    hidden = {name: sizes[name] for name in missing if not _is_idle(make, guess, name)}
+    if not all(map(_is_part, hidden.values())):
+        raise _unknown(make, hidden)
+    rest = {name: one for name, one in guess.items() if name not in hidden}
+    try:
+        # A part that has no variables and is not called makes no difference, either.
+        guess |= measure(hidden, rest) if hidden else {}
+    except Exception as error:
+        raise _unknown(make, hidden) from error
+    return {name: guess[name] for name in sizes}
+
+
+def _is_part(size: Size) -> bool:
+    """Whether it is the size of a submodule's input."""
+    return bool(size.path) and size.fact is None
+
+
+def _unknown(make: Callable[..., Any], sizes: Iterable[str]) -> UnknownSize:
+    kind = _class_of(make).__qualname__
+    return UnknownSize(f"{kind}: neither the call nor the variables show the size {min(sizes)}")
 
 
 def _is_idle(make: Callable[..., Any], guess: dict[str, Any], name: str) -> bool:

@@ -744,3 +744,28 @@ def test_sizes_of_several_submodules_show_in_the_call_that_another_method_makes(
     variables = model.init(KEY, X)
     found = model.apply(variables, X, method="turned")
     np.testing.assert_array_equal(found, -model.apply(variables, X))
+
+
+class WithNorm(nnx.Module):
+    """Its part is there by a field, and is no equal of itself: it holds a function of its own."""
+
+    def __init__(self, flag: bool = False, *, norm_in_features: int, rngs: nnx.Rngs):
+        self.scale = lambda x: 2 * x
+        if flag:
+            self.norm = nnx.LayerNorm(norm_in_features, use_bias=False, use_scale=False, rngs=rngs)
+        self.Dense_0 = nnx.Linear(3, 3, rngs=rngs)
+
+    def __call__(self, x):
+        x = self.norm(x) if hasattr(self, "norm") else x
+        return self.Dense_0(self.scale(x))
+
+    def turned(self, x):
+        return -self(x)
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_the_size_of_a_part_without_variables_is_measured_in_other_methods_too(flag):
+    lazy = nn.lazy(WithNorm, norm_in_features=nn.Size(of="norm"))(flag)
+    variables = lazy.init(KEY, X)
+    turned = lazy.apply(variables, X, method="turned")
+    np.testing.assert_array_equal(turned, -lazy.apply(variables, X))
