@@ -3,6 +3,7 @@
 import abc
 from typing import Generic, Protocol, TypeVar
 
+import flax.linen
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -65,3 +66,20 @@ def test_such_a_class_is_built_split_and_called(cls):
 def test_a_built_class_keeps_the_parameters_of_a_generic_base():
     built = nn.build(OfGeneric[int](), jnp.ones((2, 4)), rngs=0)
     assert type(built).__parameters__ == (T,)
+
+
+def test_modules_that_stay_linen_are_modules() -> None:
+    theirs = flax.linen.Dense(3)
+    assert isinstance(theirs, nn.Module)
+    assert issubclass(flax.linen.Dense, nn.Module)
+    assert not isinstance(theirs, nn.Dense)
+    assert not issubclass(flax.linen.Dense, nn.Dense)
+    assert not isinstance(3, nn.Module)
+    assert not isinstance(nnx.Linear(1, 1, rngs=nnx.Rngs(0)), nn.Module)
+
+
+def test_lazy_modules_are_of_their_classes_alone() -> None:
+    ours = nn.Dense(3)
+    assert isinstance(ours, nn.Module)
+    assert isinstance(ours, nnx.Module)
+    assert not isinstance(ours, flax.linen.Module)
