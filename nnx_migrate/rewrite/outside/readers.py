@@ -17,7 +17,9 @@ from nnx_migrate.source.names import Assignment, Definition, Import, dotted, fir
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.rebound import Rebound
 
-_DEPTH = 20  # longest chain of re-exports
+_DEPTH = 6  # longest chain of re-exports
+_ALL = "*"  # every name of a module
+_BY_NAME = (("globals",), ("eval",), ("exec",), ("sys", "modules"))  # reach any name of a module
 _IMPORTS = (ast.Import, ast.ImportFrom)
 _Statement = tuple[Module, ast.stmt]
 
@@ -28,18 +30,17 @@ def owned_statements(project: Project, classes: Iterable[ClassInfo]) -> frozense
     below = _read_below(project, classes, skip)
     if not any(map(is_linen, below)):
         return frozenset()
-    homes = {
-        symbol: [
-            (module, one) for module, one in _statements_of(project, symbol) if id(one) not in skip
-        ]
+    read = {
+        id(one): (module, one)
         for symbol in below
+        for module, one in _statements_of(project, symbol)
+        if id(one) not in skip
     }
-    owned = {id(one) for every in homes.values() for _, one in every}
-    words = {symbol.rpartition(".")[2] for symbol in homes}
+    homes = _homes(read.values())
+    owned = set(read)
     others = [
         (module, one)
         for module in project.modules.values()
-        if any(word in module.text for word in words)
         for one in module.tree.body
         if id(one) not in owned
     ]
@@ -51,6 +52,15 @@ def owned_statements(project: Project, classes: Iterable[ClassInfo]) -> frozense
                     owned.discard(id(one))
                     others.append((home, one))
     return frozenset(owned)
+
+
+def _homes(statements: Iterable[_Statement]) -> dict[str, list[_Statement]]:
+    """Statements by the names that they bind, and by the module as a whole."""
+    found: dict[str, list[_Statement]] = {}
+    for module, one in statements:
+        for name in (*bound_names(one), _ALL):
+            found.setdefault(f"{module.name}.{name}", []).append((module, one))
+    return found
 
 
 def _read_below(
@@ -92,7 +102,7 @@ def _binders(module: Module) -> dict[str, list[ast.stmt]]:
 def _reads(
     project: Project, module: Module, statement: ast.stmt, skip: frozenset[int]
 ) -> Iterator[str]:
-    """What a statement reads, but inside of the classes in ``skip``."""
+    """What a statement reads, but inside of the classes in ``skip``; all of a module that it hands on."""
     todo: list[ast.AST] = [statement]
     while todo:
         node = todo.pop()
@@ -100,6 +110,8 @@ def _reads(
             continue
         if isinstance(node, ast.expr) and dotted(node):
             yield from _symbols(project, node, Scope(module))
+            yield f"{project.resolve(node, Scope(module))}.{_ALL}"
+            yield from [f"{module.name}.{_ALL}"] if dotted(node) in _BY_NAME else []
         else:
             todo.extend(ast.iter_child_nodes(node))
 
@@ -154,12 +166,15 @@ def _symbols(project: Project, node: ast.expr, scope: Scope) -> Iterator[str]:
         yield from _through_imports(project, f"{scope.module.name}.{node.id}")
 
 
-def _through_imports(project: Project, symbol: str) -> Iterator[str]:
+def _through_imports(project: Project, symbol: str, depth: int = _DEPTH) -> Iterator[str]:
     """A name, and what it stands for in the modules that it is imported from."""
-    for _ in range(_DEPTH):
-        yield symbol
-        module, rest = project.split(symbol)
-        binding = module.table.get(rest[0]) if module is not None and rest else None
-        if not isinstance(binding, Import):
-            return
-        symbol = ".".join([binding.target, *rest[1:]])
+    yield symbol
+    module, rest = project.split(symbol)
+    if module is None or not rest or depth == 0:
+        return
+    match module.table.get(rest[0]):
+        case Import(target=target):
+            yield from _through_imports(project, ".".join([target, *rest[1:]]), depth - 1)
+        case None:
+            for star in module.stars:
+                yield from _through_imports(project, ".".join([star, *rest]), depth - 1)

@@ -84,6 +84,9 @@ def test_what_explicit_classes_alone_read_becomes_nnx(before: str, after: str) -
         "class Config:\n    layer = OWNED\n",
         "def main():\n    return helper()\n\ndef helper():\n    return OWNED\n",
         "print(OWNED)\n",
+        "import m\n\ndef main(name):\n    return getattr(m, name)\n",
+        "def main(name):\n    return globals()[name]\n",
+        "import sys\nLAYERS = vars(sys.modules[__name__])\n",
     ],
 )
 def test_what_other_code_reads_too_stays(reader: str) -> None:
@@ -91,6 +94,35 @@ def test_what_other_code_reads_too_stays(reader: str) -> None:
     text, result = convert(code)
     assert text == code
     assert not result.edits
+
+
+def test_a_statement_of_which_other_code_reads_a_part_stays() -> None:
+    code = "if True:\n    OWNED = nn.Dense\n    HEAD = nn.Conv\ndef main():\n    return HEAD\n"
+    text, result = convert(code)
+    assert text == code
+    assert not result.edits
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "from layers import *\nx = Dense\n",
+        "from pkg import Dense\nx = Dense\n",
+        "import pkg\nx = pkg.Dense\n",
+        "import layers\nx = vars(layers)\n",
+    ],
+)
+def test_readers_are_found_through_modules(reader: str) -> None:
+    texts = {
+        "layers": "import flax.linen as nn\nDense = nn.Dense\n",
+        "pkg": "from layers import *\n",
+        "net": "import flax.linen as nn\nfrom layers import Dense\n"
+        "class A(nn.Module):\n    def __call__(self, x):\n        return Dense(3)(x)\n",
+    }
+    new, _ = convert_modules(texts, converted={"net.A"})
+    assert "Dense = nnm.factory.Dense" in new["layers"]
+    new, _ = convert_modules({**texts, "run": reader}, converted={"net.A"})
+    assert new["layers"] == texts["layers"]
 
 
 def test_a_layer_that_owned_code_builds_is_refused() -> None:
