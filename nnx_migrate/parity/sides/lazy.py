@@ -15,7 +15,7 @@ from nnx_migrate.parity.values import named_leaves
 
 def is_lazy(module: Any) -> bool:
     """Whether a module is of the lazy form, built or not."""
-    return isinstance(module, lazy_linen.Module)
+    return issubclass(type(module), lazy_linen.Module)  # an instance is a Linen module, too
 
 
 def is_definition(module: Any) -> bool:
