@@ -27,15 +27,14 @@ _Statement = tuple[Module, ast.stmt]
 def owned_statements(project: Project, classes: Iterable[ClassInfo]) -> frozenset[int]:
     """Ids of the top-level statements that these classes read, at any remove, and nothing else does."""
     skip = frozenset(id(cls.node) for cls in classes)
-    below = _read_below(project, classes, skip)
-    if not any(map(is_linen, below)):
-        return frozenset()
     read = {
         id(one): (module, one)
-        for symbol in below
+        for symbol in _read_below(project, classes, skip)
         for module, one in _statements_of(project, symbol)
         if id(one) not in skip
     }
+    if not any(is_linen(symbol) for one in read.values() for symbol in _reads(project, *one, skip)):
+        return frozenset()
     homes = _homes(read.values())
     owned = set(read)
     others = [
