@@ -104,7 +104,7 @@ def _render(
     edits = _without_kept(module, edits, own)
     attempt.edited[path] = frozenset(edits)
     attempt.lazy[path] = outside.lazy & edits.keys()
-    attempt.explicit[path] = outside.explicit
+    attempt.explicit[path] = outside.explicit & edits.keys()
     attempt.doubts[path] = outside.doubts
     attempt.values |= outside.values
     attempt.placed |= outside.placed
@@ -146,7 +146,7 @@ def _render(
 def _fail(attempt: Attempt, path: str, failure: Failure) -> None:
     """The file stays as it is: nothing that it does with a class has been edited."""
     attempt.failed[path] = failure
-    attempt.edited[path] = attempt.lazy[path] = frozenset()
+    attempt.edited[path] = attempt.lazy[path] = attempt.explicit[path] = frozenset()
 
 
 def _without_kept(

@@ -43,7 +43,7 @@ def result_of(
     return RewriteResult(
         files=tuple(sorted(files, key=lambda one: one.path)),
         classes=tuple(sorted(classes, key=lambda one: (one.path, one.line))),
-        findings=_findings(loaded, attempt, sizes, books),
+        findings=_findings(loaded, attempt),
         references=books.references,
         call_sites=books.call_sites,
         migration_map=MigrationMap(maps),
@@ -85,9 +85,7 @@ def _origin(decisions: Decisions, name: str) -> str:
     return name
 
 
-def _findings(
-    loaded: Loaded, attempt: Attempt, sizes: Mapping[str, ClassSizes], books: ledger.Ledger
-) -> tuple[Finding, ...]:
+def _findings(loaded: Loaded, attempt: Attempt) -> tuple[Finding, ...]:
     found: list[Finding] = []
     for name, refusal in attempt.decisions.refused.items():
         module = _home(loaded.project.linen[name], refusal.node)

@@ -226,12 +226,13 @@ def _of_variables(
     hidden = {name: sizes[name] for name in missing if not _is_idle(make, guess, name)}
     if not all(map(_is_part, hidden.values())):
         raise _unknown(make, hidden)
-    rest = {name: one for name, one in guess.items() if name not in hidden}
-    try:
-        # A part that has no variables and is not called makes no difference, either.
-        guess |= measure(hidden, rest) if hidden else {}
-    except Exception as error:
-        raise _unknown(make, hidden) from error
+    if hidden:
+        rest = {name: one for name, one in guess.items() if name not in hidden}
+        try:
+            # A part that has no variables and is not called makes no difference, either.
+            guess |= measure(hidden, rest)
+        except Exception as error:
+            raise _unknown(make, hidden) from error
     return {name: guess[name] for name in sizes}
 
 

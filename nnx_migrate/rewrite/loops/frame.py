@@ -327,9 +327,10 @@ def passing_names(node: ast.AST) -> frozenset[str]:
     params = model.init(key, x)["params"]  # model = explicit(model, x, rngs=key)
     state = TrainState.create(apply_fn=model.apply, params=params, tx=tx)  # the optimizer
     """
-    loads = Counter(one.id for one in walk(node) if isinstance(one, ast.Name))
+    nodes = walk(node)
+    loads = Counter(one.id for one in nodes if isinstance(one, ast.Name))
     found: Counter[str] = Counter()
-    for one in walk(node):
+    for one in nodes:
         match one:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=ast.Call())):
                 found[name] += 1

@@ -64,6 +64,7 @@ class _Walk:
         node = place.node
         assert isinstance(node, ast.Name | ast.Attribute)
         if id(place.top) in self.context.owned and self._is_lifted(node):
+            self.draft.edits[id(node)] = lambda renderer: renderer.inner(node)
             self.draft.explicit.add(id(node))
             return
         if isinstance(place.parent, ast.Attribute) and is_free(

@@ -102,17 +102,12 @@ def _reads(
     project: Project, module: Module, statement: ast.stmt, skip: frozenset[int]
 ) -> Iterator[str]:
     """What a statement reads, but inside of the classes in ``skip``; all of a module that it hands on."""
-    todo: list[ast.AST] = [statement]
-    while todo:
-        node = todo.pop()
-        if id(node) in skip:
-            continue
-        if isinstance(node, ast.expr) and dotted(node):
-            yield from _symbols(project, node, Scope(module))
-            yield f"{project.resolve(node, Scope(module))}.{_ALL}"
-            yield from [f"{module.name}.{_ALL}"] if dotted(node) in _BY_NAME else []
-        else:
-            todo.extend(ast.iter_child_nodes(node))
+    scope = Scope(module)
+    for node in _expressions(statement, skip):
+        yield from _symbols(project, node, scope)
+        yield f"{project.resolve(node, scope)}.{_ALL}"
+        if dotted(node) in _BY_NAME:
+            yield f"{module.name}.{_ALL}"
 
 
 def definitions(module: Module, name: str) -> Iterator[ast.AST]:
@@ -137,16 +132,23 @@ def loads(
 
     ``names``: of dotted names only those that begin so.
     """
+    for one in _expressions(node):
+        head = first_name(one)
+        if names is None or head is None or head.id in names:
+            yield from _symbols(project, one, scope)
+
+
+def _expressions(node: ast.AST, skip: Container[int] = ()) -> Iterator[ast.expr]:
+    """The names and longest dotted expressions in ``node``, but inside of the nodes in ``skip``."""
     todo = [node]
     while todo:
         one = todo.pop()
-        if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
-            assert isinstance(one, ast.Name | ast.Attribute)
-            head = first_name(one)
-            if names is None or head is None or head.id in names:
-                yield from _symbols(project, one, scope)
+        if id(one) in skip:
             continue
-        todo.extend(ast.iter_child_nodes(one))
+        if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
+            yield one
+        else:
+            todo.extend(ast.iter_child_nodes(one))
 
 
 def _symbols(project: Project, node: ast.expr, scope: Scope) -> Iterator[str]:

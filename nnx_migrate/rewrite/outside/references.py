@@ -73,12 +73,12 @@ class _Reference:
     def convert(self) -> None:
         if is_alias(self.project, self.node, self.place.scope):
             return  # the assignment it stands for is edited
-        elif self.place.context is Context.DECORATOR:
+        if self.place.context is Context.DECORATOR:
             self._decorator()
         elif self.place.context is Context.CALL and isinstance(self.place.parent, ast.Call):
             self._call(self.place.parent)
         else:
-            self._take(self.node, name_rule(self.symbol, self.place.context))
+            self._take(name_rule(self.symbol, self.place.context))
 
     def _decorator(self) -> None:
         code = convert_decorator(self.node, renderer_of(self.places.module), self._resolve)
@@ -87,7 +87,7 @@ class _Reference:
                 f"@nn.{last(self.symbol)} outside of a Linen class", "remove the decorator by hand"
             )
         if code is not None:
-            self._take(self.node, code)
+            self._take(code)
 
     def _call(self, call: ast.Call) -> None:
         if is_layer(self.symbol):
@@ -96,7 +96,7 @@ class _Reference:
                 " their input size and rngs when they are built: build it in the class that owns it"
             )
         elif isinstance(rule_for(self.symbol), NameRule):
-            self._take(self.node, name_rule(self.symbol, Context.CALL))
+            self._take(name_rule(self.symbol, Context.CALL))
         else:
             found = convert_call(
                 LayerCall(self.symbol, call, renderer_of(self.places.module), resolve=self._resolve)
@@ -115,14 +115,14 @@ class _Reference:
 
         return make
 
-    def _take(self, node: ast.AST, found: Code | Refusal) -> None:
+    def _take(self, found: Code | Refusal) -> None:
         if isinstance(found, Refusal):
             self._refuse(found.message)
             return
         self._note(found)
-        self.draft.edits[id(node)] = found.node
-        if node is self.node and _is_function(self.symbol):
-            self.draft.plain.add(id(node))
+        self.draft.edits[id(self.node)] = found.node
+        if _is_function(self.symbol):
+            self.draft.plain.add(id(self.node))
 
     def _note(self, code: Code) -> None:
         self.draft.imports |= code.imports

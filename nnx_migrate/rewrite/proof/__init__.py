@@ -1,4 +1,4 @@
-"""Which explicit classes are proven together with every place that builds, lifts or calls them."""
+"""Which explicit classes are proven: their lazy form carries all that is done with them elsewhere."""
 
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.judge import judge
