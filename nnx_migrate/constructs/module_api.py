@@ -10,8 +10,6 @@ What becomes what (``nnm`` is ``nnx_migrate.nn``; these ask Linen's questions by
 - ``self.is_initializing()`` -> ``nnm.is_initializing()`` in calls and ``True`` in ``__init__``.
 - ``self.variables`` -> ``nnm.variables_of(self)``; ``self.child.variables["params"]["a"]["kernel"]`` ->
   ``self.child.a.kernel[...]``.
-- ``self.policy.copy(name="anchor")`` of a module that a field holds -> ``nnm.copy_of(self.policy, rngs=rngs)``
-  in ``__init__``, where the copy has a name, is made once and always called.
 - ``self.apply(...)`` outside of the forward pass -> ``nnm.apply(self, ...)``.
 
 What differs. An NNX module's state can always change: outside of ``nnm.apply(..., mutable=...)`` a

@@ -4,10 +4,6 @@ Linen lifts ``jax`` transformations over a module's variables and rngs by collec
 NNX has ``nnx.scan``, ``nnx.vmap``, ... over modules, with the stacking said per state filter. Which
 filters a Linen call means depends on the variables of the class it is applied to.
 
-``nn.share_scope(self, inner)`` of a submodule that the class has just built is not refused: the class holds
-it in an ``nnm.InScope``, which adds no level to the path. So does a class that is given the submodule in a
-field, where every constructor call builds it. Elsewhere which scope wins is not certain.
-
 flax 0.12.8 and 0.12.12: linen/transforms.py, nnx/transforms/.
 """
 
@@ -41,7 +37,7 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "fold_rngs": ("fold_rngs", "fold the key of each stream by hand with jax.random.fold_in"),
     "share_scope": (
         "share_scope",
-        "share the scope of a submodule that setup, the compact method or every constructor call builds",
+        "give the submodule a scope of its own, or write its parameters into this class",
     ),
     "transforms": ("the module flax.linen.transforms", "name the function you need from flax.nnx"),
 }

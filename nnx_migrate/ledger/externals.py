@@ -47,9 +47,7 @@ MAKES_LINEN = frozenset({"flax.nnx.bridge.to_linen", "flax.nnx.bridge.wrappers.t
 # Calls that make a class with Linen's methods of one that has none. It is NNX, and no Linen is left there.
 LAZY_CLASSES = frozenset({"nnx_migrate.linen.lazy"})
 LAZY_MODULE = "nnx_migrate.linen.Module"
-TO_NNX = frozenset(
-    ("flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX", "nnx_migrate.nn.ToNNX")
-)
+TO_NNX = frozenset(("flax.nnx.bridge.ToNNX", "flax.nnx.bridge.wrappers.ToNNX"))
 # NNX modules that do have Linen's methods.
 BRIDGE_MODULES = frozenset({"flax.nnx.bridge.Module", "flax.nnx.bridge.module.Module"})
 

@@ -32,10 +32,8 @@ keyword-only. ``in_features=`` and ``rngs=`` are accepted by every factory, also
 from flax.nnx import avg_pool, max_pool, min_pool, pool
 
 from nnx_migrate.nn.building import factory
-from nnx_migrate.nn.building.copying import copy_of, remember
 from nnx_migrate.nn.building.decorating import class_decorator
 from nnx_migrate.nn.building.fields import with_fields
-from nnx_migrate.nn.building.in_scope import InScope, Scope
 from nnx_migrate.nn.building.lazy import (
     EITHER,
     abstract_array,
@@ -65,7 +63,6 @@ from nnx_migrate.nn.calls.functional import (
     variables_with,
 )
 from nnx_migrate.nn.calls.plain import call
-from nnx_migrate.nn.calls.to_nnx import ToNNX
 from nnx_migrate.nn.layers.attention import (
     MultiHeadAttention,
     MultiHeadDotProductAttention,
@@ -153,7 +150,6 @@ __all__ = [
     "Embed",
     "GRUCell",
     "GroupNorm",
-    "InScope",
     "InstanceNorm",
     "LSTMCell",
     "LayerNorm",
@@ -164,11 +160,9 @@ __all__ = [
     "OptimizedLSTMCell",
     "RMSNorm",
     "RNNCellBase",
-    "Scope",
     "SelfAttention",
     "Sequential",
     "SimpleCell",
-    "ToNNX",
     "Unbound",
     "abstract",
     "abstract_array",
@@ -188,7 +182,6 @@ __all__ = [
     "constant",
     "constrained_value",
     "copied",
-    "copy_of",
     "dot_product_attention",
     "dot_product_attention_weights",
     "drawing",
@@ -225,7 +218,6 @@ __all__ = [
     "put_variable",
     "read",
     "remat",
-    "remember",
     "scan",
     "set_constrained_value",
     "set_submodules",

@@ -117,7 +117,6 @@ class Conversions:
             self._context,
             converted=_Names(asking("converted")),
             factories=_Names(asking("factories")),
-            copied=_Names(asking("copied")),
             new_arguments=_Arguments(asking("new_arguments")),
             late_fields=asking("late_fields"),
             makes_late=asking("makes_late"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from nnx_migrate.model import SizeArgument
@@ -15,7 +15,6 @@ from nnx_migrate.rewrite.classes import (
     ConvertedFunction,
 )
 from nnx_migrate.rewrite.classes.interfaces import is_interface
-from nnx_migrate.rewrite.classes.scopes.copies import copied_classes
 from nnx_migrate.rewrite.conversions import Conversions, Memory
 from nnx_migrate.rewrite.cut import Cut, cut
 from nnx_migrate.rewrite.elsewhere import unreached
@@ -73,9 +72,8 @@ def decide(
     links = links_of(project)
     pending = frozenset(project.linen) - kept - outside - decisions.refused.keys()
     pending -= _join_cuts(project, decisions, links, pending)
-    copied = copied_classes(project)
     while True:
-        context = replace(_context(sizes, pending), copied=copied)
+        context = _context(sizes, pending)
         refused = _convert(project, sizes, context, pending, decisions, memory)
         refused |= _part_ways(project, decisions, pending - refused)
         left = dict(unreached(project, sizes, pending - refused))

@@ -147,11 +147,6 @@ CONCERNS: Mapping[str, str] = {
         " __init__, with the options of the lift. An option that reads what only the call knows is"
         " refused: make it a field."
     ),
-    "share-scope": (
-        "A submodule that makes its variables in the scope of the class (nn.share_scope, parent=self.scope) is"
-        " held in an nnm.InScope: its variables are attributes of the class, too. Refused where the"
-        " submodule, the order of its parameters or one of their names is not certain."
-    ),
     "submodule": (
         "The constructor call of a submodule. Refused where it says where the submodule hangs"
         " (parent=), or passes what the converted class cannot take."

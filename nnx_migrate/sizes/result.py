@@ -26,7 +26,6 @@ class SiteKind(StrEnum):
     LAYER = "layer"  # a built-in Linen layer, named directly
     CLASS = "class"  # a Linen class of the project, named directly
     FUNCTION = "function"  # all that a scope function of the project builds, which it calls too
-    COPY = "copy"  # built as the module that a field holds was
     FACTORY = "factory"  # through a partial, a class-valued field, a local alias: Linen signature
 
 

@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import jax
+import numpy as np
+
 from nnx_migrate.model import Form
 from nnx_migrate.parity import ParityCase, ParityReport, check
 from tests.rewrite.projects import outcomes, rewrite, rewrite_in_form, texts
@@ -64,3 +67,24 @@ def compare(
                 **options,
             )
         )
+
+
+def same_in_auto(source: str, model: str, *inputs: Any) -> Any:
+    """The variables of ``model`` (the text of a call), after the bits of both sides were compared.
+
+    The text after ``--form auto`` runs with Linen's calls: ``init``, ``apply`` on other values.
+    """
+    files = {"m.py": source}
+    after = texts(rewrite_in_form(files, "auto"), files)["m.py"]
+    with module_of("linen_side", source) as old, module_of("nnx_side", after) as new:
+        runs = [_two_calls(eval(model, one.__dict__), inputs) for one in (old, new)]
+    first, second = map(jax.tree_util.tree_leaves_with_path, runs)
+    assert [path for path, _ in first] == [path for path, _ in second]
+    for (path, one), (_, other) in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=jax.tree_util.keystr(path))
+    return runs[1][0]
+
+
+def _two_calls(model: Any, inputs: tuple[Any, ...]) -> tuple[Any, Any]:
+    made = model.init(jax.random.key(0), *inputs)
+    return made, model.apply(jax.tree.map(lambda one: one + 1, made), *inputs)

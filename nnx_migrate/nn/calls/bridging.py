@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from flax import nnx
 
+from nnx_migrate.nn.variables.linen_variables import attributes_of
+from nnx_migrate.nn.variables.parts import CAPTURES
 from nnx_migrate.nn.variables.state import initializing
 from nnx_migrate.nn.variables.variables import is_moved_by_init
 
@@ -30,6 +32,18 @@ def makes_state(module: nnx.Module) -> bool:
 def _is_library(kind: type[Any]) -> bool:
     """Whether a class is one of flax's or ours: those know their variables."""
     return kind.__module__.partition(".")[0] in ("builtins", "flax", "nnx_migrate")
+
+
+def give_variables(bridge: nnx.bridge.ToNNX, values: Mapping[str, Any]) -> None:
+    """Store Linen's variables of the module, by collection, in a bridge that has none yet."""
+    for name, one in attributes_of(values).items():
+        setattr(bridge, name, nnx.data(one))
+
+
+def has_variables(bridge: nnx.bridge.ToNNX) -> bool:
+    """Whether a bridge has been given its variables."""
+    names = (name for name in vars(bridge) if not name.startswith(("to_nnx__", "_pytree__")))
+    return any(name != CAPTURES for name in names)
 
 
 def lazy_init(fn: F, *args: Any, **kwargs: Any) -> F:

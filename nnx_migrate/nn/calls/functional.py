@@ -21,8 +21,8 @@ import jax.numpy as jnp
 from flax import nnx
 from flax.core.scope import in_filter
 
+from nnx_migrate.nn.calls.bridging import give_variables, has_variables
 from nnx_migrate.nn.calls.objects import holds_tracer
-from nnx_migrate.nn.calls.to_nnx import give_variables, has_variables
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
 from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.late import is_late
@@ -176,8 +176,7 @@ def apply(
         copy = _merged(model, values, mutable)
         tallies = set_streams(copy, rngs, scope_path, draws or {})
         before = _flat_variables(copy)
-        bridges = {key: (*scope_path, *path) for key, path in _bridges(copy).items()}
-        here = Running(mutable, frozenset(values), keys_of(rngs), bridges, is_init)
+        here = Running(mutable, frozenset(values), keys_of(rngs), is_init)
         call = functools.partial(_call, here, _method(copy, method), args, kwargs)
         start = _sown_before(copy, values, collections)
         outputs, sown = caught(copy, call, sorted(collections), start)
@@ -286,15 +285,6 @@ def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
                 owner = getattr(owner, name, None)
             if isinstance(owner, nnx.Module) and getattr(owner, path[-1], None) is None:
                 setattr(owner, path[-1], variable(collection, value, is_given=True))
-
-
-def _bridges(model: nnx.Module) -> dict[int, Path]:
-    """Paths of the Linen modules behind bridges, by id of the bridge."""
-    return {
-        id(one): tuple(map(str, path))
-        for path, one in nnx.iter_graph(model)
-        if isinstance(one, nnx.bridge.ToNNX)
-    }
 
 
 def _fill_bridges(model: nnx.Module, values: Mapping[str, Any]) -> None:

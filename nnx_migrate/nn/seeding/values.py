@@ -15,7 +15,6 @@ import jax
 from flax import nnx
 from flax.core.scope import LazyRng
 
-from nnx_migrate.nn.building.in_scope import is_in_scope, keyed_path, own_variables
 from nnx_migrate.nn.seeding.draw_owners import PARAMS, Made, linen_places
 from nnx_migrate.nn.seeding.stacks import Stacks, stacks_around
 from nnx_migrate.nn.streams.linen_streams import typed_key
@@ -239,17 +238,14 @@ def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Stacks, nnx.Va
     """The variables that modules hold: with the path in its keys, and the stacks around it."""
     place = linen_place(module)
     owners = [
-        (place(path), one)
-        for path, one in nnx.iter_graph(module)
-        if isinstance(one, nnx.Module) and not is_in_scope(path)
+        (place(path), one) for path, one in nnx.iter_graph(module) if isinstance(one, nnx.Module)
     ]
-    held = dict(owners)
-    owners = [(keyed_path(path, held), one) for path, one in owners]
     modules = dict(owners)
     return [
         (path, stacks_around(path, modules), one)
         for path, owner in owners
-        for one in own_variables(owner)
+        for one in vars(owner).values()
+        if isinstance(one, nnx.Variable)
     ]
 
 

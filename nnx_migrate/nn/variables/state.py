@@ -36,7 +36,6 @@ class Running:
       mutable: its ``mutable=``.
       given: the collections it was given.
       rngs: its keys, by stream.
-      bridges: paths of the modules behind ``ToNNX``, by the id of the bridge.
       is_init: whether it stands for ``init``.
       sown: mutable collections that it sowed into and nobody captured.
       asked: what it was asked for before the variable is made, with the module that asked.
@@ -45,7 +44,6 @@ class Running:
     mutable: Any
     given: Collection[str] = ()
     rngs: Mapping[str, Any] = field(default_factory=dict)
-    bridges: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     is_init: bool = False
     sown: set[str] = field(default_factory=set)
     asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)

@@ -29,8 +29,6 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.fields.parameters import Parameter, signature
 from nnx_migrate.rewrite.classes.fields.post_init import calls_post_init
 from nnx_migrate.rewrite.classes.inheritance import Inherited
-from nnx_migrate.rewrite.classes.items import is_attribute_name
-from nnx_migrate.rewrite.classes.scopes.sharing import SharedScope
 from nnx_migrate.rewrite.classes.setup.body import SetupPart
 from nnx_migrate.rewrite.classes.uses.reads import Reads, stream_attribute
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
@@ -53,8 +51,6 @@ class Constructor:
     parameters: tuple[Parameter, ...]
     setup: SetupPart | None
     compact: CompactPart | None
-    shared: SharedScope
-    scopes: tuple[str, ...]
 
     def members(self, reads: Reads, own_names: frozenset[str], remarks: Remarks) -> list[Statement]:
         """``__init__``, what comes before it, and the properties.
@@ -75,18 +71,12 @@ class Constructor:
             left=[] if self.setup is None else self.setup.left,
         )
         init = wrapped_function(made, self.layout.indent, self.layout.page)
-        return spaced([*self._in_scope(remarks), init, *self._properties()])
+        return spaced([init, *self._properties()])
 
     def _body(self, reads: Reads, own_names: frozenset[str], remarks: Remarks) -> list[Statement]:
         made: list[Statement] = []
         if class_docstring(self.cls, self.new_arguments(), self.layout) is None:
             made += init_docstring(self.new_arguments(), self.layout)
-        if self.cls.name in self.context.copied:
-            remarks.imports.add("nnm")
-            names = [one.name for one in self.parameters]
-            names += [one.name for one in self.new_arguments()]
-            given = [named(one, one) for one in names]
-            made.append(self._wrapped(run(call("nnm.remember", "self", "__class__", *given))))
         made += self._assignments()
         if calls_post_init(self.cls, self.inherited):
             made.append(run(call("self.__post_init__")))
@@ -94,8 +84,6 @@ class Constructor:
             held = stream_attribute(name, own_names)
             made.append(assign(f"self.{held}", call("nnm.stream", "rngs", string(name))))
         made += self.setup.statements if self.setup is not None else ()
-        remarks.imports |= {"nnm"} if self.scopes else set()
-        made += [assign(f"self.{name}", call("nnm.Scope")) for name in self.scopes]
         made += self.compact.statements if self.compact is not None else ()
         if self.cls.name in self.context.factories and self._needs_width():
             made.append(assign("self.out_features", expression(str(self.sizes.out_features))))
@@ -121,23 +109,6 @@ class Constructor:
             define(name, ["self"], [result(value)], decorators=[dotted("property")], unit=unit)
             for name, value in properties.items()
         ]
-
-    def _in_scope(self, remarks: Remarks) -> list[Statement]:
-        """The line of the class body for the submodule that has no scope of its own."""
-        shared = self.shared.call
-        if shared is None:
-            return []
-        held = {
-            id(one): name for name, one in (self.compact.attributes if self.compact else {}).items()
-        }
-        if self.setup is not None:
-            held |= {id(one.value): one.stored or one.name for one in self.setup.attributes}
-        name = self.shared.held_by or held.get(id(shared), "")
-        if not is_attribute_name(name):
-            reason = "the name of a submodule that shares the scope is not known here"
-            raise Refused(shared, reason, "give it a name", "share-scope")
-        remarks.imports.add("nnm")
-        return [self.shared.statement(name)]
 
     def _needs_width(self) -> bool:
         taken = {one.name for one in self.parameters}

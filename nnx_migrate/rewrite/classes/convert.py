@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from nnx_migrate.edit.expressions import Expression
@@ -62,9 +62,6 @@ from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_item
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.children import children_of
 from nnx_migrate.rewrite.classes.refusing import or_refusal
-from nnx_migrate.rewrite.classes.scopes.copies import COPY_NOTE, copies_of, sites_of
-from nnx_migrate.rewrite.classes.scopes.scope_push import pushed_scopes
-from nnx_migrate.rewrite.classes.scopes.sharing import SharedScope, shared_scope_of
 from nnx_migrate.rewrite.classes.setup.body import SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
 from nnx_migrate.rewrite.classes.setup.tied_weights import tied_layer
@@ -133,7 +130,6 @@ class _Conversion:
         self.sizes = relaxed(without_uncalled(self.cls, without_applied_only(self.cls, self.sizes)))
         self.layout: Layout = layout_of(self.cls)
         self.helpers = helpers_of(self.project, self.cls, self.context)
-        self._take_copies()
         self.items = find_items(self.cls, self.sizes, self.helpers.inside)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
         check_methods(self.cls, self.items)
@@ -147,13 +143,12 @@ class _Conversion:
         check_functions(self.cls)
         check_text(self.cls)
         check_generic(self.project, self.cls)
-        self._share_scope()
         check_every_call(self.cls)
         attributes = self._setup_attributes()
         reads = self._reads(attributes)
-        common: Edits = {**reads.call, **self.shared.edits, **self.pushed.edits}
+        common: Edits = dict(reads.call)
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
-        handled |= self.helpers.builds | self.shared.handled
+        handled |= self.helpers.builds
         partials, inside = partial_edits(self.project, self.cls, self.remarks)
         common |= partials
         common |= name_edits(
@@ -177,8 +172,6 @@ class _Conversion:
             parameters,
             setup,
             compact,
-            self.shared,
-            self.pushed.names,
         )
         edits = self._edits(common, constructor, reads)
         return self._finish(edits, constructor, reads)
@@ -208,30 +201,6 @@ class _Conversion:
             )
         ]
         return next(iter(with_items or found), None)
-
-    def _take_copies(self) -> None:
-        """Copies of modules that fields hold are submodules of this class."""
-        self.copies = [
-            one
-            for one in copies_of(self.project, self.cls)
-            if one.declared in self.context.converted or one.declared not in self.project.linen
-        ]
-        self.sizes = replace(self.sizes, sites={**self.sizes.sites, **sites_of(self.copies)})
-        for one in self.copies:
-            self.remarks.review.append((one.call, COPY_NOTE))
-
-    def _share_scope(self) -> None:
-        """Find the submodule that has no scope of its own, and scopes made by hand."""
-        pushed = pushed_scopes(self.cls, self.items, self._compact_method())
-        self.shared: SharedScope = shared_scope_of(
-            self.project,
-            self.cls,
-            pushed.items,
-            self._compact_method(),
-            lambda symbol: symbol in self.context.converted,
-            helps=bool(self.helpers.inside),
-        )
-        self.items, self.pushed = dict(self.shared.items), pushed
 
     def _setup_attributes(self) -> list[Attribute]:
         found = list(self.inherited.attributes)
@@ -284,8 +253,7 @@ class _Conversion:
         functional = functional_calls(
             self.cls, self._compact_method(), self.own_names, self.remarks
         )
-        reader.found.handled |= functional.handled | self.shared.handled
-        reader.found.handled |= self.pushed.handled | {id(one.call.func) for one in self.copies}
+        reader.found.handled |= functional.handled
         reader.found.call |= functional.edits
         submodules = {one.name for one in attributes if one.kind is Kind.SUBMODULE}
         unbound = unbound_calls(self.cls, submodules, functional.handled, self.remarks)

@@ -21,7 +21,6 @@ class ConversionContext:
       new_arguments: the size arguments that each converted class gains.
       factories: qualified names of classes that are used as values of fields or in partials; their
         width is asked at run time, so they get an ``out_features`` attribute.
-      copied: qualified names of classes that remember what a module is built with, for copies of it.
       late_fields: fields of a converted class that may be set anew for every call.
       makes_late: whether every call of a converted class makes a variable that only it can make.
       scope_function: what becomes of a function that builds submodules for its callers.
@@ -30,7 +29,6 @@ class ConversionContext:
     converted: AbstractSet[str] = frozenset()
     new_arguments: Mapping[str, tuple[SizeArgument, ...]] = field(default_factory=dict)
     factories: AbstractSet[str] = frozenset()
-    copied: AbstractSet[str] = frozenset()
     late_fields: Callable[[str], frozenset[str]] = lambda _: frozenset()
     makes_late: Callable[[str], bool] = lambda _: False
     scope_function: Callable[[str], ConvertedFunction | ClassRefusal | None] = lambda _: None

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -30,7 +30,6 @@ class Name:
     text: str | None = None
     explicit: ast.expr | None = None
     counted: ast.expr | str | None = None
-    scope: str | None = None  # attribute of the module that holds the item instead
 
 
 @dataclass(frozen=True)
@@ -98,7 +97,7 @@ def names_of(
             continue
         if item.kind is not ItemKind.SITE or item.name is not None:
             if item.name is not None:
-                result[id(item.call)] = replace(explicit(item.name), scope=item.scope)
+                result[id(item.call)] = explicit(item.name)
             continue
         kind = _class(item)
         number = lexical.get(kind, 0)

@@ -8,7 +8,7 @@ from nnx_migrate.source.project import Module, Project
 
 # What of `nnx_migrate.nn` keeps or makes state of other collections, which a plain call may change.
 _STATEFUL = frozenset(
-    "ToNNX get_variable has_variable is_initializing is_mutable_collection lazy_variable perturb "  # noqa: SIM905
+    "get_variable has_variable is_initializing is_mutable_collection lazy_variable perturb "  # noqa: SIM905
     "put_variable variable variable_type".split()
 )
 # Variables with names of axes are boxes in Linen's trees, which the optimizer sees.

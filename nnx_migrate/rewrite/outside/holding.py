@@ -17,7 +17,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
-_BUILT = (SiteKind.FACTORY, SiteKind.COPY, SiteKind.FUNCTION)
+_BUILT = (SiteKind.FACTORY, SiteKind.FUNCTION)
 
 
 def fields_of_modules(

@@ -299,10 +299,7 @@ class M(nn.Module):
             "self.a = 2 * self.param('a', nn.initializers.ones, (2,)) if x else 0",
             "larger expression",
         ),
-        (
-            "self.a = nn.Dense(2, parent=self.scope)",
-            "a submodule gets self.scope outside of a compact method",
-        ),
+        ("self.a = nn.Dense(2, parent=self.scope)", "self.scope has no NNX counterpart"),
         ("self.a = self.init(jax.random.key(0), 1)", "self.init has no NNX counterpart"),
     ],
 )

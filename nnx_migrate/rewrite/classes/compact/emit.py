@@ -41,15 +41,10 @@ from nnx_migrate.source.walking import walk
 
 def reference(name: Name, receiver: str, renderer: Renderer) -> Expression:
     """The attribute of an item, as an expression."""
-    owner = holder(name, receiver)
+    owner = dotted(receiver)
     if name.literal is not None and is_attribute_name(name.literal):
         return attribute(owner, name.literal)
     return call("getattr", owner, name_node(name, renderer))
-
-
-def holder(name: Name, receiver: str) -> Expression:
-    """What holds an item: the module, or a scope in it."""
-    return dotted(receiver if name.scope is None else f"{receiver}.{name.scope}")
 
 
 def name_node(name: Name, renderer: Renderer) -> Expression:
@@ -69,7 +64,7 @@ def name_node(name: Name, renderer: Renderer) -> Expression:
 
 def assignment(name: Name, value: Expression, receiver: str, renderer: Renderer) -> Statement:
     """The statement that stores ``value`` under the item's name."""
-    owner = holder(name, receiver)
+    owner = dotted(receiver)
     if name.literal is not None and is_attribute_name(name.literal):
         return assign(attribute(owner, name.literal), value)
     return run(call("setattr", owner, name_node(name, renderer), value))
@@ -167,7 +162,7 @@ class Emitter:
             return [wrapped(run(value), indent, self.layout.page, is_moved=True)]
         if site is not None and asks_its_name(site):
             made.append(assign(SCOPE_NAME, name_node(name, self.renderer)))
-            name = name if name.literal is not None else Name(text=SCOPE_NAME, scope=name.scope)
+            name = name if name.literal is not None else Name(text=SCOPE_NAME)
         if temporary is not None:
             made.append(assign(temporary, value))
             value = dotted(temporary)

@@ -179,5 +179,5 @@ class _Split:
         return {
             name.literal: found.items[key].call
             for key, name in found.names.items()
-            if key in found.inside and name.literal and name.scope is None
+            if key in found.inside and name.literal
         }

@@ -26,7 +26,6 @@ from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
-from nnx_migrate.rewrite.classes.scopes.field_scopes import with_adopted
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.source.walking import walk
 
@@ -124,7 +123,6 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
         goes_on=method.is_function,
         taken=_words(method),
     )
-    names = with_adopted(method.project, items, names)
     check_lifted(items, names, moves, replaced)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
     return Survey(

@@ -153,10 +153,6 @@ class Builder:
                 )
             )
             return self._taken(found, site)
-        if site.kind is SiteKind.COPY:
-            assert isinstance(call.func, ast.Attribute)
-            self.remarks.imports.add("nnm")
-            return made_call("nnm.copy_of", renderer.render(call.func.value), self._streams)
         if site.kind is SiteKind.FUNCTION:
             return building_call(site, self.context, renderer, self.receiver, self.rngs)
         if site.kind is SiteKind.FACTORY:
