@@ -13,6 +13,8 @@ MOE_MUON = f"{D} optimizer=muon"
 BARE = f"{L} rules=pure-fsdp mesh=fsdp:8"
 PIPE = f"{L} mesh=stage:4,fsdp:2"
 ROUND = f"{L} mesh=stage:2,fsdp:2 num_pipeline_microbatches=4"
+# A ring of two stages is the same both ways.
+RING = f"{PIPE} num_decoder_layers=8 num_pipeline_microbatches=4"
 EARLY, LATE = f"{ROUND} pipeline_fsdp_ag_per_repeat=true", f"{PIPE} pipeline_fsdp_ag_once=true"
 DELAY = f"{L} mesh=stage:2,fsdp:2 pipeline_delay_activation_forwarding=true"
 FULL = "size=full"
@@ -92,7 +94,7 @@ SHARDING = (
     M("the last rule of a name wins", "nnx_migrate/sharding/resolve.py", "for index, name, axes in _rules_of(waiting, rules):", "for index, name, axes in reversed(_rules_of(waiting, rules)):", L, LF, "params/", "B53"),
     M("conflicts between rules not seen", "nnx_migrate/sharding/resolve.py", "if owners.keys().isdisjoint(wanted):", "if True:", L, LF, "params/", "B53"),
     M("names without a rule stay", "nnx_migrate/sharding/resolve.py", "entries: list[Entry] = [None if isinstance(name, str) else name for name in names]", "entries: list[Entry] = list(names)", BARE, BAREF, "params/", "B52"),
-    M("mesh axes of size 1 stay", "nnx_migrate/sharding/resolve.py", "kept.append(tuple(axis for axis in entry if sizes.get(axis, 1) != 1))", "kept.append(tuple(entry))", LX, LXF, "", "B54"),
+    M("mesh axes of size 1 stay", "nnx_migrate/sharding/resolve.py", "kept.append(tuple(axis for axis in entry if sizes.get(axis, 1) != 1))", "kept.append(tuple(entry))", LX, LXF, "", "B54", "an axis of size 1 shards nothing, and jax drops it from types; what is dropped is in tests/sharding/test_three_ways.py"),
     M("one key of the metadata is read", "nnx_migrate/sharding/annotations.py", 'NAME_KEYS = ("out_sharding", "sharding_names", "sharding", "logical_axes")', 'NAME_KEYS = ("out_sharding", "sharding_names", "sharding")', L, LF, "params/", "B04"),
     M("constraints do nothing over Auto axes", "nnx_migrate/sharding/placing.py", "x = jax.lax.with_sharding_constraint(x, sharding)\n    elif", "x = x\n    elif", L, LF, "Transformer"),
     M("what does not fit is dropped", "nnx_migrate/sharding/leaves.py", "return resolve_spec(names, rules, self.mesh, strict=self.strict)", "return PartitionSpec(*resolve_spec(names, rules, self.mesh, strict=self.strict)[:1])", L, LF, "params/", "B57"),
@@ -147,7 +149,7 @@ SPLIT = (
 PIPELINE = (
     M("the wrong output first", "gqa/buffers.py", "io = jnp.roll(buffers.io, -first, axis=1)", "io = buffers.io", ROUND, ROUNDF, "pipeline"),
     M("the first stage takes what comes round", "gqa/buffers.py", "first = jnp.where(iteration < schedule.microbatches, fresh, round_again)", "first = jnp.where(iteration <= schedule.microbatches, fresh, round_again)", ROUND, ROUNDF, "pipeline"),
-    M("stages turned the other way", "gqa/rotation.py", "return over_stages(lambda part: _moved(part, 1, wraps=True)", "return over_stages(lambda part: _moved(part, -1, wraps=True)", ROUND, ROUNDF, "pipeline"),
+    M("stages turned the other way", "gqa/rotation.py", "return over_stages(lambda part: _moved(part, 1, wraps=True)", "return over_stages(lambda part: _moved(part, -1, wraps=True)", RING, ROUNDF, "pipeline"),
     M("stages shifted with wrapping", "gqa/rotation.py", "return over_stages(lambda part: _moved(part, 1, wraps=False)", "return over_stages(lambda part: _moved(part, 1, wraps=True)", PIPE, PIPEF, "pipeline"),
     M("waiting one iteration early", "gqa/buffers.py", "place = (iteration - schedule.filling - 1)", "place = (iteration - schedule.filling)", ROUND, ROUNDF, "pipeline"),
     M("nothing handed on late", "gqa/buffers.py", "handed = outputs if buffers.delayed is None else buffers.delayed", "handed = outputs", DELAY, DELAYF, "pipeline"),
