@@ -24,6 +24,8 @@ BAREF = f"{BARE} {FULL}"
 MOE_MUONF = f"{MOE_MUON} {FULL}"
 PIPEF = f"{L} mesh=stage:4,fsdp:32 {FULL}"
 ROUNDF = f"{PIPEF} num_pipeline_microbatches=8"
+# Every stage once: the last one hands nothing to the first.
+ONCEF = f"{PIPEF} num_layers_per_pipeline_stage=8"
 EARLYF, LATEF = f"{PIPEF} pipeline_fsdp_ag_per_repeat=true", f"{PIPEF} pipeline_fsdp_ag_once=true"
 DELAYF = f"{PIPEF} pipeline_delay_activation_forwarding=true"
 
@@ -150,7 +152,7 @@ PIPELINE = (
     M("the wrong output first", "gqa/buffers.py", "io = jnp.roll(buffers.io, -first, axis=1)", "io = buffers.io", ROUND, ROUNDF, "pipeline"),
     M("the first stage takes what comes round", "gqa/buffers.py", "first = jnp.where(iteration < schedule.microbatches, fresh, round_again)", "first = jnp.where(iteration <= schedule.microbatches, fresh, round_again)", ROUND, ROUNDF, "pipeline"),
     M("stages turned the other way", "gqa/rotation.py", "return over_stages(lambda part: _moved(part, 1, wraps=True)", "return over_stages(lambda part: _moved(part, -1, wraps=True)", RING, ROUNDF, "pipeline"),
-    M("stages shifted with wrapping", "gqa/rotation.py", "return over_stages(lambda part: _moved(part, 1, wraps=False)", "return over_stages(lambda part: _moved(part, 1, wraps=True)", PIPE, PIPEF, "pipeline"),
+    M("stages shifted with wrapping", "gqa/rotation.py", "return over_stages(lambda part: _moved(part, 1, wraps=False)", "return over_stages(lambda part: _moved(part, 1, wraps=True)", PIPE, ONCEF, "pipeline"),
     M("waiting one iteration early", "gqa/buffers.py", "place = (iteration - schedule.filling - 1)", "place = (iteration - schedule.filling)", ROUND, ROUNDF, "pipeline"),
     M("nothing handed on late", "gqa/buffers.py", "handed = outputs if buffers.delayed is None else buffers.delayed", "handed = outputs", DELAY, DELAYF, "pipeline"),
     M("weights of the first repeat", "gqa/stages.py", "return jax.lax.dynamic_index_in_dim(weight, repeat, 0, keepdims=False)", "return jax.lax.dynamic_index_in_dim(weight, 0 * repeat, 0, keepdims=False)", ROUND, ROUNDF, "pipeline"),
