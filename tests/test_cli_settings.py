@@ -20,31 +20,11 @@ class M(nn.Module):
 """
 
 
-def test_shapes_declared_in_pyproject_give_sizes(tmp_path: Path) -> None:
-    (tmp_path / "m.py").write_text(LIBRARY_MODEL)
-    (tmp_path / "pyproject.toml").write_text(
-        '[tool.nnx-migrate.shapes]\n"lib.half" = "(x[..., d]) -> [..., d // 2]"\n'
-    )
-    assert main(["rewrite", str(tmp_path), "--report", str(tmp_path / "r.json")]) == 0
-    assert "nnx.Linear(4, 3" in (tmp_path / "m.py").read_text()
-
-
-def test_shapes_declared_for_code_of_the_project_are_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "m.py").write_text(LIBRARY_MODEL)
-    (tmp_path / "lib.py").write_text("import flax\n\n\ndef half(x):\n    return x[..., ::2]\n")
-    (tmp_path / "pyproject.toml").write_text('[tool.nnx-migrate.shapes]\n"lib.half" = "(x) -> x"\n')
-    assert main(["rewrite", str(tmp_path)]) == 2
-    assert "found one of this project" in capsys.readouterr().err
-    assert (tmp_path / "m.py").read_text() == LIBRARY_MODEL
-
-
 def test_bad_settings_stop_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "m.py").write_text(LIBRARY_MODEL)
-    (tmp_path / "pyproject.toml").write_text("[tool.nnx-migrate]\nshape = 1\n")
+    (tmp_path / "pyproject.toml").write_text("[tool.nnx-migrate]\nimport = 1\n")
     assert main(["rewrite", str(tmp_path)]) == 2
-    assert "did you mean shapes?" in capsys.readouterr().err
+    assert "did you mean imports?" in capsys.readouterr().err
     assert (tmp_path / "m.py").read_text() == LIBRARY_MODEL
 
 

@@ -118,7 +118,6 @@ from nnx_migrate.nn.variables.partitioning import (
     with_partitioning,
 )
 from nnx_migrate.nn.variables.state import (
-    drawing,
     get_variable,
     has_variable,
     is_initializing,
@@ -184,7 +183,6 @@ __all__ = [
     "copied",
     "dot_product_attention",
     "dot_product_attention_weights",
-    "drawing",
     "einsum_bias_shape",
     "factory",
     "flip_sequences",

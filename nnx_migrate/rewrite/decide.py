@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -75,7 +74,6 @@ def decide(
     while True:
         context = _context(sizes, pending)
         refused = _convert(project, sizes, context, pending, decisions, memory)
-        refused |= _part_ways(project, decisions, pending - refused)
         left = dict(unreached(project, sizes, pending - refused))
         decisions.refused.update(left)
         refused |= left.keys()
@@ -136,21 +134,6 @@ def _context(sizes: Mapping[str, ClassSizes], pending: frozenset[str]) -> Conver
 def _repeated(cls: ClassInfo) -> ClassRefusal:
     reason = f"{cls.node.name} is bound more than once here: which one a use means is not known"
     return ClassRefusal(cls.node, reason, "give each class a name of its own", "class")
-
-
-def _part_ways(project: Project, decisions: Decisions, pending: frozenset[str]) -> frozenset[str]:
-    """Refuse classes of which another of the same name stays Linen: the books know names alone."""
-    names = Counter(cls.qualified for cls in project.linen.values())
-    staying = {cls.qualified for name, cls in project.linen.items() if name not in pending}
-    linen = [project.linen[one] for one in pending]
-    found = {
-        cls.name: cls for cls in linen if names[cls.qualified] > 1 and cls.qualified in staying
-    }
-    for name, cls in found.items():
-        reason = f"another class named {cls.node.name} in this function stays Linen"
-        recipe = "give each class a name of its own"
-        decisions.refused[name] = ClassRefusal(cls.node, reason, recipe, "class")
-    return frozenset(found)
 
 
 def _is_kept(cls: ClassInfo) -> bool:

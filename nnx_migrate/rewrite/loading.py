@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.model import FileResult, FileStatus
 from nnx_migrate.rewrite.relevant import is_read_whole, relevant
-from nnx_migrate.source.declared import DeclarationError
-from nnx_migrate.source.named_imports import TABLE, check_declared
+from nnx_migrate.source.named_imports import TABLE, DeclarationError, check_declared
 from nnx_migrate.source.project import Module, Project, parse
 from nnx_migrate.source.roots import import_names
 from nnx_migrate.source.settings import SettingsError
@@ -41,7 +40,7 @@ def load(request: RewriteRequest) -> Loaded:
     targets = {id(source): relative(source.path, base) for source in request.files}
     sources = [*request.files, *request.context]
     names = import_names(sources, request.root)
-    loaded = Loaded(Project(declared=request.settings.shapes, imports=request.settings.imports))
+    loaded = Loaded(Project(imports=request.settings.imports))
     broken: list[str] = []
     for source in relevant(sources):
         name, is_package = names[id(source)]
@@ -58,7 +57,6 @@ def load(request: RewriteRequest) -> Loaded:
         loaded.project.modules[name] = module
         if path is not None:
             loaded.targets[path] = module
-    _check_shapes(loaded.project)
     _check_imports(loaded.project, frozenset(name for name, _ in names.values()), broken)
     done = {*loaded.targets, *(failure.path for failure in loaded.failures)}
     for source in request.files:
@@ -68,16 +66,6 @@ def load(request: RewriteRequest) -> Loaded:
         elif path not in done:
             loaded.unchanged.append(path)
     return loaded
-
-
-def _check_shapes(project: Project) -> None:
-    """Only what cannot be read is declared: the project's own functions are followed instead."""
-    for symbol in project.declared:
-        if project.definition(symbol) is not None or symbol in project.classes:
-            raise SettingsError(
-                f'pyproject.toml: [tool.nnx-migrate.shapes] "{symbol}": expected a function of '
-                "another library, found one of this project, whose code is read; remove the entry"
-            )
 
 
 def _check_imports(project: Project, every: Collection[str], broken: Collection[str]) -> None:

@@ -11,7 +11,6 @@ from itertools import chain, repeat
 from nnx_migrate.source.modules import Module, Scope
 from nnx_migrate.source.names import Opaque, table_of
 from nnx_migrate.source.rebound import Rebound
-from nnx_migrate.source.redefined import Redefined
 from nnx_migrate.source.walking import walk
 
 
@@ -144,7 +143,6 @@ class ClassStatement:
     node: ast.ClassDef
     scope: Scope
     repeated: bool = False  # another statement binds the same name, and uses may mean either
-    assumes: tuple[ast.ClassDef, ...] = ()  # classes of the scope that are plain modules, or it is
 
 
 def class_statements(modules: Iterable[Module]) -> dict[str, ClassStatement]:
@@ -155,23 +153,10 @@ def class_statements(modules: Iterable[Module]) -> dict[str, ClassStatement]:
             by_name.setdefault(name, []).append(ClassStatement(module, node, scope))
     found: dict[str, ClassStatement] = {}
     for name, statements in by_name.items():
-        told_apart = _told_apart(statements)
         for number, one in enumerate(statements, 1):
             own = name if one is statements[-1] else f"{name}:{number}"
-            repeated = len(statements) > 1 and told_apart is None
-            assumes = told_apart.assumes if told_apart else ()
-            found[own] = replace(one, repeated=repeated, assumes=assumes)
+            found[own] = replace(one, repeated=len(statements) > 1)
     return found
-
-
-def _told_apart(statements: list[ClassStatement]) -> Redefined | None:
-    """What tells statements of one name apart: they are all those of one function."""
-    first = statements[0]
-    binding = first.scope.tables[0].get(first.node.name) if first.scope.tables else None
-    if not isinstance(binding, Redefined):
-        return None
-    nodes = tuple(one.node for one in statements)
-    return binding if binding.definitions == nodes else None
 
 
 Resolve = Callable[[ast.expr, Scope], str | None]
@@ -197,9 +182,8 @@ def index_classes(
         parents = [build(symbol, (*trail, name)) for symbol in possible]
         known = tuple(parent for parent in parents if parent)
         linen = any(map(is_linen_class, possible)) or any(p.linen for p in known)
-        repeated = one.repeated or not all(_is_plain(resolve, a, one.scope) for a in one.assumes)
         binding = one.scope.lookup(one.node.name)
-        repeated = repeated or (isinstance(binding, Opaque))
+        repeated = one.repeated or isinstance(binding, Opaque)
         rebound = binding.values if isinstance(binding, Rebound) else ()
         done[name] = ClassInfo(
             name,
@@ -217,15 +201,6 @@ def index_classes(
     for name in statements:
         build(name, ())
     return done
-
-
-def _is_plain(resolve: Resolve, node: ast.ClassDef, scope: Scope) -> bool:
-    """Whether a class has ``flax.linen.Module`` as its only base and no decorators but ``compact``."""
-    methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
-    decorators = [decorator for one in methods for decorator in one.decorator_list]
-    return [resolve(base, scope) for base in node.bases] == ["flax.linen.Module"] and all(
-        resolve(one, scope) == "flax.linen.compact" for one in decorators
-    )
 
 
 def is_linen_class(symbol: str | None) -> bool:

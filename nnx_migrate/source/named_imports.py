@@ -22,7 +22,6 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
-from nnx_migrate.source.declared import DeclarationError
 from nnx_migrate.source.modules import Module
 
 _BY_NAME = frozenset({"import_module", "__import__"})  # import a module by its name
@@ -42,6 +41,10 @@ TABLE = "[tool.nnx-migrate.imports]"
 _NAMED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 Declared = Mapping[str, tuple[str, ...]]  # patterns of modules, by place
+
+
+class DeclarationError(ValueError):
+    """The table cannot be used; the text says what was expected."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import chain
 
 from nnx_migrate.source.rebound import Rebound, rebound_classes
-from nnx_migrate.source.redefined import Redefined, mentions, redefined_classes
 from nnx_migrate.source.walking import walk
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -70,7 +69,7 @@ class Several(Opaque):
         return cls(tuple(chain.from_iterable(each)))
 
 
-Binding = Import | Definition | Rebound | Redefined | Assignment | Opaque
+Binding = Import | Definition | Rebound | Assignment | Opaque
 Table = dict[str, Binding]
 
 
@@ -143,7 +142,8 @@ def _agree(first: Binding, second: Binding) -> bool:
 def _mentions(binding: Binding, names: list[str]) -> bool:
     """Whether an assigned value reads one of ``names``, and so may be another at every place."""
     value = binding.value if isinstance(binding, Assignment) else None
-    return value is not None and any(any(mentions(value, name)) for name in names)
+    read = walk(value) if value is not None and names else ()
+    return any(isinstance(node, ast.Name) and node.id in names for node in read)
 
 
 def _bindings(
@@ -235,7 +235,6 @@ def function_table(function: FunctionNode, package: str) -> Table:
     """Bindings of a function's own scope; what nested functions bind too is Opaque."""
     body = [] if isinstance(function, ast.Lambda) else function.body
     table, _ = table_of(body, package)
-    table.update(redefined_classes(function))
     for name in parameter_names(function):
         table[name] = Opaque() if name in table else Parameter()
     special = [one for one in walk(function) if isinstance(one, _REBINDING)]

@@ -6,7 +6,6 @@ Nothing is imported or run: everything comes from ``ast``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -16,7 +15,6 @@ from nnx_migrate.source.classes import (
     class_statements,
     index_classes,
 )
-from nnx_migrate.source.declared import Signature
 from nnx_migrate.source.modules import Module, Scope, module_name, parse
 from nnx_migrate.source.named_imports import Declared
 from nnx_migrate.source.names import (
@@ -30,7 +28,6 @@ from nnx_migrate.source.names import (
     first_name,
 )
 from nnx_migrate.source.rebound import Rebound
-from nnx_migrate.source.redefined import Redefined
 
 __all__ = ["Module", "Project", "Scope", "module_name", "parse"]
 
@@ -42,7 +39,6 @@ class Project:
     """Every module of the project by dotted name. Compared by identity, so facts can be cached."""
 
     modules: dict[str, Module] = field(default_factory=dict)
-    declared: Mapping[str, Signature] = field(default_factory=dict)  # functions of other libraries
     imports: Declared = field(default_factory=dict)  # what code imports by names nobody can read
 
     def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
@@ -87,9 +83,6 @@ class Project:
                 if scope.module.table.get(name) == binding:
                     return f"{scope.module.name}.{name}"
                 return self._class_names.get(id(node), f"<local>.{node.name}")
-            case Redefined(uses=uses):
-                meant = uses.get(id(head))
-                return self._class_names.get(id(meant)) if meant is not None else None
             case Assignment(value=value) if dotted(value) and dotted(value) != (name,):
                 return self._resolve(value, scope, depth - 1)
             case Assignment() if scope.module.table.get(name) == binding:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import reprlib
 import tomllib
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
 
-from nnx_migrate.source.declared import DeclarationError, Signature, declared_shapes
-from nnx_migrate.source.named_imports import Declared, declared_imports
+from nnx_migrate.source.named_imports import DeclarationError, Declared, declared_imports
 
-_KEYS = ("shapes", "imports")
-_Read = TypeVar("_Read")
+_KEYS = ("imports",)
 
 
 class SettingsError(ValueError):
@@ -26,12 +22,10 @@ class Settings:
     """What the project says about itself.
 
     Attributes:
-      shapes: functions of other libraries.
       imports: what code imports by names that only the running program knows.
       table: all of it as text.
     """
 
-    shapes: Mapping[str, Signature] = field(default_factory=dict)
     imports: Declared = field(default_factory=dict)
     table: str = "{}"
 
@@ -66,21 +60,11 @@ def _settings(file: Path) -> Settings:
             close = get_close_matches(key, _KEYS, n=1)
             hint = f"; did you mean {close[0]}?" if close else f"; known keys: {', '.join(_KEYS)}"
             raise SettingsError(f"{where}]: unknown key {key!r}{hint}")
-    return Settings(
-        _declared(table, "shapes", where, declared_shapes),
-        _declared(table, "imports", where, declared_imports),
-        repr(table),
-    )
-
-
-def _declared(
-    table: Mapping[str, Any], key: str, where: str, read: Callable[[Mapping[str, Any]], _Read]
-) -> _Read:
-    entries = table.get(key, {})
+    entries = table.get("imports", {})
     if not isinstance(entries, dict):
-        raise SettingsError(f"{where}.{key}]: expected a table, found {reprlib.repr(entries)}")
+        raise SettingsError(f"{where}.imports]: expected a table, found {reprlib.repr(entries)}")
     try:
-        return read(entries)
+        return Settings(declared_imports(entries), repr(table))
     except DeclarationError as error:
         reason = " ".join(str(error).split())  # the keys of a table may have line breaks
-        raise SettingsError(f"{where}.{key}] {reason}") from error
+        raise SettingsError(f"{where}.imports] {reason}") from error

@@ -24,13 +24,6 @@ def model(*body: str, before: str = "", fields: str = "") -> str:
 
 
 COUNTER = 'count = self.variable("state", "count", lambda: jnp.zeros(()))'
-HANDED = """
-def noise(make_rng, shape):
-    return jax.random.normal(make_rng("noise"), shape)
-
-def log(sow, x):
-    sow("intermediates", "x", x)
-"""
 PERTURBED = model(
     "y = self.perturb('before', nn.Dense(6)(x))",
     "return nn.Dense(3)(self.perturb('after', 4 * y))",
@@ -139,16 +132,6 @@ def test_perturbations_take_the_gradients_of_activations() -> None:
     assert values["perturbations"]["before"].shape == (3, 6)
 
 
-def test_methods_handed_to_functions_store_and_draw_as_linens() -> None:
-    source = model(
-        "log(self.sow, x)", "return nn.Dense(6)(x) + noise(self.make_rng, x.shape)", before=HANDED
-    )
-    text = converted(source)
-    assert "log(functools.partial(nnm.sow, self), x)" in text
-    assert "noise(nnm.drawing(noise=self.noise_rng), x.shape)" in text
-    same_steps(source, sizes=WIDTH, mutable=("intermediates",), rngs={"noise": 3})
-
-
 SOWN = model(
     "y = nn.Dense(6)(x)",
     "self.sow('losses', 'l2', (y**2).sum(), init_fn=lambda: 0.0, reduce_fn=lambda a, b: a + b)",
@@ -240,7 +223,8 @@ def test_a_submodule_is_asked_for_its_variables() -> None:
         ("self.path", "self.path has no NNX counterpart"),
         ("self.unbind()", "self.unbind() gives a module that is used for more than apply"),
         ("jnp.sum(self.param)", "self.param is handed on"),
-        ("jax.tree.map(self.make_rng, x)", "which streams are drawn from is not written out"),
+        ("jax.tree.map(self.make_rng, x)", "self.make_rng is handed on"),
+        ("log(self.sow, x)", "self.sow is handed on"),
         ("self.is_mutable_collection(str(x.dtype))", "neither a string nor a field"),
     ],
 )

@@ -130,10 +130,3 @@ def test_a_variable_with_axis_names_comes_in_a_box() -> None:
     assert box.names == ("a",)
     nnm.put_variable(model, "params", "kernel", box.replace_boxed(jnp.zeros(3)))
     np.testing.assert_array_equal(model.kernel[...], jnp.zeros(3))
-
-
-def test_a_stream_that_is_not_handed_on_is_an_error() -> None:
-    draw = nnm.drawing(noise=nnm.stream(nnx.Rngs(0), "noise"))
-    assert draw("noise").shape == ()
-    with pytest.raises(KeyError, match="one of the streams"):
-        draw("dropout")

@@ -71,48 +71,22 @@ def test_classes_of_one_name_in_one_scope_are_refused_and_each_is_reported() -> 
     assert "bound more than once" in str(result.classes[0].reason)
 
 
-def test_classes_of_one_name_in_one_function_are_each_rewritten() -> None:
-    first, last = dense("Twice"), dense("Twice").replace("2", "3")
-    text = "def make(key, x):\n" + "".join(
-        indent(one, "    ")
-        for one in (first, "y = Twice().init(key, x)\n", last, "return Twice()\n")
-    )
-    result = rewrite({"m.py": LINEN + text})
-    assert [(one.name, one.line, one.outcome) for one in result.classes] == [
-        ("m.make.<locals>.Twice", 5, Outcome.REWRITTEN),
-        ("m.make.<locals>.Twice", 12, Outcome.REWRITTEN),
+def test_classes_of_one_name_in_one_function_are_refused_with_those_that_build_them() -> None:
+    parts = [
+        dense("Child"),
+        "Child()\n",
+        dense("Child", "5"),
+        caller("Parent", "Child()(x)"),
+        dense(),
     ]
-    assert [one.linen for one in result.migration_map.classes] == [
-        "m.make.<locals>.Twice",
-        "m.make.<locals>.Twice:1",
-    ]
-    code = only(result) or ""
-    assert code.index("nnx.Linear(in_features, 2") < code.index("nnx.Linear(in_features, 3")
-
-
-def test_of_classes_of_one_name_none_is_rewritten_without_the_others() -> None:
-    text = "def make(key, x):\n" + indent(looped("Twice") + dense("Twice"), "    ")
-    result = rewrite({"m.py": LINEN + text})
-    reasons = [str(one.reason) for one in result.classes]
-    assert "while_loop" in reasons[0]
-    assert reasons[1] == "another class named Twice in this function stays Linen"
-    assert only(result) is None
-
-
-def test_classes_of_one_name_are_selected_together() -> None:
-    text = "def make(key, x):\n" + indent(dense("Twice") + dense("Twice") + dense("Once"), "    ")
-    result = rewrite({"m.py": LINEN + text}, select=("*.Twice",))
-    assert [one.outcome for one in result.classes] == [
-        *(Outcome.REWRITTEN, Outcome.REWRITTEN, Outcome.KEPT)
-    ]
-
-
-def test_a_class_builds_the_nearest_class_of_a_name_above_it() -> None:
-    parts = [dense("Child"), "Child()\n", dense("Child", "5"), caller("Parent", "Child()(x)")]
     result = rewrite({"m.py": LINEN + "def make():\n" + indent("".join(parts), "    ")})
-    assert {one.outcome for one in result.classes} == {Outcome.REWRITTEN}
-    parent = next(one for one in result.migration_map.classes if one.linen.endswith("Parent"))
-    assert parent.size_arguments
+    assert [(one.name.rpartition(".")[2], one.outcome) for one in result.classes] == [
+        ("Child", Outcome.REFUSED),
+        ("Child", Outcome.REFUSED),
+        ("Parent", Outcome.REFUSED),
+        ("Layer", Outcome.REWRITTEN),
+    ]
+    assert [one.linen for one in result.migration_map.classes] == ["m.make.<locals>.Layer"]
 
 
 def test_local_classes_that_build_one_another_are_rewritten() -> None:

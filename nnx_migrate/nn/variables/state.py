@@ -9,7 +9,7 @@ flax 0.12.8: linen/module.py (``get_variable``, ``put_variable``, ``is_mutable_c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -179,18 +179,3 @@ def perturb(module: nnx.Module, name: str, value: Any, collection: str = PERTURB
             f"{type(module).__name__}: pass all that init made, or none"
         )
     return value
-
-
-def drawing(**streams: nnx.RngStream) -> Callable[..., jax.Array]:
-    """``self.make_rng`` handed to a function: a key from the stream of the given name.
-
-    Raises:
-      KeyError: when called with another name than those of ``streams``.
-    """
-
-    def make_rng(name: str = "params") -> jax.Array:
-        if name not in streams:
-            raise KeyError(f"expected one of the streams {sorted(streams)}, found '{name}'")
-        return streams[name]()
-
-    return make_rng

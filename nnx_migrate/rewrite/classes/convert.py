@@ -67,7 +67,6 @@ from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
 from nnx_migrate.rewrite.classes.setup.tied_weights import tied_layer
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
 from nnx_migrate.rewrite.classes.uses.alternates import alternate_constructors
-from nnx_migrate.rewrite.classes.uses.api_calls import Draws
 from nnx_migrate.rewrite.classes.uses.functional import functional_calls
 from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
@@ -241,7 +240,6 @@ class _Conversion:
             self._tied_layer,
             lambda node: self.project.resolve(node, self.cls.scope),
             children_of(self.project, self.cls, attributes, self.items),
-            Draws(self.project, self.cls.scope).of,
             functools.partial(asked_in_init, self.cls, self.items),
             {
                 one.name: self.items[id(one.value)]

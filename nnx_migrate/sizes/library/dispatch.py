@@ -22,7 +22,6 @@ from nnx_migrate.sizes.library import (
     maps as mapped,
 )
 from nnx_migrate.sizes.library.builtins import BUILTINS
-from nnx_migrate.sizes.library.declared import call_declared
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.summaries import SUMMARIES
@@ -42,9 +41,6 @@ def call_library(
     """Abstract result of a library call."""
     call = LibraryCall(interpreter, symbol, args, kwargs, node, frame)
     name = symbol.rpartition(".")[2]
-    declared = interpreter.project.declared.get(symbol)
-    if declared is not None:
-        return call_declared(declared, call)
     if symbol in _SYMBOLS or symbol in SUMMARIES:
         handler = _SYMBOLS.get(symbol) or SUMMARIES[symbol]
     elif symbol.startswith("builtins."):

@@ -27,12 +27,7 @@ from nnx_migrate.rewrite.classes.items import (
     self_call,
 )
 from nnx_migrate.rewrite.classes.reading.children import Children
-from nnx_migrate.rewrite.classes.uses.api_calls import (
-    carried_call,
-    drawing,
-    handed_method,
-    mutable_in_init,
-)
+from nnx_migrate.rewrite.classes.uses.api_calls import carried_call, mutable_in_init
 from nnx_migrate.rewrite.classes.uses.layer_fields import field_text
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, replacing
@@ -52,14 +47,12 @@ class Reads:
       static: what some of them are in ``__init__``, by id.
       held: those of the values of variables, which ``__init__`` reads likewise.
       streams: names of random streams that calls draw from, by id of the call.
-      handed: names of those that functions draw from which are handed ``self.make_rng``.
     """
 
     call: Edits = field(default_factory=dict)
     static: dict[int, str] = field(default_factory=dict)
     held: Edits = field(default_factory=dict)
     streams: dict[int, str] = field(default_factory=dict)
-    handed: dict[str, None] = field(default_factory=dict)
     handled: set[int] = field(default_factory=set)
 
     def without(self, draws: Collection[int]) -> Reads:
@@ -70,7 +63,7 @@ class Reads:
     @property
     def owned(self) -> tuple[str, ...]:
         """The streams that the module owns, in the order of their first draw."""
-        return tuple(dict.fromkeys((*self.streams.values(), *self.handed)))
+        return tuple(dict.fromkeys(self.streams.values()))
 
 
 @dataclass
@@ -85,7 +78,6 @@ class Reader:
       tied: what builds an attribute's layer from ``rngs``, given its parameters.
       resolve: the symbol of an expression.
       children: which expressions are submodules.
-      draws: what functions draw that are handed ``self.make_rng``.
       asked: what ``self.has_variable(...)`` is in ``__init__``, if it is another text there.
       held: items of the variables that attributes hold.
     """
@@ -98,7 +90,6 @@ class Reader:
     tied: Callable[[str, ast.expr, Renderer], Expression]
     resolve: Callable[[ast.expr], str | None]
     children: Children
-    draws: Callable[[ast.FunctionDef, ast.Attribute], tuple[str, ...]]
     asked: Callable[[ast.FunctionDef, ast.Call], str | None]
     held: Mapping[str, Item] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
@@ -202,7 +193,8 @@ class Reader:
                 "nnm.variables_of", renderer.render(node.value)
             )
         elif not is_called:
-            self._handed(node, method)
+            if name in CARRIED or name == "make_rng" or name in OWN_ONLY:
+                raise Refused(node, f"{owner}.{name} is handed on", "call it here", RULE)
             if not is_own:
                 self._field(node, method)
 
@@ -213,22 +205,6 @@ class Reader:
             self.found.call[id(node)] = lambda renderer: attribute(
                 renderer.render(node.value), name
             )
-
-    def _handed(self, node: ast.Attribute, method: ast.FunctionDef) -> None:
-        """A method of the module as a value."""
-        name = node.attr
-        if name in CARRIED:
-            self.remarks.imports |= {"nnm", "functools"}
-            self.found.call[id(node)] = handed_method(name, node)
-        elif name == "make_rng":
-            names = self.draws(method, node)
-            self.remarks.imports.add("nnm")
-            self.found.handed |= dict.fromkeys(names)
-            self.found.call[id(node)] = drawing(
-                names, lambda one: stream_attribute(one, self.own), method
-            )
-        elif name in OWN_ONLY:
-            raise Refused(node, f"self.{name} is handed on", "call it here", RULE)
 
     def _is_variable(self, node: ast.expr, receiver: str, local: Mapping[str, Item]) -> bool:
         match node:
