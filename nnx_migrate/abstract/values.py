@@ -188,7 +188,7 @@ class Lift:
 
     ``in_axes`` and ``out_axes`` are as the user gives them; with ``carries``, the first argument
     and the first of two results pass through. ``call`` is where the options stand, if they stack
-    variables. ``method`` is the one whose calls are lifted. ``named`` counts the lifts that only name
+    variables. ``named`` counts the lifts that only name
     the axis.
     """
 
@@ -196,7 +196,6 @@ class Lift:
     out_axes: Value
     carries: bool
     call: ast.Call | None = field(default=None, compare=False)
-    method: str = "__call__"
     named: int = 0
 
     @property
@@ -211,14 +210,6 @@ class Lift:
         said = [one.value for one in given if one.arg == self.option]
         is_said = any(not (isinstance(one, ast.Constant) and one.value is None) for one in said)
         return self.call is None or is_said
-
-
-@dataclass(frozen=True)
-class Stack:
-    """A lift that stacks the variables of what is called in it; ``layers`` is how many it sees."""
-
-    lift: Lift
-    layers: Expr | None
 
 
 @dataclass(frozen=True)
@@ -335,7 +326,6 @@ class Use:
     primary: bool  # reached from the initial call
     method: str = "__call__"
     arguments: dict[str, Value] = field(default_factory=dict)  # of a project class' method
-    stack: Stack | None = None  # the lift around the call, where it stacks the variables
     layers: Expr | None = None  # of a lifted module whose options do not say how many it has
     apart: bool = False  # the module stands for several that one constructor call builds
     # parameters of the root's call that are given, or None, wherever it happens

@@ -65,8 +65,6 @@ def _converted(
     """The lift with the name of its axis, which is what ``option`` says."""
 
     def checked(arguments: Given) -> Refusal | None:
-        if "methods" in arguments:
-            return Refusal(f"{function}_with_axes with methods=", _PLAIN, arguments["methods"])
         return unsupported(arguments, call.is_sized)
 
     def naming(arguments: Given) -> list[Argument]:

@@ -7,15 +7,12 @@ and whose call is one ``jax.lax.scan``. The options are Linen's and mean the sam
 keywords, ``nn.broadcast`` becomes ``nnm.broadcast``. Variables that the body changes come back,
 parameters do not. ``metadata_params={nn.PARTITION_NAME: "layers"}`` names the axis in the metadata.
 ``nn.scan(step, variable_broadcast="params")(self.cell, carry, xs)`` of a function that gets its module
-stays what it is; a submodule whose variables it stacks is built as ``nnm.stacked(lambda rngs: Block(...),
-variable_axes={"params": 0}, ...)``.
+stays what it is.
 
 Without ``length=`` the constructor call says how many layers there are (``stacked_size=``), by the inputs of
 the calls.
 
-``methods={"encode": dict(...), "decode": dict(...)}`` lifts these in place of ``__call__``.
-
-Refused: functions that build layers, ``methods=`` that lift variables differently, ``data_transform=``, stacked variables whose number
+Refused: functions that build layers or stack variables, ``methods=``, ``data_transform=``, stacked variables whose number
 neither ``length=`` nor a call shows (NNX builds them before it sees the inputs), ``nn.broadcast`` in
 ``out_axes``, ``metadata_params`` other than the axis's name, options the text does not show.
 
@@ -35,7 +32,6 @@ from nnx_migrate.constructs.common.lifts import (
     no_size,
     other_metadata,
     reference,
-    unlike_methods,
 )
 from nnx_migrate.constructs.common.references import name
 from nnx_migrate.constructs.common.rules import CallRule, Construct, Example, NameRule
@@ -43,7 +39,7 @@ from nnx_migrate.constructs.common.rules import CallRule, Construct, Example, Na
 _KEPT = (
     *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "in_axes", "out_axes"),
     *("length", "reverse", "unroll", "metadata_params", "check_constancy_invariants"),
-    *("_split_transpose", "methods"),
+    "_split_transpose",
 )
 _FIELDS = (
     *("target", "variable_axes", "variable_broadcast", "variable_carry", "split_rngs"),
@@ -66,8 +62,6 @@ def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
     Args:
       is_sized: whoever constructs the class says how many layers it stacks.
     """
-    if "methods" in given:
-        return unlike_methods("scan", given, _FIELDS, unsupported)
     if "data_transform" in given and not is_literal(given["data_transform"], None):
         return Refusal("scan with data_transform=", _BY_HAND, given["data_transform"])
     is_lambda = isinstance(given["target"], ast.Lambda)

@@ -8,14 +8,10 @@ same; with ``variable_axes={"params": None}`` all lanes share the parameters.
 
 ``nn.vmap(f, ...)(self.layer, x)`` of a function that gets its module stays what it is.
 
-A submodule whose variables it stacks is built as ``nnm.stacked(lambda rngs: Block(...), ...)``.
-
 Without ``axis_size=`` the constructor call says how many lanes there are (``stacked_size=``), by the inputs
 of the calls.
 
-``methods=["encode", "decode"]`` lifts these in place of ``__call__``.
-
-Refused: functions that build layers, ``methods=`` that lift variables differently, stacked variables whose number neither ``axis_size=``
+Refused: functions that build layers or stack variables, ``methods=``, stacked variables whose number neither ``axis_size=``
 nor a call shows (NNX builds them before it sees the inputs), ``metadata_params`` other than the axis's
 name, options the text does not show.
 
@@ -36,13 +32,12 @@ from nnx_migrate.constructs.common.lifts import (
     no_size,
     other_metadata,
     reference,
-    unlike_methods,
 )
 from nnx_migrate.constructs.common.rules import CallRule, Construct, Example
 
 _KEPT = (
     *("variable_axes", "split_rngs", "in_axes", "out_axes", "axis_size", "axis_name"),
-    *("spmd_axis_name", "metadata_params", "methods"),
+    *("spmd_axis_name", "metadata_params"),
 )
 _BY_HAND = "nnx.vmap the constructor over split rngs, then a function of the module (nnx.StateAxes)"
 
@@ -50,7 +45,7 @@ _BY_HAND = "nnx.vmap the constructor over split rngs, then a function of the mod
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.vmap(Class, variable_axes=..., ...)``."""
     refusal = functools.partial(unsupported, is_sized=call.is_sized)
-    return convert_lift("vmap", call, ("target", *_KEPT), _KEPT, refusal)
+    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, refusal)
 
 
 def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
@@ -59,8 +54,6 @@ def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
     Args:
       is_sized: whoever constructs the class says how many layers it stacks.
     """
-    if "methods" in given:
-        return unlike_methods("vmap", given, _KEPT, unsupported)
     is_function = isinstance(given["target"], ast.Lambda)
     refusal = None if is_function else no_named_class("vmap", given, _BY_HAND)
     if refusal is None and not is_sized and not is_shared(given.get("variable_axes")):

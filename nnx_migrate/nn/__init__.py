@@ -107,7 +107,6 @@ from nnx_migrate.nn.layers.recurrent import (
 from nnx_migrate.nn.layers.stochastic import Dropout
 from nnx_migrate.nn.lifts.remat import remat
 from nnx_migrate.nn.lifts.scan import broadcast, scan
-from nnx_migrate.nn.lifts.stacked import stacked
 from nnx_migrate.nn.lifts.vmap import vmap
 from nnx_migrate.nn.seeding.values import build
 from nnx_migrate.nn.variables.partitioning import (
@@ -221,7 +220,6 @@ __all__ = [
     "set_submodules",
     "sized",
     "sow",
-    "stacked",
     "stream",
     "unbind",
     "variable",

@@ -143,9 +143,8 @@ CONCERNS: Mapping[str, str] = {
         " `nnx-migrate record` on a program that builds the class, or a field with the size, help."
     ),
     "stacked": (
-        "Submodules whose variables a lifted function stacks are built for all layers at once, in"
-        " __init__, with the options of the lift. An option that reads what only the call knows is"
-        " refused: make it a field."
+        "A submodule that is lifted over axes must not make variables that only a call can make."
+        " Read the variable's shape from fields, or make it outside of the lift."
     ),
     "submodule": (
         "The constructor call of a submodule. Refused where it says where the submodule hangs"

@@ -401,7 +401,6 @@ def _run_method(
     function = Function(node, cls.scope, {}, root, cls)
     interpreter.ranks.method = name
     lifts = lifts_of(interpreter, cls, node)
-    with interpreter.stacked(lifts, ()):  # how many layers callers pass, the body does not see
-        return call_lifted(  # the arguments are what the body sees, the result is what callers get
-            lifts, args, lambda _: run_function(interpreter, function, args, kwargs)
-        )
+    return call_lifted(  # the arguments are what the body sees, the result is what callers get
+        lifts, args, lambda _: run_function(interpreter, function, args, kwargs)
+    )

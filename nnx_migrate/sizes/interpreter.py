@@ -21,8 +21,6 @@ from nnx_migrate.abstract.values import (
     CallForm,
     Choice,
     Instance,
-    Lift,
-    Stack,
     Submodule,
     Use,
     Value,
@@ -87,8 +85,6 @@ class Interpreter(ABC):
     varying: frozenset[str] = frozenset()  # attributes that a class of the same __init__ has anew
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     ranks: Ranks = field(default_factory=Ranks)
-    stacking: dict[int, Stack] = field(default_factory=dict)  # lifts of a module, by its call
-    stacks: list[Stack] = field(default_factory=list)  # lifts around all that is called now
     layers: dict[int, Expr | None] = field(default_factory=dict)  # of lifted modules, by their call
     apart: set[int] = field(default_factory=set)  # modules that stand for several, told by index
     named_classes: dict[int, Value] = field(default_factory=dict)  # what names of classes hold
@@ -194,10 +190,6 @@ class Interpreter(ABC):
         """Remember one call of a submodule with the one that built it."""
         if module.owner is not None:
             conditions = tuple(self.conditions)
-            key = id(module.call)
-            around = [*self.stacks, *([self.stacking[key]] if key in self.stacking else [])]
-            if len(around) > 1 and module.owner is self.root:
-                self.refuse(module.call or self.root.info.node, "lifts stack its variables twice")
             use = Use(
                 module,
                 sizes,
@@ -205,8 +197,7 @@ class Interpreter(ABC):
                 self.primary,
                 method,
                 arguments or {},
-                around[-1] if around else None,
-                self.layers.get(key),
+                self.layers.get(id(module.call)),
                 id(module) in self.apart,
                 self.presence,
                 self.ranks.method,
@@ -215,19 +206,6 @@ class Interpreter(ABC):
             uses = module.owner.records.setdefault(id(module.call), [])
             uses.append(use)
             self.journal.append(uses)
-
-    @contextmanager
-    def stacked(self, lifts: tuple[Lift, ...], args: tuple[Value, ...]) -> Iterator[None]:
-        """Run a method whose decorators are ``lifts``: they may stack what it calls."""
-        found = [Stack(one, layers_seen(one, args)) for one in lifts if one.call is not None]
-        if found and len(lifts) > 1:
-            self.refuse(self.root.info.node, "a method under several lifts stacks variables")
-        before = len(self.stacks)
-        self.stacks += found
-        try:
-            yield
-        finally:
-            del self.stacks[before:]
 
     @contextmanager
     def unsized(self, module: Submodule | Instance, args: tuple[Value, ...]) -> Iterator[None]:

@@ -282,7 +282,7 @@ class Machine(Interpreter):
         self, instance: Instance, method: str, args: tuple[Value, ...], kwargs: dict[str, Value]
     ) -> Value:
         """Call a method of a Linen instance."""
-        lifts = tuple(one for one in instance.lifts if one.method == method)
+        lifts = instance.lifts if method == "__call__" else ()
         if lifts:
             given = self._to_lift(args)
             with self.unsized(instance, given):

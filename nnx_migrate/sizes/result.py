@@ -18,6 +18,8 @@ from nnx_migrate.model import SizeArgument
 # In a size of a site: the scope name of the submodule that is being built. Whoever writes the
 # constructor call binds a local of this name first.
 SCOPE_NAME = "scope_name"
+# What constructors of lifted classes call the number of their layers.
+LAYERS = "stacked_size"
 
 
 class SiteKind(StrEnum):
@@ -55,19 +57,13 @@ class Site:
     only_with: frozenset[str] = frozenset()
     # Whether the callable is one of several that do not all take every one of ``sizes``.
     takes_some: bool = False
-    # The lift (``nn.scan(f, variable_axes=..., ...)``) of a function that it is called in, where that
-    # stacks its variables.
-    stacked_by: ast.Call | None = None
-    # Of ``holds``, those with modules that this lift does not stack where they are built.
-    unstacked: tuple[str, ...] = ()
     # How a layer with fields that a call takes too is called, everywhere; empty where not all calls are
     # in sight.
     calls: frozenset[CallForm] = frozenset()
     # Its methods that Linen's initial call calls whatever the fields and arguments are.
     methods: frozenset[str] = frozenset()
-    # How many layers it stacks, where no option of the lift says it, and the argument that takes it.
+    # How many layers it stacks, where no option of the lift says it.
     layers: str | None = None
-    layers_as: str = ""
 
     @property
     def in_width(self) -> str:

@@ -71,14 +71,6 @@ def decorated(text: str) -> Code | Refusal | None:
             "partial(nn.vmap, variable_axes={'params': None}, in_axes=(0, None))",
             "partial(nnm.vmap, variable_axes={'params': None}, in_axes=(0, None))",
         ),
-        (
-            "partial(nn.vmap, variable_axes={'params': 0}, metadata_params={nn.PARTITION_NAME: 'x'})",
-            "partial(nnm.vmap, variable_axes={'params': 0}, metadata_params={nn.PARTITION_NAME: 'x'})",
-        ),
-        (
-            "partial(nn.scan, variable_axes=axes, length=3)",
-            "partial(nnm.scan, variable_axes=axes, length=3)",
-        ),
     ],
 )
 def test_a_decorator_is_rewritten(before: str, after: str) -> None:
@@ -93,6 +85,8 @@ def test_a_decorator_is_rewritten(before: str, after: str) -> None:
         ("partial(nn.scan, metadata_params={'size': 3})", "metadata_params of other keys"),
         ("partial(nn.vmap, metadata_params={**names})", "metadata_params of other keys"),
         ("partial(nn.scan, methods=['f'])", "methods="),
+        ("partial(nn.vmap, variable_axes={'params': 0})", "stacks variables"),
+        ("partial(nn.scan, variable_axes=axes, length=3)", "stacks variables"),
         ("partial(nn.scan, **options)", "does not name"),
         ("partial(nn.scan, f)", "does not name"),
         ("partial(nn.remat, methods=['f'])", "remat with methods="),

@@ -336,28 +336,3 @@ def test_a_recurrent_loop_collects_nothing_that_it_does_not_lift() -> None:
 def test_sown_losses_that_are_given_and_not_mutable_stay(source: str) -> None:
     values = same_steps(source, sizes=WIDTH)
     assert values["losses"]
-
-
-LOOPED = """\
-class Layer(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        self.sow("losses", "x", x.mean())
-        return nn.tanh(nn.Dense(6)(x))
-
-
-class M(nn.Module):
-    def setup(self):
-        self.layer = Layer()
-
-    def __call__(self, x):
-        run = nn.scan(lambda m, c, _: (m(c), None), variable_axes={"params": 0, "losses": 0},
-                      split_rngs={"params": True}, length=2)
-        return run(self.layer, x, None)[0]
-"""
-
-
-@pytest.mark.parametrize("mutable", [(), ("losses",)])
-@pytest.mark.optimized
-def test_what_a_stack_sowed_goes_on_in_the_stack(mutable: tuple[str, ...]) -> None:
-    same_steps(LOOPED, sizes=WIDTH, mutable=mutable)

@@ -116,3 +116,15 @@ def test_a_variable_that_the_body_changes_must_be_handed_on() -> None:
     model.cell = Cell(norm=True, rngs=nnx.Rngs(0))
     with pytest.raises(ValueError, match="which all steps share: name its collection"):
         model(array(3, 4), array(5, 3, 2))
+
+
+@pytest.mark.parametrize(
+    "lift",
+    [
+        lambda: nnm.scan(step, variable_axes={"params": 0}),
+        lambda: nnm.vmap(step, variable_axes={"params": 0}),
+    ],
+)
+def test_a_function_that_would_stack_variables_is_refused(lift: Any) -> None:
+    with pytest.raises(ValueError, match="of a function to stack no variables"):
+        lift()

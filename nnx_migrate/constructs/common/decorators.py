@@ -1,9 +1,7 @@
 """Linen decorators of methods, whole: ``@nn.compact``, ``@nn.remat``, ``@partial(nn.scan, variable_broadcast="params", in_axes=1, ...)`` becomes ``@partial(nnm.scan, ...)``, and
-``@partial(nn.vmap, ...)`` becomes ``@partial(nnm.vmap, ...)``: options are Linen's and mean the same. Where
-``variable_axes`` stack variables, the method calls modules that hold those of all layers: whoever builds
-them, builds them as ``nnm.stacked(...)``.
+``@partial(nn.vmap, ...)`` becomes ``@partial(nnm.vmap, ...)``: options are Linen's and mean the same.
 
-Refused: options the text does not show, and every other lifted decorator.
+Refused: ``variable_axes`` that stack variables, options the text does not show, and every other lifted decorator.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py.
 """
@@ -65,15 +63,17 @@ def _lift(
     name: str, decorator: ast.Call, given: Mapping[str, ast.expr], source: Source
 ) -> Code | Refusal:
     """``scan`` and ``vmap``."""
+    recipe = "lift a class that has the method as its __call__"
     for option, value in given.items():
         if option not in _LIFTS_KEPT[name]:
-            recipe = "lift a class that has the method as its __call__"
             return Refusal(f"a method lifted by {name} with {option}=", recipe, value)
+    if not is_shared(given.get("variable_axes")):
+        return Refusal(f"a method lifted by {name} that stacks variables", recipe, decorator)
     refusal = other_metadata(name, given)
     if refusal is not None:
         return refusal
     kept = dict(given)
-    if name == "scan" and is_shared(given.get("variable_axes")):
+    if name == "scan":
         kept.pop("variable_axes", None)
     return Code(_partial(decorator, f"nnm.{name}", kept, source), frozenset({"nnm"}))
 

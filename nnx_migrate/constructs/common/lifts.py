@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal, bind, is_literal
 from nnx_migrate.edit.calls import Argument
 from nnx_migrate.edit.calls import call as made_call
-from nnx_migrate.source.lifted_methods import lifted_methods
 
 Given = Mapping[str, ast.expr]
 
@@ -32,14 +31,15 @@ def convert_lift(
     arguments = bind(call.call, fields)
     if isinstance(arguments, Refusal):
         return arguments
-    given = {
-        one: value
-        for one, value in arguments.given.items()
-        if one != "methods" or not is_literal(value, None)
-    }
+    given = arguments.given
     if arguments.open or "target" not in given:
         reason = f"{name} whose arguments the call does not show"
         return Refusal(reason, "pass the class and options", call.call)
+    methods = given.get("methods")
+    if methods is not None and not is_literal(methods, None):
+        return Refusal(
+            f"{name} with methods=", "lift a class that has the method as its __call__", methods
+        )
     refusal = unsupported(given)
     if refusal is not None:
         return refusal
@@ -89,49 +89,6 @@ def no_size(name: str, option: str, what: str, given: Given) -> Refusal | None:
         f"pass the number of {what} as {option}=: NNX builds them before it sees the inputs",
         given["variable_axes"],
     )
-
-
-def unlike_methods(
-    name: str,
-    given: Given,
-    fields: tuple[str, ...],
-    check: Callable[[Given], Refusal | None],
-) -> Refusal | None:
-    """The refusal of ``methods=`` whose options differ in how variables are stacked, or are hidden.
-
-    Args:
-      fields: all options of a method; ``check`` refuses what is not carried over of one's options.
-    """
-    methods, outer = given["methods"], {k: v for k, v in given.items() if k != "methods"}
-    found = lifted_methods(methods)
-    if found is None:
-        return Refusal(f"{name} with methods= that the text does not show", _METHODS, methods)
-    if None not in found.values() and outer.keys() != {"target"}:
-        reason = f"{name} with options beside those of the methods, which Linen leaves out"
-        return Refusal(reason, "give every option to the methods", methods)
-    target = {"target": given["target"]}
-    options = [outer if one is None else {**target, **one} for one in found.values()]
-    for one in options:
-        unknown = sorted(one.keys() - {"target", *fields})
-        if unknown:
-            return Refusal(f"{name} of a method with {unknown[0]}=", _METHODS, methods)
-    kinds = {_stacking_text(one) for one in options}
-    if len(kinds) > 1:
-        reason = f"{name} with methods= that lift the variables differently"
-        return Refusal(reason, _METHODS, methods)
-    return next((refusal for one in options if (refusal := check(one))), None)
-
-
-_METHODS = "write out the methods, with equal options for variables and rngs and the size"
-# What has to be the same for all methods of a class: it decides what the constructor makes.
-_CONSTRUCTION = (
-    *("variable_axes", "variable_broadcast", "variable_carry", "split_rngs", "length", "axis_size"),
-    *("metadata_params", "check_constancy_invariants"),
-)
-
-
-def _stacking_text(given: Given) -> tuple[str | None, ...]:
-    return tuple(ast.dump(given[one]) if one in given else None for one in _CONSTRUCTION)
 
 
 def other_metadata(name: str, given: Given) -> Refusal | None:

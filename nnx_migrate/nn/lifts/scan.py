@@ -12,10 +12,9 @@ from flax.core.axes_scan import broadcast  # Linen's own: Linen classes may get 
 from flax.typing import In
 
 from nnx_migrate.nn.building.factory import Factory
-from nnx_migrate.nn.lifts.methods import Methods, options_by_method
-from nnx_migrate.nn.lifts.stacked import check_stacked, stacked_class, stacked_factory
+from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class, stacked_factory
 from nnx_migrate.nn.loops.loop import Loop
-from nnx_migrate.nn.loops.stacking import Stacking, options_of, stacking_of
+from nnx_migrate.nn.loops.stacking import Stacking, options_of
 
 __all__ = ["broadcast", "scan"]
 
@@ -37,14 +36,12 @@ def scan(
     metadata_params: Mapping[Any, Any] | None = None,
     check_constancy_invariants: bool = True,
     _split_transpose: bool = False,
-    methods: Methods = None,
 ) -> T:
     """``target`` in a loop over layers or steps.
 
     Of a class: a subclass whose ``__call__(carry, *xs)`` is the loop. Of a function ``target(module,
     carry, *xs) -> (carry, ys)``: a function with the same parameters that loops over the steps of
-    ``xs``, with a module that exists already; one with ``variable_axes`` is built by
-    :func:`nnx_migrate.nn.lifts.stacked`.
+    ``xs``, with a module that exists already, whose variables it does not stack.
 
     Parameters, their paths and (under :func:`nnx_migrate.nn.build`) their initial values are those
     of ``linen.scan`` (flax 0.12.8, linen/transforms.py and core/lift.py): a collection named in
@@ -65,13 +62,11 @@ def scan(
       length: number of steps; needed where variables are stacked.
       metadata_params: ``{nnx.PARTITION_NAME: name}`` names the axis in the variables' metadata.
       check_constancy_invariants: Linen's option; it decides which keys initial values come from.
-      methods: of a class, the methods to lift in place of ``__call__``: their names, or a dict that
-        gives each its own options.
 
     Raises:
-      TypeError: ``target`` is neither, a function gets no module, or ``methods`` of no class.
+      TypeError: ``target`` is neither, or a function gets no module.
       ValueError: a variable is in none of the three groups, a shared one or an input was changed,
-        or the number of layers is missing.
+        the number of layers is missing, or a function has variables to stack.
     """
     if isinstance(target, functools.partial) and isinstance(target.func, type | Factory):
         options = {name: value for name, value in locals().items() if name != "target"}
@@ -79,23 +74,16 @@ def scan(
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
     if (isinstance(target, type) and not issubclass(target, nnx.Module)) or not callable(target):
         raise TypeError(f"expected scan to get an nnx.Module class or function, found {target!r}")
-    given = {name: value for name, value in locals().items() if name in _OPTIONS}
-    loops = {name: _loop(**options) for name, options in options_by_method(methods, given).items()}
-    stacking = stacking_of(one.stacking for one in loops.values())
-    runs = {name: one.run for name, one in loops.items()}
+    loop = _loop(**{name: value for name, value in locals().items() if name in _OPTIONS})
     if isinstance(target, type):
-        return cast(T, stacked_class(target, "Scan", stacking, runs))
-    if methods is not None:
-        raise TypeError(f"expected scan with methods= to get an nnx.Module class, found {target!r}")
-    loop = loops["__call__"]
+        return cast(T, stacked_class(target, "Scan", loop.stacking, loop.run))
     if isinstance(target, Factory):
-        return cast(T, stacked_factory(target, "Scan", stacking, loop.run))
+        return cast(T, stacked_factory(target, "Scan", loop.stacking, loop.run))
+    require_one_layer("scan", loop.stacking)
     return cast(T, _of_function(target, loop))
 
 
-_OPTIONS = tuple(
-    name for name in inspect.signature(scan).parameters if name not in ("target", "methods")
-)
+_OPTIONS = tuple(name for name in inspect.signature(scan).parameters if name != "target")
 
 
 def _loop(
@@ -133,7 +121,6 @@ def _of_function(target: Callable[..., Any], loop: Loop) -> Callable[..., Any]:
     def looped(module: Any, carry: Any, *xs: Any) -> tuple[Any, Any]:
         if not isinstance(module, nnx.Module):
             raise TypeError(f"expected a scanned function to get an nnx.Module, found {module!r}")
-        check_stacked(module, loop.stacking)
         return loop.run(module, target, carry, *xs)
 
     return looped

@@ -12,11 +12,10 @@ import jax
 from flax import nnx
 
 from nnx_migrate.nn.building.factory import Factory
-from nnx_migrate.nn.lifts.methods import Methods, options_by_method
-from nnx_migrate.nn.lifts.stacked import check_stacked, stacked_class, stacked_factory
+from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class, stacked_factory
 from nnx_migrate.nn.loops.groups import groups_of
 from nnx_migrate.nn.loops.stack_axis import without_axis
-from nnx_migrate.nn.loops.stacking import Stacking, options_of, stacking_of
+from nnx_migrate.nn.loops.stacking import Stacking, options_of
 from nnx_migrate.nn.variables.parts import hide_captures, take_apart
 
 T = TypeVar("T")
@@ -33,13 +32,11 @@ def vmap(
     axis_name: Any = None,
     spmd_axis_name: Any = None,
     metadata_params: Mapping[Any, Any] | None = None,
-    methods: Methods = None,
 ) -> T:
     """A subclass of ``target`` whose ``__call__(*args)`` is one ``jax.vmap``.
 
     Of a function ``target(module, *args)``: a function with the same parameters that maps over
-    ``args``, with a module that exists already; one with variables to stack is built by
-    :func:`nnx_migrate.nn.lifts.stacked`.
+    ``args``, with a module that exists already, whose variables it does not stack.
 
     Parameters, their paths and (under :func:`nnx_migrate.nn.build`) their initial values are those
     of ``linen.vmap`` (flax 0.12.8, linen/transforms.py and core/lift.py). The class is called
@@ -54,12 +51,11 @@ def vmap(
       in_axes, out_axes, axis_name, spmd_axis_name: as in ``jax.vmap``.
       axis_size: number of lanes; needed where variables are stacked.
       metadata_params: ``{nnx.PARTITION_NAME: name}`` names the axis in the variables' metadata.
-      methods: of a class, the methods to lift in place of ``__call__``: their names, or a dict that
-        gives each its own options.
 
     Raises:
-      TypeError: ``target`` is neither, a function gets no module, or ``methods`` of no class.
-      ValueError: a variable is in no group, a shared one was changed, or the size is missing.
+      TypeError: ``target`` is neither, or a function gets no module.
+      ValueError: a variable is in no group, a shared one was changed, the size is missing, or a
+        function has variables to stack.
     """
     if isinstance(target, functools.partial):
         options = {name: value for name, value in locals().items() if name != "target"}
@@ -67,32 +63,24 @@ def vmap(
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
     if (isinstance(target, type) and not issubclass(target, nnx.Module)) or not callable(target):
         raise TypeError(f"expected vmap to get an nnx.Module class or function, found {target!r}")
-    given = {name: value for name, value in locals().items() if name in _OPTIONS}
-    found = {name: _lanes(**options) for name, options in options_by_method(methods, given).items()}
-    stacking = stacking_of(one.stacking for one in found.values())
+    lanes = _lanes(**{name: value for name, value in locals().items() if name in _OPTIONS})
     if isinstance(target, type):
-        runs = {name: one.run for name, one in found.items()}
-        return cast(T, stacked_class(target, "Vmap", stacking, runs))
-    if methods is not None:
-        raise TypeError(f"expected vmap with methods= to get an nnx.Module class, found {target!r}")
-    lanes = found["__call__"]
+        return cast(T, stacked_class(target, "Vmap", lanes.stacking, lanes.run))
     if isinstance(target, Factory):
-        return cast(T, stacked_factory(target, "Vmap", stacking, lanes.run))
+        return cast(T, stacked_factory(target, "Vmap", lanes.stacking, lanes.run))
+    require_one_layer("vmap", lanes.stacking)
     function: Callable[..., Any] = target
 
     @functools.wraps(function)
     def mapped(module: Any, *args: Any) -> Any:
         if not isinstance(module, nnx.Module):
             raise TypeError(f"expected a mapped function to get an nnx.Module, found {module!r}")
-        check_stacked(module, stacking)
         return lanes.run(module, function, *args)
 
     return cast(T, mapped)
 
 
-_OPTIONS = tuple(
-    name for name in inspect.signature(vmap).parameters if name not in ("target", "methods")
-)
+_OPTIONS = tuple(name for name in inspect.signature(vmap).parameters if name != "target")
 
 
 def _lanes(

@@ -7,7 +7,7 @@ structure and maps the constructor over the layers for the values.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -76,21 +76,6 @@ class Stacking:
     def stacks_params(self) -> bool:
         """Whether parameters are stacked."""
         return any(in_filter(names, "params") for names, _ in self.axes)
-
-
-def stacking_of(methods: Iterable[Stacking]) -> Stacking:
-    """What the options of all lifted methods of a class say.
-
-    Raises:
-      ValueError: they say different things, and one constructor makes the variables.
-    """
-    first, *others = dict.fromkeys(methods)
-    if others:
-        raise ValueError(
-            "expected all lifted methods to stack the same variables by the same streams and number, "
-            f"found {first} and {others[0]}"
-        )
-    return first
 
 
 def construct_stacked(

@@ -29,12 +29,11 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
-from nnx_migrate.rewrite.classes.checks.stacking import check_late, check_stacking
+from nnx_migrate.rewrite.classes.checks.stacking import check_late
 from nnx_migrate.rewrite.classes.checks.unread import unread
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.late_variables import made_always
-from nnx_migrate.rewrite.classes.compact.lifted import with_homes
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.compact.uncalled import without_uncalled
@@ -135,7 +134,6 @@ class _Conversion:
         check_items(self.cls, self.items, self._compact_method())
         check_compact_calls(self.project, self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
-        check_stacking(self.project, self.cls, self.items.values())
         built = [one.site.symbol or "" for one in self.items.values() if one.site is not None]
         check_late(self.project, self.items.values(), self.context.makes_late)
         self.makes_late = any(map(self.context.makes_late, built))
@@ -316,7 +314,6 @@ class _Conversion:
             for k, one in self.items.items()
             if k in inside and one.kind is not ItemKind.STREAM
         }
-        items = with_homes(self.project, self.cls.scope.enter(method), method, items)
         compact = CompactMethod(
             self.project,
             self.cls,

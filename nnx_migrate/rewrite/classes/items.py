@@ -48,7 +48,6 @@ class Item:
     keywords: tuple[ast.keyword, ...] = ()
     axes: ast.expr | None = None  # logical names that the value is constrained by where it is read
     fallback: ast.expr | None = None  # what to do with names that no rule has
-    home: ast.FunctionDef | None = None  # a function that a transformation runs on the module
 
     @property
     def free_of_variables(self) -> bool:

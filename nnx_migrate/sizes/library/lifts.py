@@ -6,22 +6,17 @@ scanned function runs on a slice of each input, with the module it is called wit
 
 from __future__ import annotations
 
-import ast
 from dataclasses import replace
-from functools import partial
 
 from nnx_migrate.abstract.values import (
     Choice,
     Class,
     Factories,
-    Instance,
     Library,
     Lift,
     LiftedLayer,
     Native,
     Partial,
-    Stack,
-    Submodule,
     Unknown,
     Value,
     constant,
@@ -30,12 +25,9 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
-from nnx_migrate.sizes.lifts import call_lifted, layers_seen
+from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.method_lifts import shares_all
 from nnx_migrate.source.axis_names import named_collections
-from nnx_migrate.source.lifted_functions import lifted_functions
-from nnx_migrate.source.lifted_methods import Options, lifted_methods
-from nnx_migrate.source.project import Project, Scope
 
 
 def _remat(call: LibraryCall, prefix: str = "Checkpoint") -> Value:
@@ -88,7 +80,9 @@ def _with_axes(
     out_axes = call.get(position + 1, "out_axes") or constant(0)
     methods = call.get(position + (7 if carries else 6), "methods")
     if methods is not None and is_none(methods) is not True:
-        return _of_methods(call, prefix, Lift(in_axes, out_axes, carries))
+        node = call.node if call.frame.own else call.interpreter.root.info.node
+        call.interpreter.refuse(node, f"nn.{prefix.lower()} with methods=")
+        return Unknown("a lifted value")
     stacks = not shares_all(call.get(1, "variable_axes"))
     lift = Lift(in_axes, out_axes, carries, call.node if stacks else None, named=named)
     found = _renamed(_target(call), prefix, (lift,))
@@ -100,31 +94,6 @@ def _with_axes(
         what = f"nn.{prefix.lower()} of something else than a module class of the project"
         call.interpreter.problems.append((call.node, what))
     return Unknown("a lifted value")
-
-
-def _of_methods(call: LibraryCall, prefix: str, lift: Lift) -> Value:
-    """A class of which other methods than ``__call__`` are lifted, each with options of its own."""
-    target, given = _target(call), {one.arg: one.value for one in call.node.keywords}
-    kind = target.target if isinstance(target, Partial) else target
-    shadowed = call.frame.scope.lookup("dict") is not None or "dict" in call.frame.env
-    found = lifted_methods(given["methods"]) if "methods" in given and not shadowed else None
-    if found is None or not isinstance(kind, Class):
-        node = call.node if call.frame.own else call.interpreter.root.info.node
-        reason = f"nn.{prefix.lower()} with methods= that are not written out for a class"
-        call.interpreter.refuse(node, reason)
-        return Unknown("a lifted value")
-
-    def axis(options: Options, name: str) -> Value:
-        node = options.get(name)
-        return constant(0) if node is None else call.interpreter.evaluate(node, call.frame)
-
-    lifts = [
-        replace(lift, method=name)
-        if one is None
-        else Lift(axis(one, "in_axes"), axis(one, "out_axes"), lift.carries, method=name)
-        for name, one in found.items()
-    ]
-    return _renamed(target, prefix, tuple(lifts)) or Unknown("a lifted value")
 
 
 def _is_plain(target: Value) -> bool:
@@ -146,24 +115,9 @@ def _run_function(
 
     if lift.call is None:  # the module it is called with exists before
         return call_lifted((lift,), given, run)
-    if module is interpreter.root and _runs_on_root(call, target):
-        with interpreter.stacked((lift,), given):
-            return call_lifted((lift,), given, run)
-    if not isinstance(module, Instance | Submodule) or module.owner is not interpreter.root:
-        return _not_stacked(call, "variables that the module called has already, or makes there")
-    if len(call.args) > 1:
-        return _not_stacked(call, "variables, by options without names")
-    interpreter.stacking[id(module.call)] = Stack(lift, layers_seen(lift, given))
-    try:
-        return call_lifted((lift,), given, run)
-    finally:
-        del interpreter.stacking[id(module.call)]
-
-
-def _not_stacked(call: LibraryCall, what: str) -> Value:
     if call.frame.own:
         name = call.symbol.rpartition(".")[2]
-        call.interpreter.refuse(call.node, f"{name} of a function stacks {what}")
+        interpreter.refuse(call.node, f"{name} of a function stacks variables")
     return Unknown("a lifted value")
 
 
@@ -204,29 +158,11 @@ def _run(call: LibraryCall, target: Value, args: tuple[Value, ...]) -> Value:
     if isinstance(target, Unknown):
         return target
     result = interpreter.call(target, args, {}, call.node, call.frame)
-    if args and args[0] is interpreter.root and _runs_on_root(call, target):
-        return result
     for key, built in interpreter.built.items():
         if key not in before and built.call is not None:
             name = call.symbol.rpartition(".")[2]
             interpreter.refuse(built.call, f"a submodule is built in a function that {name} runs")
     return result
-
-
-def _runs_on_root(call: LibraryCall, target: Value) -> bool:
-    """Whether the target is a local function that surely runs, once, on the class under analysis."""
-    project = call.interpreter.project
-    for cls in call.interpreter.root.info.mro:
-        for method in cls.methods.values():
-            resolve = partial(_resolved, project, cls.scope.enter(method))
-            for function, _ in lifted_functions(method, resolve):
-                if isinstance(target, Function) and target.node is function:
-                    return True
-    return False
-
-
-def _resolved(project: Project, scope: Scope, node: ast.expr) -> str | None:
-    return project.resolve(node, scope)
 
 
 SYMBOLS: Summaries = {

@@ -57,12 +57,9 @@ def call_function(
     if takes_last(lifts, args):
         reason = f"a decorator of {node.name} takes away the last axis of what it is given"
         interpreter.refuse(interpreter.root.info.node, reason)
-    with interpreter.stacked(lifts, args):
-        return call_lifted(
-            lifts,
-            args,
-            lambda given: run_function(interpreter, function, (*own, *given), kwargs),
-        )
+    return call_lifted(
+        lifts, args, lambda given: run_function(interpreter, function, (*own, *given), kwargs)
+    )
 
 
 def run_function(

@@ -27,7 +27,7 @@ def dtype_reads(
     initial = (
         part
         for item in items
-        if item.kind is ItemKind.PARAM and item.home is None
+        if item.kind is ItemKind.PARAM
         for part in (item.init, *item.arguments, *item.keywords)
         if part is not None
     )

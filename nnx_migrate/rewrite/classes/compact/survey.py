@@ -13,7 +13,6 @@ from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
 from nnx_migrate.rewrite.classes.compact.conditional_calls import refuse_perhaps_called
 from nnx_migrate.rewrite.classes.compact.late_reads import refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.late_variables import made_by_the_call
-from nnx_migrate.rewrite.classes.compact.lifted import check_lifted, homes_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
@@ -96,8 +95,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     items = {key: item for key, item in items.items() if key not in lazy}
     refuse_lazy(method.method, items, RULE)
     refuse_leaks(method.method, items, RULE)
-    for one in (method.method, *homes_of(items)):
-        refuse_perhaps_called(one, items, wrappers)
+    refuse_perhaps_called(method.method, items, wrappers)
     refuse_late_reads(method.method, items)
     body = [one for one in method.method.body if method.common.get(id(one)) != GONE]
     steps = with_aliases(flow_of(body, items), method.method)
@@ -123,7 +121,6 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
         goes_on=method.is_function,
         taken=_words(method),
     )
-    check_lifted(items, names, moves, replaced)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
     return Survey(
         method, items, lazy, steps, moves, names, indexes, shapes, taint, replaced, told, fixed

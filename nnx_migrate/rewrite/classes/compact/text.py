@@ -26,7 +26,6 @@ from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.rewrite.classes.writing.construct import Builder, is_inline, optional_sizes
 from nnx_migrate.rewrite.classes.writing.in_scope import calling_edits, not_here
 from nnx_migrate.rewrite.render import nodes_of, renderer_of
-from nnx_migrate.source.lifted_functions import module_parameter
 from nnx_migrate.source.walking import walk
 
 RULE = "compact"
@@ -161,8 +160,6 @@ class CallText:
 
     def _used(self, item: Item, name: Name) -> Make:
         receiver, remarks = self.survey.method.receiver, self.survey.method.remarks
-        if item.home is not None:
-            receiver = module_parameter(item.home)
         view = self.survey.moves.views.get(id(item.call))
         late = self.survey.moves.late.get(id(item.call), {})
 

@@ -109,8 +109,6 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
         case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
             if not inside:
                 return [_bind(node)]
-            if all(items[id(one)].home is node for one in walk(node) if id(one) in items):
-                return [*_run_once(node, items), _bind(node)]
             return [Unclear(node, f"something is built inside the local function {node.name}")]
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
             steps = [step for one in operands(node) for step in _expression(one, items)]
@@ -123,14 +121,6 @@ def _statement(node: ast.stmt, items: Mapping[int, Item]) -> list[Step]:
             steps = [step for one in operands(node) for step in _expression(one, items)]
             bind = _bind(node)
             return [*steps, bind] if bind.defines or bind.mutates else steps
-
-
-def _run_once(node: ast.AST, items: Mapping[int, Item]) -> list[Step]:
-    """What a function builds that surely runs, line by line."""
-    steps = flow_of(getattr(node, "body", ()), items)
-    if any(isinstance(one, Branch | Loop | Unclear) for one in steps):
-        return [Unclear(node, "something is built in a function that may come by without it")]
-    return [one for one in steps if isinstance(one, Build)]
 
 
 def _bind(node: ast.stmt) -> Bind:

@@ -29,9 +29,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.writing.in_scope import building_call
-from nnx_migrate.rewrite.classes.writing.stacks import RULE as STACKED
-from nnx_migrate.rewrite.classes.writing.stacks import stacked
-from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.result import LAYERS, SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
@@ -129,17 +127,9 @@ class Builder:
 
     def site(self, site: Site, renderer: Renderer) -> Expression:
         """The constructor expression of a submodule."""
-        node = self._single(site, renderer)
-        if site.stacked_by is None:
-            return node
-        self._check_own(site)
-        self.remarks.imports.add("nnm")
-        return stacked(node, site, site.stacked_by, self.scope, self.rngs, renderer)
-
-    def _single(self, site: Site, renderer: Renderer) -> Expression:
         call = self._plain(site.call)
-        if site.layers is not None and site.stacked_by is None:
-            site = replace(site, sizes={**site.sizes, site.layers_as: site.layers})
+        if site.layers is not None:
+            site = replace(site, sizes={**site.sizes, LAYERS: site.layers})
         if site.kind is SiteKind.LAYER:
             found = convert_call(
                 LayerCall(
@@ -183,25 +173,6 @@ class Builder:
             raise Refused(call, reason, f"convert {site.symbol} first", RULE)
         extra = [named(name, expression(text)) for name, text in site.sizes.items()]
         return same_call(function, call, renderer, [*extra, self._streams])
-
-    def _check_own(self, site: Site) -> None:
-        """What a stacked module gets from outside Linen stacks, too, where it was made.
-
-        In setup a submodule that stands in the call itself belongs to the module that gets it.
-        """
-        given = [one for one in site.call.keywords if one.arg in site.unstacked]
-        values = [*site.call.args, *(one.value for one in given)]
-        names = [one for value in values for one in walk(value) if isinstance(one, ast.Attribute)]
-        read = any(
-            isinstance(one.value, ast.Name) and one.value.id == self.receiver for one in names
-        )
-        if site.unstacked and (self.compact or read):
-            raise Refused(
-                site.call,
-                f"a lifted function stacks what is made outside and given as {site.unstacked[0]!r}, too",
-                "build that in the class that is lifted",
-                STACKED,
-            )
 
     def _plain(self, call: ast.Call) -> ast.Call:
         """The call without the keywords that move to where the layer is called."""
