@@ -44,18 +44,3 @@ class Parents:
     def class_of(self, node: ast.AST) -> ast.ClassDef | None:
         """The innermost class around ``node``."""
         return next((one for one in self.above(node) if isinstance(one, ast.ClassDef)), None)
-
-    def called_by(self, node: ast.AST) -> ast.Call | None:
-        """``node(...)`` or ``node.method(...)``."""
-        owner = self.owner_of(node)
-        return owner if isinstance(owner, ast.Call) else None
-
-    def owner_of(self, node: ast.AST) -> ast.Call | ast.Attribute | None:
-        """``node(...)``, ``node.method(...)`` or ``node.attribute``."""
-        parent = self.of(node)
-        if isinstance(parent, ast.Call) and parent.func is node:
-            return parent
-        if not (isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Load)):
-            return None
-        above = self.of(parent)
-        return above if isinstance(above, ast.Call) and above.func is parent else parent

@@ -23,10 +23,6 @@ class Span:
     start: int
     end: int
 
-    def contains(self, other: Span) -> bool:
-        """Whether ``other`` lies within this span."""
-        return self.start <= other.start and other.end <= self.end
-
 
 @dataclass(frozen=True)
 class Lines:
@@ -55,19 +51,10 @@ class Lines:
             self.offset(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
         )
 
-    def segment(self, node: ast.AST) -> str:
-        """Source text of a node."""
-        span = self.span(node)
-        return self.text[span.start : span.end]
-
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column, both from 1, of a character offset."""
         line = bisect_right(self.starts, offset)
         return line, offset - self.starts[line - 1] + 1
-
-    def line_start(self, offset: int) -> int:
-        """Offset of the first character of the line that holds ``offset``."""
-        return self.starts[bisect_right(self.starts, offset) - 1]
 
     def line_end(self, offset: int) -> int:
         """Offset just past the line (its end-of-line included) that holds ``offset``."""
