@@ -1,8 +1,9 @@
 """Logical axes and partitioning metadata.
 
 The names that ``flax.linen`` re-exports from ``flax.core`` and ``flax.nnx`` are the same objects
-there. ``nn.with_logical_partitioning(init, names)`` and ``nn.with_partitioning`` become those of
-``nnm``: the variable remembers its names (metadata ``logical_axes``), initial values and programs
+there. ``nn.with_logical_partitioning(init, names)`` of an argument of a layer or parameter becomes
+``nnx.with_metadata(init, logical_axes=names)``, elsewhere (and with a mesh or rules) that of ``nnm``, as
+``nn.with_partitioning`` does: the variable remembers its names, initial values and programs
 without a mesh stay the same, and nothing is constrained by the names, which a person should know.
 
 Constraints on activations and the resolution of names become those of ``nnms``
@@ -28,12 +29,22 @@ nnx/spmd.py.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
 
-from nnx_migrate.constructs.common.base import Code, Context, Refusal, last, linen
+from nnx_migrate.constructs.common.base import (
+    Code,
+    Context,
+    LayerCall,
+    Refusal,
+    last,
+    linen,
+    same_call,
+)
 from nnx_migrate.constructs.common.references import table
-from nnx_migrate.constructs.common.rules import Construct, Example, NameRule, RefusalRule
-from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.constructs.common.rules import CallRule, Construct, Example, NameRule, RefusalRule
+from nnx_migrate.edit.calls import call as made_call
+from nnx_migrate.edit.expressions import Expression, dotted
 from nnx_migrate.model import Confidence
 
 # The same objects under public names outside flax.linen (a test compares them).
@@ -72,6 +83,9 @@ SAME_IN_SHIM = {
     },
 }
 
+# Metadata of a variable: a name, several or None per dimension (nnx_migrate.sharding).
+LOGICAL_AXES = "logical_axes"
+
 _STATE = "nnx_migrate.sharding.construct_named_sharding(nnx.state(module), mesh)"
 
 _RECIPES: Mapping[str, tuple[str, str]] = {
@@ -104,25 +118,45 @@ _UNCONSTRAINED = (
 
 
 def _partitioning(symbol: str, _: Context) -> Code:
-    return Code(
-        dotted(f"nnm.{last(symbol)}"),
-        frozenset({"nnm"}),
-        (_UNCONSTRAINED,),
-        Confidence.REVIEW,
-    )
+    return _unconstrained(dotted(f"nnm.{last(symbol)}"), "nnm")
+
+
+def _unconstrained(node: Expression, root: str) -> Code:
+    return Code(node, frozenset({root}), (_UNCONSTRAINED,), Confidence.REVIEW)
+
+
+def _convert_logical(call: LayerCall) -> Code:
+    """The initialiser with the names as metadata, where nothing but a variable is made of its value."""
+    match call.call:
+        case ast.Call(args=[init, ast.Tuple() as names], keywords=[]) if call.is_initializer:
+            given = [call.source.argument(init), call.source.argument(names, LOGICAL_AXES)]
+            left = call.left([init, names])
+            node = made_call("nnx.with_metadata", *given, left=left, unit=call.source.unit)
+            return _unconstrained(node, "nnx")
+    function = dotted(f"nnm.{last(call.symbol or '')}")
+    return _unconstrained(same_call(function, call.call, call.source, keep_placement=True), "nnm")
 
 
 CONSTRUCT = Construct(
     __doc__,
     rules=(
-        NameRule(
+        CallRule(
             name="with_logical_partitioning",
-            symbols=linen(
-                "with_logical_partitioning", "with_partitioning", "meta.with_partitioning"
-            ),
+            symbols=linen("with_logical_partitioning"),
             example=Example(
-                "nn.with_logical_partitioning(init, ('embed', 'mlp'))",
-                "nnm.with_logical_partitioning(init, ('embed', 'mlp'))",
+                "nn.Dense(8, kernel_init=nn.with_logical_partitioning(init, ('embed', 'mlp')))",
+                "nnx.Linear(in_features, 8, kernel_init=nnx.with_metadata(init, logical_axes=('embed', 'mlp')), "
+                "rngs=rngs)",
+            ),
+            convert=_convert_logical,
+            reference=_partitioning,
+        ),
+        NameRule(
+            name="with_partitioning",
+            symbols=linen("with_partitioning", "meta.with_partitioning"),
+            example=Example(
+                "nn.with_partitioning(init, ('data', None))",
+                "nnm.with_partitioning(init, ('data', None))",
             ),
             reference=_partitioning,
         ),

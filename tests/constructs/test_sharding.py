@@ -13,7 +13,9 @@ from flax import linen, nnx
 from nnx_migrate import nn as nnm
 from nnx_migrate.sharding import construct_named_sharding, create_sharded
 from tests.constructs.convert import refusal, text
+from tests.rewrite.projects import LINEN, one_line
 from tests.rewrite.projects import explicit_source as rewrite_source
+from tests.rewrite.running import migrated
 from tests.sharding.meshes import AUTO, EXPLICIT, mesh
 
 SOURCE = """\
@@ -174,6 +176,58 @@ def test_partitioning_by_mesh_axes_is_not_changed_by_rules() -> None:
 )
 def test_a_use_is_rewritten(before: str, after: str) -> None:
     assert text(before) == after
+
+
+LAYER = (
+    LINEN
+    + """
+names, r = ("a", "b"), ()
+
+
+def wrapped(init):
+    return init
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        init = nn.initializers.normal()
+        return {body}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("body", "after"),
+    [
+        (
+            "nn.Dense(8, kernel_init=nn.with_logical_partitioning(init, ('embed', 'mlp')))(x)",
+            "kernel_init=nnx.with_metadata(init, logical_axes=('embed', 'mlp'))",
+        ),
+        (
+            "self.param('w', nn.with_logical_partitioning(init, ('a', None)), (2, 3))",
+            "nnx.with_metadata(init, logical_axes=('a', None))(rngs.params(), (2, 3))",
+        ),
+        (
+            "self.param('w', nn.with_logical_partitioning(init, ('a', None)), shape=(2, 3))",
+            "nnm.with_logical_partitioning(init, ('a', None))(rngs.params(), shape=(2, 3))",
+        ),
+        (
+            "nn.Dense(8, kernel_init=nn.with_logical_partitioning(init, names))(x)",
+            "kernel_init=nnm.with_logical_partitioning(init, names)",
+        ),
+        (
+            "nn.Dense(8, kernel_init=nn.with_logical_partitioning(init, ('a', 'b'), rules=r))(x)",
+            "kernel_init=nnm.with_logical_partitioning(init, ('a', 'b'), rules=r)",
+        ),
+        (
+            "nn.Dense(8, kernel_init=wrapped(nn.with_logical_partitioning(init, ('a', 'b'))))(x)",
+            "wrapped(nnm.with_logical_partitioning(init, ('a', 'b')))",
+        ),
+    ],
+)
+def test_names_are_plain_metadata_where_only_a_variable_is_made(body: str, after: str) -> None:
+    assert after in one_line(migrated(LAYER.format(body=body)))
 
 
 @pytest.mark.parametrize(

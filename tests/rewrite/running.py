@@ -69,14 +69,18 @@ def compare(
         )
 
 
+def in_auto(source: str) -> str:
+    """The text after ``--form auto``."""
+    files = {"m.py": source}
+    return texts(rewrite_in_form(files, "auto"), files)["m.py"]
+
+
 def same_in_auto(source: str, model: str, *inputs: Any) -> Any:
     """The variables of ``model`` (the text of a call), after the bits of both sides were compared.
 
     The text after ``--form auto`` runs with Linen's calls: ``init``, ``apply`` on other values.
     """
-    files = {"m.py": source}
-    after = texts(rewrite_in_form(files, "auto"), files)["m.py"]
-    with module_of("linen_side", source) as old, module_of("nnx_side", after) as new:
+    with module_of("linen_side", source) as old, module_of("nnx_side", in_auto(source)) as new:
         runs = [_two_calls(eval(model, one.__dict__), inputs) for one in (old, new)]
     first, second = map(jax.tree_util.tree_leaves_with_path, runs)
     assert [path for path, _ in first] == [path for path, _ in second]

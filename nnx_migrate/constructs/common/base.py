@@ -105,7 +105,8 @@ class LayerCall:
     texts (``in_features``, ``in_shape``, ``batch_shape``, ...). ``rngs`` is the name of the
     ``nnx.Rngs`` to build from. ``calls`` are the forms in which what is built is called, empty where
     not all calls are in sight. ``is_sized`` says of a lift that whoever constructs the lifted class
-    says how many layers it stacks.
+    says how many layers it stacks, ``is_initializer`` of an argument that a layer or ``nnx.Param`` calls
+    as initialiser, by position.
     """
 
     symbol: str | None
@@ -115,6 +116,7 @@ class LayerCall:
     rngs: str = "rngs"
     resolve: Callable[[ast.expr], str | None] = lambda _: None
     is_sized: bool = False
+    is_initializer: bool = False
     calls: frozenset[CallForm] = frozenset()
 
     def size(self, name: str) -> Expression:

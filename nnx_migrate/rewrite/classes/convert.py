@@ -57,7 +57,7 @@ from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.fields.removals import removals, removed_decorators
 from nnx_migrate.rewrite.classes.inheritance import Inherited, check_bases, inherited_by
 from nnx_migrate.rewrite.classes.interfaces import is_interface
-from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items
+from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items, initializers_in
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.children import children_of
 from nnx_migrate.rewrite.classes.refusing import or_refusal
@@ -149,7 +149,12 @@ class _Conversion:
         partials, inside = partial_edits(self.project, self.cls, self.remarks)
         common |= partials
         common |= name_edits(
-            self.project, self.cls, handled | inside, self.remarks, self.sizes.sized_lifts
+            self.project,
+            self.cls,
+            handled | inside,
+            self.remarks,
+            self.sizes.sized_lifts,
+            initializers_in(self.items.values()),
         )
         base = renderer_of(self.cls.module, common)
         parameters = parameters_of(self.project, self.cls, base, self.remarks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -98,6 +98,17 @@ def receiver_of(method: ast.FunctionDef) -> str:
 def defined_names(cls: ClassInfo) -> frozenset[str]:
     """Methods that the class or its project bases define."""
     return frozenset(name for one in cls.mro for name in one.methods)
+
+
+def initializers_in(items: Iterable[Item]) -> frozenset[int]:
+    """Ids of the expressions that built-in layers and parameters call as initialiser, by position."""
+    found: list[ast.expr] = []
+    for item in items:
+        if item.site is not None and item.site.kind is SiteKind.LAYER:
+            found += [one.value for one in item.call.keywords]
+        elif item.kind is ItemKind.PARAM and item.init is not None and not item.keywords:
+            found.append(item.init)
+    return frozenset(map(id, found))
 
 
 def find_items(

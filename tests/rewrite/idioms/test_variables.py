@@ -11,7 +11,7 @@ import pytest
 from flax import nnx
 
 from nnx_migrate import nn as nnm
-from tests.rewrite.running import compare, migrated, module_of, refused
+from tests.rewrite.running import compare, in_auto, lazy, migrated, module_of, refused
 
 X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
 STEPS = np.random.default_rng(1).normal(size=(2, 5, 6)).astype(np.float32)
@@ -186,15 +186,17 @@ class Noisy(nn.Module):
 
 
 def test_14_bound_methods_of_the_module_are_handed_to_a_function() -> None:
+    assert "self.make_rng is handed on" in lazy(CALLBACKS, "Noisy")
+    key, options = jax.random.key(3), {"mutable": ["intermediates"]}
     with (
         module_of("linen_side", CALLBACKS) as old,
-        module_of("nnx_side", migrated(CALLBACKS)) as new,
+        module_of("nnx_side", in_auto(CALLBACKS)) as new,
     ):
-        model = nnm.build(new.Noisy, 4, Dense_0_in_features=6, rngs=jax.random.key(0))
-        values = nnm.variables_of(model)
-        options = {"rngs": {"noise": jax.random.key(3)}, "mutable": ["intermediates"]}
-        ours = nnm.apply(model, values, X, **options)
-        theirs = old.Noisy(4).apply(values, X, **options)
+        values = old.Noisy(4).init({"params": key, "noise": key}, X)["params"]
+        theirs, ours = (
+            one.Noisy(4).apply({"params": values}, X, rngs={"noise": key}, **options)
+            for one in (old, new)
+        )
     jax.tree.map(np.testing.assert_array_equal, ours, theirs)
     assert theirs[1]["intermediates"]["mean"][0] != 0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nnx_migrate.constructs import (
@@ -161,6 +161,7 @@ def name_edits(
     handled: Collection[int],
     remarks: Remarks,
     sized: Collection[int] = (),
+    initializers: Collection[int] = (),
 ) -> Edits:
     """Edits of the Linen names in the class.
 
@@ -168,6 +169,7 @@ def name_edits(
       handled: ids of nodes that someone else replaces (sites, removed decorators, bases).
       remarks: takes the imports and remarks of the rules.
       sized: ids of lifts whose constructor calls say how many layers they stack.
+      initializers: ids of what layers and parameters call as initialiser.
     """
     edits, inside = _whole_edits(project, cls, handled, remarks)
     asked = _asked_types(cls)
@@ -204,7 +206,16 @@ def name_edits(
             found = name_rule(reference.symbol, Context.CALL)
             edits[id(reference.node)] = remarks.take(found, reference.node)
         else:
-            edits[id(call)] = _call_edit(call, reference.symbol, remarks, id(call) in sized)
+            edits[id(call)] = _call_edit(
+                LayerCall(
+                    reference.symbol,
+                    call,
+                    renderer_of(cls.module),
+                    is_sized=id(call) in sized,
+                    is_initializer=id(call) in initializers,
+                ),
+                remarks,
+            )
     return edits
 
 
@@ -261,12 +272,9 @@ def _whole(
     inside.update(id(child) for part in parts for child in walk(part))
 
 
-def _call_edit(
-    call: ast.Call, symbol: str, remarks: Remarks, is_sized: bool
-) -> Callable[[Renderer], Any]:
+def _call_edit(call: LayerCall, remarks: Remarks) -> Callable[[Renderer], Any]:
     def make(renderer: Renderer) -> Any:
-        found = convert_call(LayerCall(symbol, call, renderer, is_sized=is_sized))
-        return remarks.take(found, call)
+        return remarks.take(convert_call(replace(call, source=renderer)), call.call)
 
     return make
 
