@@ -128,3 +128,17 @@ class Model(nn.Module):
 """
     arguments = relaxed(sizes_of(source)).new_arguments
     assert [one.optional for one in arguments if one.name == "input_x_features"] == [optional]
+
+
+def test_after_a_loop_that_may_have_no_round_the_size_is_what_it_carries() -> None:
+    source = """
+class Model(nn.Module):
+    sizes: tuple
+    @nn.compact
+    def __call__(self, x):
+        x = x.reshape((x.shape[0], -1))
+        for size in self.sizes:
+            x = nn.Dense(size)(x)
+        return nn.Dense(3)(x)
+"""
+    assert in_features(sizes_of(source)) == ["x_features", "x_features"]

@@ -73,7 +73,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     def _call_explicit(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         held = self._held()
         first = self.scope.is_mutable_collection("params") and (
-            not any(held.values()) or self._lacks_parameters(held)
+            not self._holds_own(held) or self._lacks_parameters(held)
         )
         make = self._constructor(method, args, kwargs, None if first else held)
         made = None
@@ -82,6 +82,11 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             made = inside.merged(nnm.variables_with(model, _call(method, args, kwargs)), held)
             held = inside.merged(nnm.variables_of(model), held)  # as they were before the call
         return self._applied(nnm.abstract(make), method, held, made, args, kwargs)
+
+    def _holds_own(self, held: dict[str, Any]) -> bool:
+        """Whether something is held that no lazy module in the same scope (`share_scope`) has made."""
+        taken = self.scope.reservations
+        return any(name not in taken for part in held.values() for name in part)
 
     def _lacks_parameters(self, held: dict[str, Any]) -> bool:
         """Whether only parts of the module were made in this call, when code called them."""
@@ -119,7 +124,9 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         self, model: Any, method: Any, held: Any, made: Any, args: Any, kwargs: Any
     ) -> Any:
         """A call with the variables held; the scope is given those made, and what the call changed."""
-        scope = self.scope
+        scope, path = self.scope, self._scope_path()
+        draws = scope.rng_counters.setdefault(_DRAWN, {})
+        draws.update({(path, name): number for name, number in self._drawn().items()})
         outputs, changed = nnm.apply(
             model,
             held,
@@ -127,11 +134,12 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             rngs=self._streams(),
             method=method,
             mutable=scope.mutable or (),
-            scope_path=self._scope_path(),
-            draws=scope.rng_counters.setdefault(_DRAWN, {}),
+            scope_path=path,
+            draws=draws,
             is_init=self.is_initializing(),
             **kwargs,
         )
+        scope.rng_counters.update({name: draws[path, name] for name in scope.rngs})
         # What the call drew from streams shows in what it changed alone.
         made = inside.merged(held if made is None else made, changed)
         for collection, part in made.items():
@@ -151,7 +159,21 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         return next((rng.suffix for rng in self.scope.rngs.values()), self.scope.path)
 
     def _built(self, make: Callable[..., Any], rounds: int) -> Any:
-        return nnm.build(make, rngs=self._streams(), scope_path=self._scope_path(), rounds=rounds)
+        drawn = self._drawn()
+        built = nnm.build(
+            make,
+            rngs=self._streams(),
+            scope_path=self._scope_path(),
+            rounds=rounds,
+            drawn=drawn,
+        )
+        self.scope.rng_counters.update(drawn)
+        return built
+
+    def _drawn(self) -> dict[str, int]:
+        """How many keys of the scope itself were drawn: by the module, and by what else shares it."""
+        counters = self.scope.rng_counters
+        return {name: counters.get(name, 0) for name in self.scope.rngs}
 
     def _abstract(self) -> Any:
         """The explicit module without values; its sizes are those that the variables show."""

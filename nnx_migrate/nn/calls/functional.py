@@ -174,7 +174,8 @@ def apply(
     collections = _sown_into(mutable)
     while True:
         copy = _merged(model, values, mutable)
-        tallies = set_streams(copy, rngs, scope_path, draws or {})
+        drawn = {**(_keys_of_params(copy, scope_path) if is_init else {}), **(draws or {})}
+        tallies = set_streams(copy, rngs, scope_path, drawn)
         before = _flat_variables(copy)
         here = Running(mutable, frozenset(values), keys_of(rngs), is_init)
         call = functools.partial(_call, here, _method(copy, method), args, kwargs)
@@ -272,6 +273,18 @@ def _merged(model: M, values: Mapping[str, Any], mutable: Any) -> M:
     _fill_bridges(copy, values)
     _attach(copy, values)
     return copy
+
+
+def _keys_of_params(model: nnx.Module, above: Path) -> dict[tuple[Path, str], int]:
+    """How many keys Linen's ``init`` drew for the parameters of each module: calls draw the next ones."""
+    place = linen_place(model)
+    owners = ((path, one) for path, one in nnx.iter_graph(model) if isinstance(one, nnx.Module))
+    return {
+        ((*above, *map(str, place(path))), "params"): sum(
+            type(one) is nnx.Param for one in vars(owner).values()
+        )
+        for path, owner in owners
+    }
 
 
 def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:

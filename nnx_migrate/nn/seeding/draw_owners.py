@@ -34,19 +34,24 @@ class Made:
 
 
 def linen_places(
-    made: Sequence[Made], streams: Sequence[str], rounds: int = 0
+    made: Sequence[Made],
+    streams: Sequence[str],
+    rounds: int = 0,
+    drawn: Counter[str] | None = None,
 ) -> Iterator[tuple[int, Stacks, tuple[Any, ...]]]:
     """Draws that feed one variable, the stacks around it, and what Linen folds into its key there.
 
     ``streams`` names the stream of every draw. A draw that several variables start from is left out,
     and so is what its scope draws from the same stream, parameters aside. ``rounds``: how often the same
-    call of Linen made it before.
+    call of Linen made it before. ``drawn``: how many keys were drawn in the scope of the model itself, which
+    is counted on there.
     """
     owned = zip(made, own_draws(made), strict=True)
     for path, group in groupby(owned, key=lambda pair: pair[0].path):
         members = list(group)
         stacks = members[0][0].stacks
-        for draw, count in _in_scope(stacks.times, members, streams, rounds):
+        own = drawn if not path else None
+        for draw, count in _in_scope(stacks.times, members, streams, rounds, own):
             yield draw, stacks, (*map(str, path), count)
 
 
@@ -84,7 +89,11 @@ def _claim(
 
 
 def _in_scope(
-    times: int, group: Sequence[tuple[Made, int | None]], streams: Sequence[str], rounds: int
+    times: int,
+    group: Sequence[tuple[Made, int | None]],
+    streams: Sequence[str],
+    rounds: int,
+    drawn: Counter[str] | None,
 ) -> Iterator[tuple[int, int]]:
     """Draws that feed one variable, and their number among those of their scope and stream."""
     taken = {draw for _, draw in group if draw is not None}
@@ -100,8 +109,10 @@ def _in_scope(
         if one.is_param or own is not None
     ]
     totals = Counter(stream for stream, _, _ in rows)
-    counts = Counter[str]()
+    before = Counter({stream: rounds * one for stream, one in totals.items()})
+    counts = before if drawn is None else drawn
+    counts.update({stream: (times - 1) * one for stream, one in totals.items()})
     for stream, one, own in rows:
         counts[stream] += 1
         if own is not None and (one.is_param or stream not in shared):
-            yield own, counts[stream] + (times - 1 + rounds) * totals[stream]
+            yield own, counts[stream]

@@ -8,6 +8,7 @@ Linen's key in place of each draw.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -31,6 +32,7 @@ def build(
     rngs: Any,
     scope_path: Sequence[str] = (),
     rounds: int = 0,
+    drawn: dict[str, int] | None = None,
     **options: Any,
 ) -> M:
     """``make(*args, **options, rngs=...)`` with the parameters Linen's ``init(rngs, ...)`` gives.
@@ -40,6 +42,8 @@ def build(
       rngs: a key, or a dict of keys by stream, as Linen's ``init`` takes it.
       scope_path: where the module stands in a Linen model whose ``init`` has these keys.
       rounds: how often that ``init`` made it before: the loop of a scan runs its body several times.
+      drawn: how many keys were drawn in the module's own scope before, by stream (``nn.fold_rngs`` draws
+        one); updated.
 
     Variables whose draw is not theirs alone (modules stacked by ``nnx.vmap``) get values of the
     same distribution from other keys; those stacked by ``nnm.scan`` and ``nnm.vmap`` get Linen's,
@@ -63,7 +67,15 @@ def build(
         return make(*args, **options, rngs=streams)
 
     asked = _asked(construct, roots)
-    return construct(_Draws(_linen_keys(construct, asked, roots, tuple(scope_path), rounds), roots))
+    counts = None if drawn is None else Counter({_nnx_stream(k): n for k, n in drawn.items()})
+    keys = _linen_keys(construct, asked, roots, tuple(scope_path), rounds, counts)
+    if drawn is not None and counts is not None:
+        drawn.update({name: counts[_nnx_stream(name)] for name in drawn})
+    return construct(_Draws(keys, roots))
+
+
+def _nnx_stream(name: str) -> str:
+    return PARAMS if name == "params" else name
 
 
 Level = tuple[int, bool]  # of a stack around a draw: its length, and whether each layer has its key
@@ -182,6 +194,7 @@ def _linen_keys(
     roots: Mapping[str, jax.Array],
     above: tuple[str, ...],
     rounds: int,
+    drawn: Counter[str] | None,
 ) -> list[jax.Array]:
     """For each draw, the key Linen gives the one variable it feeds; else a spare key."""
     variables: list[tuple[tuple[Any, ...], Stacks, nnx.Variable[Any]]] = []
@@ -198,7 +211,7 @@ def _linen_keys(
         for (path, stacks, one), leaves in zip(variables, shapes, strict=True)
     ]
     keys = [_along(one, stack) for one, (_, stack) in zip(spare, asked, strict=True)]
-    for draw, stacks, place in linen_places(made, [name for name, _ in asked], rounds):
+    for draw, stacks, place in linen_places(made, [name for name, _ in asked], rounds, drawn):
         stream, stack = asked[draw]
         if stacks.axes == len(stack):
             keys[draw] = _folded(_along(roots[stream], stack), (*above, *place))

@@ -205,14 +205,14 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
 def _ended(loop: Loop, first: Expr, final: Expr, known: Expr | None) -> Expr:
     """The size after a loop, which may have had no round: ``for f in self.widths[:-1]``.
 
-    One that is unknown at the start is not asked for only because of that.
+    One that is unknown at the start is not asked for only because of that: it is where the loop carries it.
     """
     is_met = loop.rounds is not None and loop.rounds.is_constant and bool(loop.rounds.constant)
-    if loop.first or is_met or first == final or any(map(_is_unknown, first.names)):
+    if loop.first or is_met or first == final:
         return final
     if known is not None:
         return known
-    if loop.rounds is None:
+    if loop.rounds is None or any(map(_is_unknown, first.names)):
         return final
     return ex.choose(ex.parse(f"{loop.rounds.text} > 0"), final, first)
 
