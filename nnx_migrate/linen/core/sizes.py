@@ -251,10 +251,19 @@ def _is_idle(make: Callable[..., Any], guess: dict[str, Any], name: str) -> bool
     if not isinstance(guess[name], int):
         return False
     one, other = (
-        nnx.split(nnm.abstract(functools.partial(make, **{**guess, name: size})))
-        for size in _PRIMES
+        nnm.abstract(functools.partial(make, **{**guess, name: size})) for size in _PRIMES
     )
-    return bool(one[0] == other[0]) and _shapes(one[1]) == _shapes(other[1])
+    return _options(one) == _options(other) and _shapes(nnx.state(one)) == _shapes(nnx.state(other))
+
+
+def _options(model: nnx.Module) -> list[tuple[Any, str, dict[str, Any]]]:
+    """What modules hold beside variables, by path; lifted classes are made anew, so their names count."""
+    plain = (int, float, str, tuple, type(None))
+    return [
+        (path, type(one).__qualname__, {k: v for k, v in vars(one).items() if isinstance(v, plain)})
+        for path, one in nnx.iter_graph(model)
+        if isinstance(one, nnx.Module)
+    ]
 
 
 def _shown(

@@ -196,23 +196,31 @@ def carry(rounds: Rounds, entry: Value, name: str, symbol: str) -> None:
     ended = ex.name(symbol) if frame.own and _ends_with_its_owner(rounds) else None
     if not local:
         is_free = final == last  # of the loop's items: taken to hold without rounds, too
-        if is_free or ended is not None:
-            interpreter.endings[symbol] = _ended(loop, first, final, None)
+        met = _ended(loop, first, final, None)
+        if (is_free or ended is not None) and met is not None:
+            interpreter.endings[symbol] = met
         ended = final if is_free else _ended(loop, first, final, ended)
     frame.env[name] = after.with_last(ended)
 
 
-def _ended(loop: Loop, first: Expr, final: Expr, known: Expr | None) -> Expr:
+def runs(loop: Loop) -> bool:
+    """Whether a loop surely has a round."""
+    is_met = loop.rounds is not None and loop.rounds.is_constant and bool(loop.rounds.constant)
+    return bool(loop.first) or is_met
+
+
+def _ended(loop: Loop, first: Expr, final: Expr, known: Expr | None) -> Expr | None:
     """The size after a loop, which may have had no round: ``for f in self.widths[:-1]``.
 
-    One that is unknown at the start is not asked for only because of that: it is where the loop carries it.
+    Unknown where it was unknown at the start, unless the loop carries it.
     """
-    is_met = loop.rounds is not None and loop.rounds.is_constant and bool(loop.rounds.constant)
-    if loop.first or is_met or first == final:
+    if runs(loop) or first == final:
         return final
     if known is not None:
         return known
-    if loop.rounds is None or any(map(_is_unknown, first.names)):
+    if any(map(_is_unknown, first.names)):
+        return None
+    if loop.rounds is None:
         return final
     return ex.choose(ex.parse(f"{loop.rounds.text} > 0"), final, first)
 

@@ -8,6 +8,7 @@ end, too. The last axis of an array may change from round to round and still be 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from nnx_migrate.sizes.expressions.comprehensions import iterate
 from nnx_migrate.sizes.flow import RETURN
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.entry import Entry, Rounds, target_variables
-from nnx_migrate.sizes.statements.loop_carry import carry, settled_entry
+from nnx_migrate.sizes.statements.loop_carry import carry, runs, settled_entry
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
 from nnx_migrate.source.bindings import binds_always
 from nnx_migrate.source.walking import walk
@@ -49,6 +50,8 @@ def run_loop(interpreter: Interpreter, statement: ast.For, frame: Frame) -> str 
         for name, symbol in entry.symbols.items():
             carry(rounds, entry.values[name], name, symbol)
         _forget_rounds(frame, statement, loop, entry, start)
+        if not runs(loop):
+            _forget_unknown(frame, start)
         _leave(interpreter, frame, statement, loop)
         _settle_lists(frame, start, loop)
         return None
@@ -85,6 +88,14 @@ def _forget_rounds(
         if name not in start and not binds_always(statement.body, name):
             hidden |= inside
         frame.env[name] = forgotten(value, hidden)
+
+
+def _forget_unknown(frame: Frame, start: Mapping[str, Value]) -> None:
+    """After a loop that may have no round a last size is unknown where it was unknown before."""
+    for name, old in start.items():
+        now = frame.env.get(name)
+        if isinstance(old, Array) and old.axis(-1) is None and isinstance(now, Array):
+            frame.env[name] = now.with_last(None)
 
 
 def _leave(interpreter: Interpreter, frame: Frame, statement: ast.For, loop: Loop) -> None:

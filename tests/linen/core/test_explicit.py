@@ -526,6 +526,32 @@ def test_other_methods_need_no_size_that_makes_no_difference(wide: bool) -> None
     np.testing.assert_array_equal(found, -module.apply(values, X4))
 
 
+class Lifted(Either):
+    """Also beside a class that is lifted anew whenever the module is built."""
+
+    def __init__(self, wide: bool, keeps: bool, *, in_features: int, rngs: nnx.Rngs) -> None:
+        super().__init__(wide, keeps, in_features=in_features, rngs=rngs)
+        self.last = nnm.remat(Plain)(rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.last(super().__call__(x))
+
+
+class Plain(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs) -> None:
+        self.kernel = nnx.Param(jnp.ones((1, 4)))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return x * self.kernel[...]
+
+
+def test_lifted_classes_are_alike_however_often_they_are_made() -> None:
+    module = nn.lazy(Lifted)(False, False)
+    values = module.init(KEY, X4)
+    found = module.apply(values, X4, method="turned")
+    np.testing.assert_array_equal(found, -module.apply(values, X4))
+
+
 def test_a_size_that_is_kept_must_show() -> None:
     module = nn.lazy(Either)(False, True)
     values = module.init(KEY, X4)

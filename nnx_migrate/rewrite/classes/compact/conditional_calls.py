@@ -105,7 +105,9 @@ def _named(
                 for item, inner in held.by(part):
                     yield later, (name, *([inner] if inner else [])), item, key
         for block in _blocks(statement):
-            yield from _named(block, replace(held, known={**held.known}), later)
+            inside = replace(held, known={**held.known})
+            yield from _named(block, inside, later)
+            held.known.update(inside.known)
 
 
 def _entries(value: ast.expr) -> Iterator[tuple[tuple[_Key, _Key], ast.expr]]:
