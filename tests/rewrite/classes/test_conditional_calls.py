@@ -45,8 +45,10 @@ def _model(body: str) -> str:
         "for i in (1, 2):\n  if i == 2:\n    break\n  x = layer(x)\nreturn x",
         "match self.wide:\n  case True:\n    x = layer(x)\nreturn x",
         "if self.wide:\n  x = layer(x)\nlayer = nn.Dense(4)\nreturn layer(x)",
-        "x = layer(x)\nfound = []\nfor _ in range(2):\n  found.append(nn.Dense(4))\nlayers = found\n"
-        "if self.wide:\n  for one in layers:\n    x = one(x)\nreturn x",
+        (
+            "x = layer(x)\nfound = []\nfor _ in range(2):\n  found.append(nn.Dense(4))\nlayers = found\n"
+            "if self.wide:\n  for one in layers:\n    x = one(x)\nreturn x"
+        ),
     ],
 )
 def test_a_submodule_that_is_perhaps_called_is_refused(body: str) -> None:
