@@ -299,7 +299,7 @@ def test_a_layer_that_a_bridged_module_applies_is_its_own() -> None:
     class Migrated(nnx.Module):
         def __init__(self, *, rngs: nnx.Rngs) -> None:
             self.Dense_0 = nnx.Linear(6, 4, rngs=rngs)
-            self.Tied_0 = nnm.ToNNX(Tied(), rngs=rngs)
+            self.Tied_0 = nnx.bridge.ToNNX(Tied(), rngs=rngs)
 
         def __call__(self, x: jax.Array) -> jax.Array:
             return self.Tied_0(self.Dense_0(x))

@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from nnx_migrate import nn as nnm
 from nnx_migrate.model import Form
 from nnx_migrate.parity import ParityCase, ParityReport, check
 from tests.rewrite.projects import outcomes, rewrite, rewrite_in_form, texts
@@ -92,3 +93,35 @@ def same_in_auto(source: str, model: str, *inputs: Any) -> Any:
 def _two_calls(model: Any, inputs: tuple[Any, ...]) -> tuple[Any, Any]:
     made = model.init(jax.random.key(0), *inputs)
     return made, model.apply(jax.tree.map(lambda one: one + 1, made), *inputs)
+
+
+X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
+
+
+def same_start(source: str, model: str, sizes: dict[str, Any], inputs: tuple[Any, ...]) -> Any:
+    """Check that one seed gives both sides the same variables, gradients included; the Linen ones."""
+    with module_of("linen_side", source) as old, module_of("nnx_side", migrated(source)) as new:
+        linen, key = eval(model, old.__dict__), jax.random.key(3)
+        theirs = jax.jit(linen.init)(key, *inputs)
+        name, _, rest = model.partition("(")
+        given = eval(f"dict(args=({rest[:-1]}{',' if rest != ')' else ''}))", {})["args"]
+        ours = nnm.build(getattr(new, name), *given, **sizes, rngs=key)
+        found = jax.jit(
+            lambda key: nnm.variables_of(nnm.build(getattr(new, name), *given, **sizes, rngs=key))
+        )(key)
+        jax.tree.map(np.testing.assert_array_equal, found, theirs)
+
+        def slopes(apply: Any) -> Any:
+            return jax.jit(jax.grad(lambda v: (apply(v, *inputs) ** 2).sum()))(theirs)
+
+        grads = slopes(lambda v, *x: nnm.apply(ours, v, *x)), slopes(linen.apply)
+        jax.tree.map(np.testing.assert_array_equal, *grads)
+        assert all((one != 0).any() for one in jax.tree.leaves(grads[1]["params"]))
+        return theirs
+
+
+def checked(source: str, model: str, sizes: dict[str, Any], **options: Any) -> Any:
+    """Parity, and the same start; gives Linen's variables."""
+    report = compare(source, model, sizes, (X,), **options)
+    assert report.verdict in ("identical", "equal_by_rules"), report
+    return same_start(source, model, sizes, (X,))

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from nnx_migrate.parity import ParityCase, check
-from tests.rewrite.classes.test_shared_scope import checked
 from tests.rewrite.projects import LINEN, outcomes, rewrite
+from tests.rewrite.running import checked
 
 HEAD = (
     "class M(nn.Module):\n    n: int = 3\n\n"

@@ -143,59 +143,6 @@ class Model(nn.Module):
         {"in_features": 6},
         {},
     ),
-    "functions that stack the variables of their submodule": (
-        """\
-class Layer(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        x = nn.Dropout(0.3)(nn.Dense(6)(x), deterministic=False)
-        return x * self.param("scale", nn.initializers.normal(1.0), (1, 6))
-
-
-class Model(nn.Module):
-    depth: int
-
-    @nn.compact
-    def __call__(self, x):
-        layers = Layer(name="layers")
-        x, ys = nn.scan(
-            lambda layer, carry, _: (layer(carry), carry.mean()),
-            variable_axes={"params": 1},
-            split_rngs={"params": True, "dropout": True},
-            length=self.depth,
-        )(layers, x, None)
-
-        def head(dense, x):
-            return nn.tanh(dense(x))
-
-        heads = nn.vmap(head, variable_axes={"params": 0}, split_rngs={"params": True},
-                        in_axes=None, axis_size=2)(nn.Dense(3), x)
-        return heads, ys
-""",
-        "Model(3)",
-        {"in_features": 6},
-        {"rngs": {"dropout": 1}},
-    ),
-    "the same in setup": (
-        """\
-class Model(nn.Module):
-    depth: int
-
-    def setup(self):
-        self.layers = nn.Dense(6)
-
-    def __call__(self, x):
-        def step(dense, carry, _):
-            return nn.relu(dense(carry)), ()
-
-        scanned = nn.scan(step, variable_axes={"params": 0}, split_rngs={"params": True},
-                          length=self.depth)
-        return scanned(self.layers, x, None)[0]
-""",
-        "Model(3)",
-        {"in_features": 6},
-        {},
-    ),
 }
 
 
@@ -211,15 +158,11 @@ def test_the_rewritten_model_is_at_parity(
 REFUSED = {
     "a function that stacks the variables of its own module": (
         "nn.scan(lambda m, c, _: (c, ()), variable_axes={'params': 0}, length=3)(self, x, ())",
-        "variables that the module called has already, or makes there",
+        "scan of a function stacks variables",
     ),
-    "a stack of as many layers as the call has rows": (
-        "nn.vmap(lambda m, x: m(x), variable_axes={'params': 0}, axis_size=len(x))(Block(3), x)",
-        "depends on 'x' of the call",
-    ),
-    "a stack of layers whose number nobody says": (
-        "nn.vmap(lambda m, x: m(x), variable_axes={'params': 0})(Block(3), jnp.asarray(sorted(x)))",
-        "without axis_size=, and no call shows how many layers",
+    "a function that stacks those of another": (
+        "nn.vmap(lambda m, x: m(x), variable_axes={'params': 0}, axis_size=2, in_axes=None)(Block(3), x)",
+        "vmap of a function stacks variables",
     ),
 }
 
@@ -233,20 +176,6 @@ class Model(nn.Module):
         return {value}
 """
     assert reason in refused(HEADER + model)
-
-
-def test_a_module_that_is_stacked_and_called_alone_is_refused() -> None:
-    model = """\
-class Model(nn.Module):
-    @nn.compact
-    def __call__(self, x):
-        block = Block(6)
-        y = nn.vmap(lambda m, x: m(x), variable_axes={"params": 0}, in_axes=None, axis_size=2)(block, x)
-        return y, block(x)
-"""
-    assert "called in a lifted function that stacks its variables, and elsewhere" in refused(
-        HEADER + model
-    )
 
 
 def test_a_class_that_extends_linens_init_is_refused() -> None:
