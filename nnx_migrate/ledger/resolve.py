@@ -103,24 +103,32 @@ class Resolver:
         return frozenset({Symbol(f"builtins.{name}") if name in _BUILTINS else UNKNOWN})
 
     def starred(self, name: str, unit: Unit) -> Targets:
-        """What the module's star imports may have bound a name to."""
+        """What the module's star imports may have bound a name to, each module they lead to read once."""
         key = ("*", unit.module, name)
         if not self._enter(key):
             return NOTHING
         found: set[Target] = set()
-        for star in unit.stars:
-            module = self.project.locate(star.target, unit.module)
-            if self.project.has(module):
-                # Only what may be Flax's is worth parsing a star import's module for.
-                tainted = self.taints.get(module, frozenset())
-                listed = self.project.exports(module) if tainted & {name, "*"} else None
-                source = self.project.module(module) if listed and name in listed else None
-                if source is not None:
-                    found |= self.member(source, name) - {UNKNOWN}
-            elif module and name not in _BUILTINS and not name.startswith("_"):
-                found.add(Symbol(f"{module}.{name}"))
+        seen, todo = {unit.module}, [unit]
+        while todo:
+            one = todo.pop()
+            for star in one.stars:
+                module = self.project.locate(star.target, one.module)
+                if self.project.has(module):
+                    source = None if module in seen else self._listing(module, name)
+                    seen.add(module)
+                    if source is not None:
+                        found |= self._own(source, name) - {UNKNOWN}
+                        todo.append(source)
+                elif module and name not in _BUILTINS and not name.startswith("_"):
+                    found.add(Symbol(f"{module}.{name}"))
         self._open.discard(key)
         return frozenset(found)
+
+    def _listing(self, module: str, name: str) -> Unit | None:
+        """A module, if its star import may bind the name to something of Flax's: others need no parsing."""
+        tainted = self.taints.get(module, frozenset())
+        listed = self.project.exports(module) if tainted & {name, "*"} else None
+        return self.project.module(module) if listed and name in listed else None
 
     def binding(self, binding: Binding) -> Targets:
         """All that one binding may give its name."""
@@ -206,9 +214,11 @@ class Resolver:
 
     def member(self, unit: Unit, name: str) -> Targets:
         """A global of a module, its own or through a star import; empty when it has none."""
+        return self._own(unit, name) | self.starred(name, unit)
+
+    def _own(self, unit: Unit, name: str) -> Targets:
         own = unit.scope.bindings.get(name, [])
-        found = frozenset(one for binding in own for one in self.binding(binding))
-        return found | self.starred(name, unit)
+        return frozenset(one for binding in own for one in self.binding(binding))
 
 
 def lookup(node: ast.Name, scope: Scope) -> tuple[list[Binding], bool]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Container, Iterable, Iterator
+from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.source.bindings import bound_names
@@ -167,15 +168,22 @@ def _symbols(project: Project, node: ast.expr, scope: Scope) -> Iterator[str]:
         yield from _through_imports(project, f"{scope.module.name}.{node.id}")
 
 
-def _through_imports(project: Project, symbol: str, depth: int = _DEPTH) -> Iterator[str]:
-    """A name, and what it stands for in the modules that it is imported from."""
-    yield symbol
-    module, rest = project.split(symbol)
-    if module is None or not rest or depth == 0:
-        return
-    match module.table.get(rest[0]):
-        case Import(target=target):
-            yield from _through_imports(project, ".".join([target, *rest[1:]]), depth - 1)
-        case None:
-            for star in module.stars:
-                yield from _through_imports(project, ".".join([star, *rest]), depth - 1)
+@lru_cache(maxsize=1 << 12)  # every statement reads the same few names
+def _through_imports(project: Project, symbol: str) -> tuple[str, ...]:
+    """A name, and what it stands for in the modules that it is imported from; each once."""
+    found: dict[str, None] = {}
+    todo = [symbol]
+    while todo:
+        one = todo.pop()
+        module, rest = project.split(one)
+        if one in found or len(rest) > _DEPTH:
+            continue
+        found[one] = None
+        if module is None or not rest:
+            continue
+        match module.table.get(rest[0]):
+            case Import(target=target):
+                todo.append(".".join([target, *rest[1:]]))
+            case None:
+                todo += (".".join([star, *rest]) for star in module.stars)
+    return tuple(found)
