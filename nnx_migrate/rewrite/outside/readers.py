@@ -185,5 +185,22 @@ def _through_imports(project: Project, symbol: str) -> tuple[str, ...]:
             case Import(target=target):
                 todo.append(".".join([target, *rest[1:]]))
             case None:
-                todo += (".".join([star, *rest]) for star in module.stars)
+                todo += (
+                    ".".join([star, *rest])
+                    for star, source in _starred(project, module.name)
+                    if source is None or rest[0] in source.table
+                )
     return tuple(found)
+
+
+@lru_cache(maxsize=1 << 12)
+def _starred(project: Project, name: str) -> tuple[tuple[str, Module | None], ...]:
+    """The modules that a module's star imports lead to, each once; None for those of other packages."""
+    found: dict[str, Module | None] = {}
+    todo = list(project.modules[name].stars)
+    while todo:
+        star = todo.pop()
+        if star not in found:
+            found[star] = source = project.modules.get(star)
+            todo += source.stars if source is not None else ()
+    return tuple(found.items())
