@@ -8,7 +8,7 @@ Code around explicit classes keeps Linen's style. What belongs to the classes al
 from __future__ import annotations
 
 import ast
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
@@ -19,6 +19,7 @@ from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.rebound import Rebound
 
 _DEPTH = 6  # longest chain of re-exports
+_FLAX = ("flax", "nnx_migrate")
 _ALL = "*"  # every name of a module
 _BY_NAME = (("globals",), ("eval",), ("exec",), ("sys", "modules"))  # reach any name of a module
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -67,14 +68,15 @@ def _read_below(
     project: Project, classes: Iterable[ClassInfo], skip: frozenset[int]
 ) -> frozenset[str]:
     """Every name that the classes read, or that what they read does."""
-    found: set[str] = set()
-    pending = [one for cls in classes for one in loads(project, cls.node, cls.scope)]
+    found = {one for cls in classes for one in loads(project, cls.node, cls.scope)}
+    pending, seen = list(found), set[int]()
     while pending:
-        symbol = pending.pop()
-        if symbol not in found:
-            found.add(symbol)
-            for module, one in _statements_of(project, symbol):
-                pending += _reads(project, module, one, skip)
+        for module, one in _statements_of(project, pending.pop()):
+            if id(one) not in seen:
+                seen.add(id(one))
+                new = {*_reads(project, module, one, skip)} - found
+                found |= new
+                pending += new
     return frozenset(found)
 
 
@@ -185,22 +187,29 @@ def _through_imports(project: Project, symbol: str) -> tuple[str, ...]:
             case Import(target=target):
                 todo.append(".".join([target, *rest[1:]]))
             case None:
-                todo += (
-                    ".".join([star, *rest])
-                    for star, source in _starred(project, module.name)
-                    if source is None or rest[0] in source.table
-                )
+                named, others = _starred(project, module.name)
+                todo += (".".join([star, *rest]) for star in (*named.get(rest[0], ()), *others))
     return tuple(found)
 
 
 @lru_cache(maxsize=1 << 12)
-def _starred(project: Project, name: str) -> tuple[tuple[str, Module | None], ...]:
-    """The modules that a module's star imports lead to, each once; None for those of other packages."""
-    found: dict[str, Module | None] = {}
-    todo = list(project.modules[name].stars)
+def _starred(project: Project, name: str) -> tuple[Mapping[str, Sequence[str]], Sequence[str]]:
+    """What a module's star imports lead to: by name the modules that bind it, and modules of Flax."""
+    named: dict[str, list[str]] = {}
+    others: list[str] = []
+    todo, seen = list(project.modules[name].stars), set[str]()
     while todo:
         star = todo.pop()
-        if star not in found:
-            found[star] = source = project.modules.get(star)
-            todo += source.stars if source is not None else ()
-    return tuple(found.items())
+        source = project.modules.get(star)
+        if star in seen:
+            continue
+        seen.add(star)
+        if source is None:
+            others += (
+                [star] if star.startswith(_FLAX) else []
+            )  # no other has names of the project or of Linen
+            continue
+        todo += source.stars
+        for bound in source.table:
+            named.setdefault(bound, []).append(star)
+    return named, others
