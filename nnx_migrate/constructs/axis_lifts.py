@@ -64,16 +64,15 @@ def _converted(
 ) -> Code | Refusal:
     """The lift with the name of its axis, which is what ``option`` says."""
 
-    def checked(arguments: Given) -> Refusal | None:
-        return unsupported(arguments, call.is_sized)
-
     def naming(arguments: Given) -> list[Argument]:
         name = arguments.get(option)
         name = name.values[0] if isinstance(name, ast.Dict) else name
         node = string("layers", '"') if name is None else call.source.render(name)
         return [named("metadata_params", mapping([(dotted("nnx.PARTITION_NAME"), node)]))]
 
-    code = convert_lift(function, call, fields, kept, checked, naming)
+    code = convert_lift(
+        function, call, fields, kept, lambda given: unsupported(given, call.is_sized), naming
+    )
     return code if isinstance(code, Refusal) else replace(code, imports=code.imports | {"nnx"})
 
 

@@ -11,7 +11,9 @@ import pytest
 from flax import linen, nnx
 
 from nnx_migrate import nn as nnm
+from nnx_migrate.constructs import sharding
 from nnx_migrate.sharding import construct_named_sharding, create_sharded
+from nnx_migrate.sharding.boxes import LOGICAL_AXES
 from tests.constructs.convert import refusal, text
 from tests.rewrite.projects import LINEN, one_line
 from tests.rewrite.projects import explicit_source as rewrite_source
@@ -176,6 +178,10 @@ def test_partitioning_by_mesh_axes_is_not_changed_by_rules() -> None:
 )
 def test_a_use_is_rewritten(before: str, after: str) -> None:
     assert text(before) == after
+
+
+def test_the_metadata_has_the_name_that_the_shim_reads() -> None:
+    assert sharding.LOGICAL_AXES == LOGICAL_AXES
 
 
 LAYER = (

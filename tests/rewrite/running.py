@@ -70,6 +70,15 @@ def compare(
         )
 
 
+def same_bits(wanted: Any, given: Any) -> None:
+    """Assert that two trees have the same places and the same bits."""
+    first = jax.tree_util.tree_leaves_with_path(wanted)
+    second = jax.tree_util.tree_leaves_with_path(given)
+    assert [path for path, _ in first] == [path for path, _ in second]
+    for (path, one), (_, other) in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one, other, err_msg=jax.tree_util.keystr(path))
+
+
 def in_auto(source: str) -> str:
     """The text after ``--form auto``."""
     files = {"m.py": source}
@@ -83,10 +92,7 @@ def same_in_auto(source: str, model: str, *inputs: Any) -> Any:
     """
     with module_of("linen_side", source) as old, module_of("nnx_side", in_auto(source)) as new:
         runs = [_two_calls(eval(model, one.__dict__), inputs) for one in (old, new)]
-    first, second = map(jax.tree_util.tree_leaves_with_path, runs)
-    assert [path for path, _ in first] == [path for path, _ in second]
-    for (path, one), (_, other) in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=jax.tree_util.keystr(path))
+    same_bits(*runs)
     return runs[1][0]
 
 

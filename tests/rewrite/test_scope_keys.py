@@ -6,10 +6,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
-from tests.rewrite.running import in_auto, module_of
+from tests.rewrite.running import in_auto, module_of, same_bits
 
 SOURCE = """\
 import flax.linen as nn
@@ -88,10 +87,7 @@ def test_they_are_counted_together_as_in_linen(model: str) -> None:
     assert "class Noisy(nnx.Module)" in after
     with module_of("linen_side", SOURCE) as old, module_of("nnx_side", after) as new:
         runs = [_run(eval(model, one.__dict__)) for one in (old, new)]
-    first, second = map(jax.tree_util.tree_leaves_with_path, runs)
-    assert [path for path, _ in first] == [path for path, _ in second]
-    for (path, one), (_, other) in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=jax.tree_util.keystr(path))
+    same_bits(*runs)
 
 
 def _run(model: Any) -> Any:

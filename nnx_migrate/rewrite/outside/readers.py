@@ -204,10 +204,9 @@ def _starred(project: Project, name: str) -> tuple[Mapping[str, Sequence[str]], 
         if star in seen:
             continue
         seen.add(star)
-        if source is None:
-            others += (
-                [star] if star.startswith(_FLAX) else []
-            )  # no other has names of the project or of Linen
+        if source is None:  # of other packages only Flax's names matter
+            if star.partition(".")[0] in _FLAX:
+                others.append(star)
             continue
         todo += source.stars
         for bound in source.table:

@@ -10,9 +10,8 @@ import pytest
 
 from nnx_migrate.model import Form
 from tests.rewrite.idioms import test_lifts, test_origins, test_scopes, test_variables
-from tests.rewrite.programs.lazy import same_bits
 from tests.rewrite.projects import rewrite_in_form, texts
-from tests.rewrite.running import module_of
+from tests.rewrite.running import module_of, same_bits
 
 X = test_scopes.X
 IDS = np.array([[1, 2, 3], [4, 5, 0]])

@@ -17,6 +17,7 @@ from benchmarks.generated.comparing import rewritten, texts
 from benchmarks.generated.projects import Project
 from benchmarks.generated.running import modules_of
 from benchmarks.generated.training import ALL
+from tests.rewrite.running import same_bits
 
 X = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4)), jnp.float32)
 STREAMS = ("dropout", "noise", "gate")
@@ -108,12 +109,3 @@ def compare_built(model: Any, *, is_random: bool) -> None:
 
     held = jax.jit(made)()
     same_bits(jax.jit(called)(held), jax.jit(applied)(held))
-
-
-def same_bits(wanted: Any, given: Any) -> None:
-    """Assert that two trees have the same places and the same bits."""
-    first = jax.tree_util.tree_leaves_with_path(wanted)
-    second = jax.tree_util.tree_leaves_with_path(given)
-    assert [path for path, _ in first] == [path for path, _ in second]
-    for (path, one), (_, other) in zip(first, second, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=jax.tree_util.keystr(path))

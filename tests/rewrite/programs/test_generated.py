@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from benchmarks.generated.batches import programs_of, row
 from benchmarks.generated.projects import Project, projects
-from tests.rewrite.programs.lazy import lazy_outcome, same_bits
+from tests.rewrite.programs.lazy import lazy_outcome
 from tests.rewrite.projects import rewrite_in_form, texts
+from tests.rewrite.running import same_bits
 from tests.sizes.networks import PARTS, networks, setups
 from tests.sizes.test_property_layers import SHAPES, modules_of
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from nnx_migrate.constructs import (
@@ -207,14 +207,11 @@ def name_edits(
             edits[id(reference.node)] = remarks.take(found, reference.node)
         else:
             edits[id(call)] = _call_edit(
-                LayerCall(
-                    reference.symbol,
-                    call,
-                    renderer_of(cls.module),
-                    is_sized=id(call) in sized,
-                    is_initializer=id(call) in initializers,
-                ),
+                call,
+                reference.symbol,
                 remarks,
+                is_sized=id(call) in sized,
+                is_initializer=id(call) in initializers,
             )
     return edits
 
@@ -272,9 +269,12 @@ def _whole(
     inside.update(id(child) for part in parts for child in walk(part))
 
 
-def _call_edit(call: LayerCall, remarks: Remarks) -> Callable[[Renderer], Any]:
+def _call_edit(
+    call: ast.Call, symbol: str, remarks: Remarks, *, is_sized: bool, is_initializer: bool
+) -> Callable[[Renderer], Any]:
     def make(renderer: Renderer) -> Any:
-        return remarks.take(convert_call(replace(call, source=renderer)), call.call)
+        found = LayerCall(symbol, call, renderer, is_sized=is_sized, is_initializer=is_initializer)
+        return remarks.take(convert_call(found), call)
 
     return make
 
