@@ -3,11 +3,12 @@
 Over the last axis they become the native layers, sized by ``in_features``. NNX casts scale, bias
 and running statistics to the computation dtype before using them, Linen after: with a ``dtype`` or
 ``param_dtype`` the native layer is told not to (``promote_dtype=nnm.keep_dtype``), which gives
-Linen's bits. ``BatchNorm`` always gets that and an explicit ``use_running_average`` (Linen's
-default None asks the call for it, NNX's False does not).
+Linen's bits.
 
-Other axes, ``force_float32_reductions`` and GroupNorm's ``reduction_axes`` have no native
-counterpart: the layers of ``nnx_migrate.nn`` take Linen's arguments plus ``in_features``.
+``BatchNorm``, other axes, ``force_float32_reductions`` and GroupNorm's ``reduction_axes`` have no
+native counterpart: the layers of ``nnx_migrate.nn`` take Linen's arguments plus ``in_features``.
+(``nnx.BatchNorm`` lets no gradient through the statistics that it updates. Linen does, which shows
+where one pass calls a layer that trains and then again with the running statistics.)
 
 flax 0.12.8 and 0.12.12: linen/normalization.py, nnx/nn/normalization.py.
 """
@@ -53,29 +54,21 @@ def build(layer: Layer, call: LayerCall) -> Code | Refusal:
     missing = missing_size(layer, call)
     if missing:
         return missing
-    extra = _extra(layer, arguments)
+    extra = _KEEP if {"dtype", "param_dtype"} & arguments.given.keys() else {}
     code = native_call(layer, call, arguments, extra)
     more = {"nnm"} if "promote_dtype" in extra else set()
     return replace(code, imports=code.imports | more)
 
 
 def _is_native(layer: Layer, arguments: Arguments) -> bool:
-    averaged = arguments.given.get("axis_name")
-    if layer.name == "BatchNorm" and averaged is not None and not is_literal(averaged, None):
-        return False  # the native one averages in Linen's init, too
+    if layer.name == "BatchNorm":
+        return False
     for name in ("feature_axes", "reduction_axes", "axis"):
         value = arguments.given.get(name)
         if value is not None and _axis(value) != -1:
             return False
     forced = arguments.given.get("force_float32_reductions")
     return forced is None or is_literal(forced, True)
-
-
-def _extra(layer: Layer, arguments: Arguments) -> dict[str, str]:
-    if layer.name == "BatchNorm":
-        given = "use_running_average" in arguments.given
-        return _KEEP if given else {"use_running_average": "None", **_KEEP}
-    return _KEEP if {"dtype", "param_dtype"} & arguments.given.keys() else {}
 
 
 def _own(layer: Layer, call: LayerCall, arguments: Arguments) -> Code | Refusal:
@@ -168,15 +161,14 @@ GROUP_NORM = replace(
 BATCH_NORM = replace(
     LAYER_NORM,
     name="BatchNorm",
-    target="nnx.BatchNorm",
+    target="nnm.BatchNorm",
     fields=(
         *("use_running_average", "axis", "momentum", "epsilon", "dtype", "param_dtype"),
         *(*_AFFINE, *_TAIL),
     ),
     example=Example(
         "nn.BatchNorm(momentum=0.9)",
-        "nnx.BatchNorm(in_features, momentum=0.9, use_running_average=None, "
-        "promote_dtype=nnm.keep_dtype, rngs=rngs)",
+        "nnm.BatchNorm(momentum=0.9, in_features=in_features, rngs=rngs)",
     ),
     attributes={**_KEPT, "momentum": "momentum"},
     variables=("scale", "bias", "mean", "var"),

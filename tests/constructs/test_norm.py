@@ -41,17 +41,11 @@ from tests.constructs.convert import refusal, text
         ),
         (
             "nn.BatchNorm(not train)",
-            (
-                "nnx.BatchNorm(in_features, use_running_average=not train, "
-                "promote_dtype=nnm.keep_dtype, rngs=rngs)"
-            ),
+            "nnm.BatchNorm(not train, in_features=in_features, rngs=rngs)",
         ),
         (
             "nn.BatchNorm()",
-            (
-                "nnx.BatchNorm(in_features, use_running_average=None, "
-                "promote_dtype=nnm.keep_dtype, rngs=rngs)"
-            ),
+            "nnm.BatchNorm(in_features=in_features, rngs=rngs)",
         ),
         ("{'layer': nn.LayerNorm}", "{'layer': nnm.factory.LayerNorm}"),
     ],

@@ -181,8 +181,8 @@ class Model(nn.Module):
 }
 
 
-# nnx.BatchNorm reads its statistics once more than Linen's: below remat in a scan, where these change, another
-# program, which rounds otherwise.
+# Below remat in a scan, where statistics change, both sides keep other values for the gradient: another program, which
+# rounds otherwise.
 WITHOUT_STATISTICS = HEADER.replace(
     "        h = nn.BatchNorm()(h, use_running_average=not self.train)\n", ""
 )
