@@ -63,7 +63,7 @@ def stand_in(request: RewriteRequest) -> RewriteResult:
 
 @pytest.fixture(autouse=True)
 def _engine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop: stand_in(request))
+    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop, names: stand_in(request))
     monkeypatch.chdir(tmp_path)
 
 
@@ -237,7 +237,7 @@ def test_paths_are_selected_and_class_names_are_passed_on(
         seen.append(request)
         return stand_in(request)
 
-    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop: spy(request))
+    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop, names: spy(request))
     words = ["rewrite", str(tree), "--select", "pkg/*", "--select", "m.Model", "--exclude", "m.No*"]
     assert main(words) == 0
     (request,) = seen
@@ -255,7 +255,7 @@ def test_the_project_around_path_is_read_only_context(
     monkeypatch.setattr(
         forms,
         "rewrite_in",
-        lambda request, form, loop: (seen.append(request), stand_in(request))[1],
+        lambda request, form, loop, names: (seen.append(request), stand_in(request))[1],
     )
     assert main(["rewrite", str(tree / "pkg"), "-j", "3"]) == 0
     assert [source.path.name for source in seen[0].context] == ["a.py"]
@@ -405,7 +405,7 @@ def test_a_file_that_changes_during_the_run_fails_and_the_others_are_done(
         (tree / "a.py").write_text("somebody else")
         return stand_in(request)
 
-    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop: slow(request))
+    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop, names: slow(request))
     report = tmp_path / "r.json"
     assert main(["rewrite", str(tree), "--report", str(report)]) == 1
     assert "a.py: changed during the run" in capsys.readouterr().err
@@ -429,7 +429,7 @@ def test_a_character_that_the_encoding_lacks_fails_that_file(
         ]
         return replace(result, files=tuple(files))
 
-    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop: accents(request))
+    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop, names: accents(request))
     assert main(["rewrite", str(tree)]) == 1
     assert "bad.py: its encoding ascii cannot hold" in capsys.readouterr().err
     assert (tree / "a.py").read_bytes() == b"flax nnx a\r\n"
@@ -603,7 +603,7 @@ def test_our_own_uncommitted_changes_do_not_stop_the_next_run(
         ]
         return replace(result, files=tuple(files))
 
-    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop: further(request))
+    monkeypatch.setattr(forms, "rewrite_in", lambda request, form, loop, names: further(request))
     assert main(["rewrite", str(repository)]) == 0
     assert (repository / "a.py").read_text() == "flax nnx 2"
     assert main(["undo", str(repository)]) == 0

@@ -39,6 +39,7 @@ class RewriteOptions:
     allow_dirty: bool = False
     form: str = "auto"
     loop: str = "functional"
+    names: str = "linen"
     no_cache: bool = False
 
     @property
@@ -243,6 +244,13 @@ def _rewrite_parser(commands: argparse._SubParsersAction[_Parser]) -> None:
         default="functional",
         help="functional: training loops around explicit classes keep their style (default); nnx: they"
         " become nnx.Optimizer and nnx.value_and_grad where that is proven",
+    )
+    parser.add_argument(
+        "--names",
+        choices=("linen", "idiomatic"),
+        default="linen",
+        help="linen: attributes of explicit classes are called as Linen calls their variables (default);"
+        " idiomatic: in snake case, and variables keep their paths",
     )
     parser.add_argument("--root", type=Path, metavar="DIR", help="the project's root")
     parser.add_argument("-j", "--jobs", type=_jobs, default=os.cpu_count() or 1, metavar="N")

@@ -60,6 +60,7 @@ class _Run:
             *([f"--evidence={options.evidence.resolve()}"] if options.evidence else []),
             f"--form={options.form}",
             f"--loop={options.loop}",
+            f"--names={options.names}",
         )
 
 
@@ -101,10 +102,10 @@ def _engine(options: RewriteOptions) -> Engine:
     def decide(request: RewriteRequest) -> RewriteResult:
         from nnx_migrate.rewrite import forms  # it takes long to import
 
-        return forms.rewrite_in(request, options.form, options.loop)
+        return forms.rewrite_in(request, options.form, options.loop, options.names)
 
     place = None if options.no_cache else cache.folder()
-    form = f"{options.form} {options.loop}"
+    form = f"{options.form} {options.loop} {options.names}"
     return partial(cache.through, place, form=form, engine=decide) if place else decide
 
 

@@ -19,6 +19,7 @@ from types import FrameType
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import ClassResult, Confidence, Finding, Form, Outcome, RewriteResult
 from nnx_migrate.rewrite.engine import Explicit, Ground, make_explicit
+from nnx_migrate.rewrite.idiomatic_names import with_idiomatic_names
 from nnx_migrate.rewrite.lazy.report import report
 from nnx_migrate.rewrite.lazy.run import LazyTexts, make_lazy
 from nnx_migrate.rewrite.loading import relative
@@ -52,17 +53,23 @@ class _Proof:
 
 
 def rewrite_in(
-    request: RewriteRequest, form: str = "auto", loop: str = "functional"
+    request: RewriteRequest,
+    form: str = "auto",
+    loop: str = "functional",
+    names: str = "linen",
 ) -> RewriteResult:
     """Rewrite the files of a request in one of `FORMS`; ``explicit`` decides as ``auto`` does.
 
-    Training loops around explicit classes become NNX's with the `loop` ``nnx``, where proven.
+    Training loops around explicit classes become NNX's with the `loop` ``nnx``, where proven; their
+    attributes are in snake case with the `names` ``idiomatic``.
 
     Raises:
         EvidenceError: the evidence file cannot be used.
         SettingsError: the project's settings do not fit its code.
     """
     result = rewrite_lazily(request) if form == "lazy" else _combined(request, _prove(request))
+    if names == "idiomatic":
+        result = with_idiomatic_names(request, result)
     return with_nnx_loops(request, result) if loop == "nnx" else result
 
 

@@ -98,10 +98,10 @@ def check_kept(files: Mapping[str, str], result: RewriteResult) -> None:
             assert changed_statements(before, file.code) == [], file.code
 
 
-def rewrite_in_form(files: Mapping[str, str], form: str) -> RewriteResult:
-    """Rewrite ``files`` as the command does with ``--form``."""
+def rewrite_in_form(files: Mapping[str, str], form: str, names: str = "linen") -> RewriteResult:
+    """Rewrite ``files`` as the command does with ``--form`` and ``--names``."""
     own = tuple(source(path, text) for path, text in files.items())
-    return rewrite_in(RewriteRequest(ROOT, own, base=ROOT), form)
+    return rewrite_in(RewriteRequest(ROOT, own, base=ROOT), form, names=names)
 
 
 def outcomes(result: RewriteResult) -> dict[str, str]:

@@ -289,22 +289,28 @@ def _keys_of_params(model: nnx.Module, above: Path) -> dict[tuple[Path, str], in
 
 def _attach(model: nnx.Module, values: Mapping[str, Any]) -> None:
     """Give the model the variables that a call made before (caches), which it does not hold yet."""
-    for collection, tree in values.items():
-        if collection == "params" or not isinstance(tree, Mapping):
-            continue
-        for path, value in leaves(tree):
-            owner: Any = model
-            for name in path[:-1]:
-                owner = getattr(owner, name, None)
-            if isinstance(owner, nnx.Module) and getattr(owner, path[-1], None) is None:
-                setattr(owner, path[-1], variable(collection, value, is_given=True))
+    others = [
+        (collection, path, value)
+        for collection, tree in values.items()
+        if collection != "params" and isinstance(tree, Mapping)
+        for path, value in leaves(tree)
+    ]
+    if not others:
+        return
+    place = linen_place(model)
+    owners = {tuple(map(str, place(path))): one for path, one in nnx.iter_graph(model)}
+    for collection, path, value in others:
+        owner = owners.get(path[:-1])
+        if isinstance(owner, nnx.Module) and getattr(owner, path[-1], None) is None:
+            setattr(owner, path[-1], variable(collection, value, is_given=True))
 
 
 def _fill_bridges(model: nnx.Module, values: Mapping[str, Any]) -> None:
     """Give bridges without variables those that are given for their paths."""
+    place = linen_place(model)
     for path, one in list(nnx.iter_graph(model)):
         if isinstance(one, nnx.bridge.ToNNX) and not has_variables(one):
-            names = tuple(map(str, path))
+            names = tuple(map(str, place(path)))
             trees = {name: _look_up(values, (name, *names)) for name in values}
             give_variables(one, {name: tree for name, (found, tree) in trees.items() if found})
 

@@ -8,12 +8,15 @@ shortest; that one is taken as Linen's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from flax import nnx
 
 Path = tuple[str, ...]
+NAMES = (
+    "_names_in_linen"  # attribute of a module: what Linen calls submodules that have other names
+)
 
 
 def shared_paths(module: nnx.Module) -> Mapping[str, str]:
@@ -21,27 +24,47 @@ def shared_paths(module: nnx.Module) -> Mapping[str, str]:
 
     Only those whose two paths differ are listed.
     """
-    return {"/".join(built): "/".join(listed) for listed, built in _moved(module).items()}
+    moved = _moved(_nodes(module, (), ()))
+    return {"/".join(built): "/".join(listed) for listed, built in moved.items()}
+
+
+def renamed_paths(module: nnx.Module) -> Mapping[str, str]:
+    """Return Linen's path of every submodule -> nnx.state's, where attributes have other names."""
+    place = linen_place(module)
+    steps = _steps(_nodes(module, (), ()))
+    return {"/".join(place(path)): "/".join(path) for path in steps}
 
 
 def linen_place(module: nnx.Module) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     """The function from a path of ``nnx.state(module)`` to Linen's: where what it names was built."""
-    moved = _moved(module)
+    nodes = list(_nodes(module, (), ()))
+    moved, steps = _moved(nodes), _steps(nodes)
 
     def place(path: tuple[Any, ...]) -> tuple[Any, ...]:
         names = tuple(map(str, path))
         for end in range(len(names), 0, -1) if moved else ():
             if names[:end] in moved:  # each time the path gets shorter
                 return place((*moved[names[:end]], *path[end:]))
-        return path
+        if not steps:
+            return path
+        return tuple(steps.get(names[: i + 1], step) for i, step in enumerate(path))
 
     return place
 
 
-def _moved(module: nnx.Module) -> dict[Path, Path]:
+def _steps(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, str]:
+    """Path of a submodule -> Linen's name for its last step, where that is another."""
+    return {
+        (*path, attribute): name
+        for path, node in nodes
+        for attribute, name in getattr(node, NAMES, ())
+    }
+
+
+def _moved(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, Path]:
     """nnx.state's path -> the path where it was built, where the two differ."""
     places: dict[int, list[Path]] = {}
-    for path, node in _nodes(module, (), ()):
+    for path, node in nodes:
         places.setdefault(id(node), []).append(path)
     found: dict[Path, Path] = {}
     for paths in places.values():

@@ -13,6 +13,7 @@ from typing import Any
 import jax
 from flax import nnx
 
+from nnx_migrate.nn.variables.sharing import renamed_paths
 from nnx_migrate.parity.case import Arguments, BadCase, ParityCase, arguments_of, surroundings
 from nnx_migrate.parity.evaluation.constant_key import constant_key
 from nnx_migrate.parity.evaluation.linen_names import LinenNames
@@ -82,7 +83,6 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
     arguments = arguments_of(case)
     construct = constructor_of(case)
     with surroundings(case, mesh):
-        names = LinenNames(case.path_map or {})
 
         def build(arrays: list[Any]) -> Any:
             return _built(case, construct, arguments, arrays)
@@ -97,6 +97,7 @@ def trace_nnx(case: ParityCase, mesh: AnyMesh, *, compile_too: bool = False) -> 
             raise
         except Exception as error:  # noqa: BLE001 (a finding about the migration)
             return _failed(name, {}, (CONSTRUCT,), error)
+        names = LinenNames({**renamed_paths(module), **(case.path_map or {})})
         shapes, _ = names.variables(nnx.state(module))
         apply = nnx_apply(case, module, names, set())
 

@@ -11,7 +11,7 @@ from flax import linen, nnx
 
 from nnx_migrate.linen import sown
 from nnx_migrate.nn import is_moved_by_init, lazy_init, makes_state
-from nnx_migrate.nn.variables.sharing import shared_paths
+from nnx_migrate.nn.variables.sharing import renamed_paths, shared_paths
 from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.parity.case import (
     Arguments,
@@ -111,7 +111,8 @@ def _evaluate(
 ) -> SideResult:
     bridged = _bridged(module)
     shared = shared_paths(module)
-    names = LinenNames({**shared, **lazy.renamed(module), **(case.path_map or {})})
+    other = {**renamed_paths(module), **lazy.renamed(module)}
+    names = LinenNames({**shared, **other, **(case.path_map or {})})
     real_values, excluded = names.variables(nnx.state(module))
     errors: dict[str, str] = {}
     init_values: dict[str, Any] = {}

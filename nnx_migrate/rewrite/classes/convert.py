@@ -83,6 +83,7 @@ from nnx_migrate.rewrite.classes.writing.document import class_docstring
 from nnx_migrate.rewrite.classes.writing.in_scope import builders_of
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of
 from nnx_migrate.rewrite.classes.writing.lazy import lazy_call
+from nnx_migrate.rewrite.classes.writing.linen_names import named_in_linen
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo
@@ -401,9 +402,13 @@ class _Conversion:
         reads: Reads,
     ) -> ConvertedClass:
         node = self.cls.node
+        stems = constructor.compact.stems if constructor.compact else frozenset()
+        self.remarks.imports |= {"nnm"} if stems else set()
 
         def make(renderer: Renderer) -> list[Any]:
             made = self.with_members(renderer.with_edits(edits).without(node).inner(node))
+            if stems:
+                made = named_in_linen(made, renderer.page, counted=stems)
             return [with_comments_of(renderer.sources.pairs[id(node)], made)]
 
         check_class(self.project, self.cls, tree_of(make(renderer_of(self.cls.module))))

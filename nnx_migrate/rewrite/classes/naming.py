@@ -2,7 +2,8 @@
 
 Linen counts per class name, in construction order, over the whole compact method. A name is fixed
 when the count is known (``Dense_0``), an f-string when it grows evenly with a loop index
-(``Dense_{i}``; a loop over a sequence gets one), and else left to ``nnm.LinenNames`` at run time, which counts as Linen does.
+(``Dense_{i}``; a loop over a sequence gets one), and else left to run time (``run_time_names.py``, or
+``nnm.LinenNames``, which counts as Linen does in ``__init__`` and in the call).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.rewrite.classes.loop_indexes import Index, Indexes
+from nnx_migrate.rewrite.classes.loop_indexes import Indexes
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Exit, Loop, Step, builds
 
 
@@ -23,13 +24,14 @@ class Name:
 
     Exactly one is set: ``literal``; ``text`` (an f-string over loop variables); ``explicit`` (the
     user's own expression); ``counted`` (argument of the run-time counter: a quoted class name, or
-    the expression that is called).
+    the expression that is called). With a ``stem`` it is no name of Linen's, which numbers it at run time.
     """
 
     literal: str | None = None
     text: str | None = None
     explicit: ast.expr | None = None
     counted: ast.expr | str | None = None
+    stem: str | None = None  # the attribute without its numbers
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,18 @@ class Count:
         return " + ".join(parts)
 
 
+@dataclass(frozen=True)
+class Numbering:
+    """Attribute names by id of call.
+
+    ``is_even``: no condition on the call decides which of them are built.
+    """
+
+    names: dict[int, Name]
+    indexes: Indexes
+    is_even: bool
+
+
 _Counts = dict[str, Count | None]
 
 
@@ -64,10 +78,8 @@ def names_of(
     *,
     goes_on: bool = False,
     taken: frozenset[str] = frozenset(),
-) -> tuple[dict[int, Name], dict[int, Index]]:
-    """The attribute name of every submodule, parameter and variable in ``steps``, by id of call.
-
-    And the loops that have to count their rounds for that, by id.
+) -> Numbering:
+    """The attribute name of every submodule, parameter and variable in ``steps``.
 
     Args:
       steps: the whole compact method.
@@ -80,7 +92,7 @@ def names_of(
     Raises:
       Refused: after ``before`` a number is only known at run time.
     """
-    found = _Numbering(dynamic, Indexes(taken))
+    found = _Counting(dynamic, Indexes(taken))
     found.run(steps, dict(before or {}))
     unnamed = _unnamed(steps)
     open_classes = any(item.site is not None and item.site.class_name is None for item in unnamed)
@@ -119,7 +131,7 @@ def names_of(
             result[id(item.call)] = Name(counted=counted)
         else:
             result[id(item.call)] = found.names[id(item.call)]
-    return result, found.indexes.read_by(result)
+    return Numbering(result, found.indexes, not found.conditional)
 
 
 def _after_base(item: Item, kind: str) -> Refused:
@@ -143,7 +155,7 @@ def explicit(name: ast.expr) -> Name:
     return Name(explicit=name)
 
 
-class _Numbering:
+class _Counting:
     """One pass over the steps in evaluation order."""
 
     def __init__(self, dynamic: frozenset[int], indexes: Indexes) -> None:

@@ -83,11 +83,16 @@ COUNTER: dict[str, str] = {
     "a loop that may end early": (
         "for size in self.sizes:\n    x = nn.Dense(6)(x)\n    if size == 3:\n        break\nreturn x"
     ),
+}
+
+NUMBERED = {
     "a condition in the loop": (
-        "for size in self.sizes:\n    if size > 3:\n        x = nn.Dense(6)(x)\nreturn x"
+        "for size in self.sizes:\n    if size > 3:\n        x = nn.Dense(6)(x)\nreturn x",
+        ["for j, size in enumerate(self.sizes):", 'f"dense_{j}"'],
     ),
     "a layer after a loop of nobody knows how many": (
-        "for size in zip(self.sizes):\n    x = nn.Dense(6)(x)\nreturn nn.Dense(2)(x)"
+        "for size in zip(self.sizes):\n    x = nn.Dense(6)(x)\nreturn nn.Dense(2)(x)",
+        ["for j, size in enumerate(zip(self.sizes)):", 'f"dense_0_{j}"', "self.dense_1("],
     ),
 }
 
@@ -108,7 +113,16 @@ def test_other_names_are_counted_when_the_code_runs(body: str) -> None:
     assert "names('Dense')" in migrated(source(body))
 
 
-BODIES = {name: body for name, (body, _) in COUNTED.items()}
+@pytest.mark.parametrize(("body", "lines"), NUMBERED.values(), ids=NUMBERED)
+def test_attributes_whose_number_in_linen_nobody_knows_count_the_rounds(
+    body: str, lines: list[str]
+) -> None:
+    text = migrated(source(body))
+    assert '@nnm.named_in_linen("dense")' in text
+    assert [line for line in lines if line not in text] == []
+
+
+BODIES = {name: body for name, (body, _) in {**COUNTED, **NUMBERED}.items()}
 
 
 @pytest.mark.parametrize("body", BODIES.values(), ids=BODIES)

@@ -41,6 +41,7 @@ class CompactPart:
       attributes: what is built under a fixed attribute name.
       lazy: variables that only the call can create, by id of their call.
       reads: global names that the lines read.
+      stems: first parts of attributes that Linen numbers at run time.
       updates: assignments to variables' values that ``__init__`` does, too, by id.
       spent: draws of keys that only ``__init__`` needs, by id of the call.
     """
@@ -53,6 +54,7 @@ class CompactPart:
     reads: frozenset[str] = frozenset()
     updates: frozenset[int] = frozenset()
     spent: frozenset[int] = frozenset()
+    stems: frozenset[str] = frozenset()
 
 
 def convert_compact(method: CompactMethod) -> CompactPart:
@@ -148,6 +150,7 @@ class _Split:
             reads,
             self.updates,
             frozenset(spent),
+            frozenset(one.stem for one in found.names.values() if one.stem is not None),
         )
 
     def _first_lines(self) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:
@@ -179,5 +182,5 @@ class _Split:
         return {
             name.literal: found.items[key].call
             for key, name in found.names.items()
-            if key in found.inside and name.literal
+            if key in found.inside and name.literal and name.stem is None
         }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.abstract.expression import DTYPE
@@ -18,13 +18,14 @@ from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Index
-from nnx_migrate.rewrite.classes.naming import Name, names_of
+from nnx_migrate.rewrite.classes.naming import Name, names_of, numbered
 from nnx_migrate.rewrite.classes.reading.aliases import changed_elsewhere, with_aliases
 from nnx_migrate.rewrite.classes.reading.comprehensions import refuse_lazy, refuse_leaks
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.reading.flags import flags_of
 from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
+from nnx_migrate.rewrite.classes.run_time_names import run_time_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
 from nnx_migrate.source.walking import walk
 
@@ -114,17 +115,41 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes.whole = _whole(items, moves)
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
-    names, indexes = names_of(
+    names, indexes = _names(method, steps, taint)
+    fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
+    return Survey(
+        method,
+        items,
+        lazy,
+        steps,
+        moves,
+        names,
+        indexes,
+        shapes,
+        taint,
+        replaced,
+        told,
+        fixed,
+    )
+
+
+def _names(
+    method: CompactMethod, steps: Sequence[Step], taint: Taint
+) -> tuple[Mapping[int, Name], Mapping[int, Index]]:
+    """The attributes of what is built, and the loops that count their rounds for that, by id."""
+    words = _words(method)
+    found = names_of(
         steps,
         frozenset(taint.steps),
         method.numbered,
         goes_on=method.is_function,
-        taken=_words(method),
+        taken=words,
     )
-    fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
-    return Survey(
-        method, items, lazy, steps, moves, names, indexes, shapes, taint, replaced, told, fixed
-    )
+    names = found.names
+    if found.is_even and not (method.is_function or method.numbered or numbered(steps)):
+        taken = words | method.cls.methods.keys()
+        names = {**names, **(run_time_names(steps, names, found.indexes, taken) or {})}
+    return names, found.indexes.read_by(names)
 
 
 def _words(method: CompactMethod) -> frozenset[str]:

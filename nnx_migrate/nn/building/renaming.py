@@ -1,0 +1,74 @@
+"""Submodules whose attributes have other names than Linen gives them: ``dense_0`` for ``Dense_0``.
+
+Variables keep Linen's paths wherever Linen's trees are read or made: `apply`, `variables_of`, seeds,
+random streams, parity.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from flax import nnx
+
+from nnx_migrate.nn.building.naming import linen_name
+from nnx_migrate.nn.variables.sharing import NAMES
+
+C = TypeVar("C", bound=type[nnx.Module])
+_KINDS = "_kinds_in_linen"
+_NUMBERS = re.compile(r"\d+(_\d+)*")
+
+
+def named_in_linen(*counted: str, **names: str) -> Callable[[C], C]:
+    """A class decorator: what Linen calls the submodules whose attributes end with numbers.
+
+    >>> @named_in_linen("conv", dense="Dense")
+    ... class Block(nnx.Module): ...
+
+    ``dense_0`` is Linen's ``Dense_0``. ``conv_0`` and ``conv_1``, or ``conv_0_1`` in a loop, are whatever
+    their classes are called, with the number that Linen gives: it counts those of one class in the
+    order in which they are built.
+    """
+
+    def named(cls: C) -> C:
+        setattr(cls, _KINDS, {**getattr(cls, _KINDS, {}), **dict.fromkeys(counted), **names})
+        construct = cls.__init__
+
+        @functools.wraps(construct)
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            construct(self, *args, **kwargs)
+            setattr(self, NAMES, tuple(_named(self)))
+
+        cls.__init__ = __init__  # type: ignore[method-assign]
+        return cls
+
+    return named
+
+
+def _named(module: nnx.Module) -> Iterator[tuple[str, str]]:
+    """The attributes of submodules and their names in Linen, in the order of construction."""
+    kinds: Mapping[str, str | None] = getattr(type(module), _KINDS)
+    used: Counter[str] = Counter()
+    for attribute, value in vars(module).items():
+        kind = _kind(attribute, kinds) if isinstance(value, nnx.Module) else None
+        if kind is None:
+            continue
+        name = kinds[kind]
+        if name is not None:
+            yield attribute, name + attribute.removeprefix(kind)
+            continue
+        name = linen_name(value)
+        yield attribute, f"{name}_{used[name]}"
+        used[name] += 1
+
+
+def _kind(attribute: str, kinds: Iterable[str]) -> str | None:
+    fits = (
+        one
+        for one in kinds
+        if attribute.startswith(f"{one}_") and _NUMBERS.fullmatch(attribute[len(one) + 1 :])
+    )
+    return max(fits, key=len, default=None)

@@ -1,0 +1,29 @@
+"""``@nnm.named_in_linen(...)``: what Linen calls submodules whose attributes have other names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from nnx_migrate.edit.calls import Argument, call, named
+from nnx_migrate.edit.expressions import string
+from nnx_migrate.edit.statements import run
+from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.words import snake_case
+from nnx_migrate.edit.wrapping import Page, wrapped
+
+
+def named_in_linen(
+    cls: Any, page: Page, *, counted: Collection[str] = (), kinds: Collection[str] = ()
+) -> Any:
+    """A class statement with the decorator, the innermost one.
+
+    Args:
+      counted: first parts of attributes that Linen numbers by their classes at run time.
+      kinds: classes of Linen whose submodules have attributes in snake case.
+    """
+    given = [Argument(string(one, '"')) for one in sorted(counted)]
+    given += [named(snake_case(one), string(one, '"')) for one in sorted(kinds)]
+    statement = wrapped(run(call("nnm.named_in_linen", *given)), len("@"), page)
+    decorator = cst.Decorator(statement.body[0].value)
+    return cls.with_changes(decorators=[*cls.decorators, decorator])
