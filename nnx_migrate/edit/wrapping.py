@@ -106,8 +106,10 @@ class _Writer:
         if node.lpar and not isinstance(node, cst.Tuple):
             return self._in_parentheses(node, depth)
         match node:
-            case cst.Call(args=[_, *_]):
+            case cst.Call(args=[_, *_]) if start + len(code_of(node.func)) < self.page.width:
                 return self._call(node, depth)
+            case cst.Call():
+                return self._chained(node, depth, start, after)
             case cst.List(elements=[_, *_]):
                 return node.with_changes(
                     lbracket=cst.LeftSquareBracket(whitespace_after=self._end(depth + 1)),
@@ -130,6 +132,14 @@ class _Writer:
                 before = start + len(code_of(node)) - len(code_of(right))
                 return node.with_changes(right=self.laid(right, depth, before, after))
         return node
+
+    def _chained(self, node: cst.Call, depth: int, start: int, after: int) -> cst.Call:
+        """A call of what a call gave, ``lazy(Net, ...)(3)``, where that alone is too long."""
+        made = node.with_changes(func=self.laid(node.func, depth, start, len("(")))
+        *_, last = code_of(made).splitlines()
+        width = self.indent + len(last) + after
+        is_short = "\n" in code_of(made.func) and width <= self.page.width
+        return made if is_short or not node.args else self._call(made, depth)
 
     def _call(self, node: cst.Call, depth: int) -> cst.Call:
         is_bare = isinstance(node.args[-1].value, cst.GeneratorExp)  # it takes no comma behind it

@@ -56,6 +56,18 @@ def test_what_fits_or_cannot_be_laid_out_stays(text: str) -> None:
             "x = layers(\n  some_input, another_input, third\n).sum\n",
         ),
         (
+            "net = lazy(a_module.Network, width=Size('x'))(3)\n",
+            "net = lazy(\n  a_module.Network, width=Size('x')\n)(3)\n",
+        ),
+        (
+            "net = lazy(Net, a=Size('x'), b=Size('y'))(first=3, second=[4, 5])\n",
+            "net = lazy(\n  Net, a=Size('x'), b=Size('y')\n)(first=3, second=[4, 5])\n",
+        ),
+        (
+            "net = lazy(Net, a=Size('x'), b=Size('y'))(first=3, second=4, third=[5, 6])\n",
+            "net = lazy(\n  Net, a=Size('x'), b=Size('y')\n)(\n  first=3, second=4, third=[5, 6]\n)\n",
+        ),
+        (
             "y = y + layers(some_input, another_input, third)\n",
             "y = y + layers(\n  some_input, another_input, third\n)\n",
         ),
