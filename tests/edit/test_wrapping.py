@@ -64,8 +64,8 @@ def test_what_fits_or_cannot_be_laid_out_stays(text: str) -> None:
             "net = lazy(\n  Net, a=Size('x'), b=Size('y')\n)(first=3, second=[4, 5])\n",
         ),
         (
-            "net = lazy(Net, a=Size('x'), b=Size('y'))(first=3, second=4, third=[5, 6])\n",
-            "net = lazy(\n  Net, a=Size('x'), b=Size('y')\n)(\n  first=3, second=4, third=[5, 6]\n)\n",
+            "net = lazy(Net, a=Size('x'), b=Size('y'))(first=3, second=4, third=[5, 6, 7])\n",
+            "net = lazy(\n  Net, a=Size('x'), b=Size('y')\n)(\n  first=3, second=4, third=[5, 6, 7]\n)\n",
         ),
         (
             "y = y + layers(some_input, another_input, third)\n",
