@@ -1,12 +1,12 @@
 """Attributes in snake case: ``--names idiomatic``.
 
-Linen's automatic names count classes, ``Dense_0``. In explicit classes the attributes become ``dense_0``,
+Linen's automatic names count classes, ``Block_0``. In explicit classes the attributes become ``block_0``,
 and a decorator says what Linen calls them, so that variables keep their paths::
 
-    @nnm.named_in_linen(dense="Dense")
-    class Mlp(nnx.Module):
+    @nnm.named_in_linen(block="Block")
+    class Net(nnx.Module):
         def __init__(self, width, *, in_features, rngs):
-            self.dense_0 = nnx.Linear(in_features, width, rngs=rngs)
+            self.block_0 = Block(width, in_features=in_features, rngs=rngs)
 
 The new texts of a run are read here. Names stay where another class inherits from theirs, where code of
 the class has the new name already, and where a string has the old one.

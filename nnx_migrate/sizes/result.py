@@ -47,8 +47,6 @@ class Site:
     reached: str | None = None
     # Linen class names the auto-name counts under (Dense of Dense_0); None when only known at run time.
     class_name: str | None = None
-    # Fields of the built class that get a submodule with state from the one that builds it.
-    holds: tuple[str, ...] = ()
     # Of a scope function: what it is passed of all it builds from, by parameter, and the class names
     # under which Linen counts what it builds without a name.
     given: Mapping[str, ast.expr] = field(default_factory=dict)

@@ -115,12 +115,16 @@ def own_fields(cls: ClassInfo) -> Iterator[Field]:
                 yield Field(statement.target.id, statement, cls, keyword_only)
 
 
+def positional_fields(cls: ClassInfo) -> dict[str, int]:
+    """The fields that a constructor call may give by position, and which position."""
+    return {one.name: i for i, one in enumerate(f for f in cls.fields if not f.keyword_only)}
+
+
 def arguments_by_field(
     cls: ClassInfo, args: Iterable[ast.expr], keywords: Iterable[ast.keyword]
 ) -> Iterator[tuple[str, ast.expr]]:
     """The arguments of a constructor call with the fields they give; "" where unknown."""
-    names = [one.name for one in cls.fields if not one.keyword_only]
-    yield from zip(chain(names, repeat("")), args, strict=False)
+    yield from zip(chain(positional_fields(cls), repeat("")), args, strict=False)
     yield from ((one.arg or "", one.value) for one in keywords)
 
 

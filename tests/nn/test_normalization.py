@@ -134,6 +134,13 @@ def test_batch_norm_follows_eval_and_train():
     assert norm.mean[...].all()
 
 
+def test_the_mode_of_a_batch_norms_call_counts_more_than_eval():
+    norm = nn.BatchNorm(in_features=3, rngs=nnx.Rngs(0))
+    norm.eval()
+    norm(array(2, 3), use_running_average=False)
+    assert norm.mean[...].all()
+
+
 @pytest.mark.parametrize(("dtype", "input_dtype"), DTYPES)
 @pytest.mark.parametrize("name", ["LayerNorm", "RMSNorm", "InstanceNorm", "GroupNorm", "BatchNorm"])
 def test_native_norm_with_keep_dtype_has_linens_bits(name, dtype, input_dtype):

@@ -7,7 +7,7 @@ import pytest
 
 from nnx_migrate.model import Form
 from tests.rewrite.projects import LINEN, outcomes, rewrite, rewrite_in_form, texts
-from tests.rewrite.running import compare, migrated, refused
+from tests.rewrite.running import compare, lazy, migrated, refused, same_in_auto
 
 X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
 BLOCK = """\
@@ -44,13 +44,6 @@ class Model(nn.Module):
             BLOCK + 'class Other:\n    pass\n\n\n"""Text."""\n' + REMAT,
             "CheckpointBlock_0",
             id="not at once",
-        ),
-        pytest.param(
-            "def lifted(cls, cse):\n    return nn.remat(cls, prevent_cse=cse)\n\n\n"
-            + BLOCK
-            + "Block = lifted(Block, False)\n\n\n",
-            "CheckpointBlock_0",
-            id="by a function",
         ),
     ],
 )
@@ -127,3 +120,50 @@ def test_a_lifted_version_of_a_class_that_stays_linen_stays() -> None:
     stays = BLOCK.replace("return nn.tanh(nn.Dense(self.width)(x))", scanned)
     files = {"m.py": f"{LINEN}{stays}Other = nn.remat(Block)\n"}
     assert texts(rewrite(files), files) == files
+
+
+HOLDER = """\
+class Holder(nn.Module):
+    inner: nn.Module
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(4)(self.inner(x))
+
+
+Holders = nn.vmap(Holder, variable_axes={"params": 0}, split_rngs={"params": True}, in_axes=None, axis_size=3)
+
+
+"""
+MADE = {
+    "in the call": """\
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return Holders(inner=nn.LayerNorm())(x)
+""",
+    "in setup": """\
+class Model(nn.Module):
+    def setup(self):
+        self.many = Holders(nn.Dense(2))
+
+    def __call__(self, x):
+        return self.many(x)
+""",
+    "before, in setup": """\
+class Model(nn.Module):
+    def setup(self):
+        self.one = nn.Dense(2)
+        self.many = Holders(inner=self.one)
+
+    def __call__(self, x):
+        return self.many(x)
+""",
+}
+
+
+@pytest.mark.parametrize("model", MADE.values(), ids=MADE)
+def test_what_stacks_a_submodule_made_elsewhere_is_lazy(model: str) -> None:
+    source = LINEN + HOLDER + model + "\n\ndef model():\n    return Model()\n"
+    assert "a lift stacks its variables" in lazy(source, "Model")
+    same_in_auto(source, "model()", X)

@@ -246,7 +246,8 @@ def _group_count(channels: int, num_groups: int | None, group_size: int | None) 
 
 class BatchNorm(Norm):
     """``linen.BatchNorm``: ``mean`` and ``var`` are ``nnx.BatchStat``, updated in every call that
-    does not use the running average (Linen: while ``batch_stats`` is mutable).
+    does not use the running average (Linen: while ``batch_stats`` is mutable). What ``eval()`` and
+    ``train()`` set counts where the call says nothing.
 
     Raises:
       ValueError: ``use_running_average`` is given neither or both here and in the call.
@@ -289,6 +290,7 @@ class BatchNorm(Norm):
             force_float32_reductions=force_float32_reductions,
         )
         self.use_running_average = use_running_average
+        self.is_fixed = use_running_average is not None
         self.axis = axis
         self.momentum = momentum
         stats_dtype = jnp.float32 if force_float32_reductions else param_dtype
@@ -303,7 +305,9 @@ class BatchNorm(Norm):
         mask: jax.Array | None = None,
     ) -> jax.Array:
         """Normalise ``x``; positions where ``mask`` is False do not count in the statistics."""
-        running = merge_param("use_running_average", self.use_running_average, use_running_average)
+        is_asked = self.is_fixed or use_running_average is None
+        own = self.use_running_average if is_asked else None
+        running = merge_param("use_running_average", own, use_running_average)
         feature_axes = positive_axes(x.ndim, self.axis)
         reduction_axes = tuple(axis for axis in range(x.ndim) if axis not in feature_axes)
         if running:

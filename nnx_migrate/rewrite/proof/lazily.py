@@ -22,12 +22,13 @@ from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
+from nnx_migrate.rewrite.proof.handed_modules import handed_modules
 from nnx_migrate.rewrite.proof.inside import Read, reads
 from nnx_migrate.rewrite.proof.members import plain_members
 from nnx_migrate.rewrite.proof.reading import named_classes, read_by
 from nnx_migrate.rewrite.proof.unbound import methods_of, stored, unbound_methods, words_read
 from nnx_migrate.rewrite.proof.ways import ways_to
-from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.classes import ClassInfo, positional_fields
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
@@ -66,6 +67,7 @@ class _Judge:
         self.by_word: dict[str, list[ClassInfo]] = {}
         for cls in self.converted:
             self.by_word.setdefault(cls.node.name, []).append(cls)
+        self.open = [one for one in self.converted if one.name in self.attempt.values]
         converted = self.attempt.decisions.converted
         decisions = self.attempt.decisions
         scopes = [one for one in decisions.scope_functions.values() if not one.stays]
@@ -89,6 +91,7 @@ class _Judge:
         for cls in self.converted:
             yield from ((cls.name, one) for one in ways_to(self.project, cls, self.attempt))
         given: dict[str, tuple[str, int]] = {}  # keywords and strings, and where
+        handed: dict[int | None, tuple[str, int]] = {}  # positions of modules, and where
         for module in self.project.modules.values():
             places = places_of(module, self.explicit)
             yield from self._named(module, list(places))
@@ -96,7 +99,10 @@ class _Judge:
             for node in (one.node for one in places if id(one.node) not in self.attempt.checked):
                 for word in _said(node) if not isinstance(node, ast.Attribute) else ():
                     given.setdefault(word, (module.path, getattr(node, "lineno", 1)))
-        yield from self._members(given)
+            for position, call in handed_modules(self.project, places) if self.open else ():
+                handed.setdefault(position, (module.path, call.lineno))
+        yield from self._members()
+        yield from self._held(given, handed)
 
     # ---- ways to the class
 
@@ -238,12 +244,8 @@ class _Judge:
                     found.update(word for node in nodes for word in _said(node))
         return found
 
-    def _members(self, given: dict[str, tuple[str, int]]) -> Iterator[tuple[str, Doubt]]:
-        """Classes with members that are used where a lazy form lacks them.
-
-        Args:
-          given: keywords and strings of code that no check of a constructor call covers; where.
-        """
+    def _members(self) -> Iterator[tuple[str, Doubt]]:
+        """Classes with members that are used where a lazy form lacks them."""
         within, starting, words = self._read_inside(), self._starting(), words_read(self.project)
         links = links_of(self.project)
         lazy = self.project.linen.keys() - self.attempt.decisions.converted.keys()
@@ -261,10 +263,18 @@ class _Judge:
             for read in self._uncarried(cls, within):
                 why = f"the submodule {read.word} may be used here"
                 yield cls.name, Doubt(read.path, read.line, why)
-            if cls.name in self.attempt.values:
-                for name in sorted(self.attempt.modules_in[cls.name] & given.keys()):
-                    path, line = given[name]
-                    yield cls.name, Doubt(path, line, f"{name} may be given a module here")
+
+    def _held(
+        self, given: Mapping[str, tuple[str, int]], handed: Mapping[int | None, tuple[str, int]]
+    ) -> Iterator[tuple[str, Doubt]]:
+        """Classes that code out of sight builds and may give lazy modules, by keyword or position."""
+        for cls in self.open:
+            for name in sorted(self.attempt.modules_in[cls.name]):
+                position = positional_fields(cls).get(name)
+                at = given.get(name) or (handed.get(None) if position is not None else None)
+                at = at or (handed.get(position) if position is not None else None)
+                if at is not None:
+                    yield cls.name, Doubt(*at, f"{name} may be given a module here")
 
 
 def _evaluated(node: ast.AST, edited: frozenset[int]) -> Iterator[ast.AST]:

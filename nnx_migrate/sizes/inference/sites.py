@@ -18,7 +18,6 @@ from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.consensus import agreed_size, is_called
 from nnx_migrate.sizes.inference.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
 from nnx_migrate.sizes.inference.initial_call import Unsure, passed_fact
-from nnx_migrate.sizes.inference.module_arguments import holds_state
 from nnx_migrate.sizes.inference.options import (
     IN_FEATURES,
     field_among,
@@ -30,7 +29,7 @@ from nnx_migrate.sizes.inference.places import path_in_loop, place_of
 from nnx_migrate.sizes.inference.reachability import in_some_rounds, reached
 from nnx_migrate.sizes.inference.records import with_evidence
 from nnx_migrate.sizes.inference.setup_reach import is_in_setup, reached_in_setup
-from nnx_migrate.sizes.inference.stacks import with_layers
+from nnx_migrate.sizes.inference.stacks import refuse_parts, with_layers
 from nnx_migrate.sizes.inference.witnesses import is_passed, only_given, witness_of
 from nnx_migrate.sizes.interpreter import out_variable, spellable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
@@ -39,6 +38,7 @@ from nnx_migrate.source.walking import walk
 
 def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     """The site of one submodule."""
+    refuse_parts(analysis, module)
     return with_layers(analysis, module, _plain_site(analysis, module))
 
 
@@ -65,7 +65,6 @@ def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
             sizes,
             reached=_reached(analysis, module, uses, sizes),
             class_name=class_name(module) or None,
-            holds=tuple(name for name, one in module.fields.items() if holds_state(analysis, one)),
             only_with=_only_with(analysis, module, uses),
             methods=frozenset(one.method for one in uses if one.primary and not one.conditions),
         )

@@ -1,4 +1,4 @@
-"""Lifted submodules of which no option says how many layers they stack: the calls show it."""
+"""Lifted submodules that stack variables."""
 
 from __future__ import annotations
 
@@ -8,12 +8,26 @@ from dataclasses import replace
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.values import Instance, Submodule
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.module_arguments import holds_state
 from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import LAYERS, Site
 
 
+def refuse_parts(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
+    """A stacked submodule that is given others: Linen stacks their variables, too, where they are made."""
+    if not isinstance(module, Instance) or all(one.call is None for one in module.lifts):
+        return
+    assert module.call is not None
+    for name, value in module.fields.items():
+        if holds_state(analysis, value):
+            reason = (
+                f"a lift stacks its variables, and those of the submodule that is given as {name!r}"
+            )
+            analysis.problems.append((module.call, reason))
+
+
 def with_layers(analysis: ClassAnalysis, module: Submodule | Instance, site: Site) -> Site:
-    """The site with the number of its layers, where the lift does not say it."""
+    """The site with the number of its layers, which the calls show where no option of the lift says it."""
     lift = next((one for one in module.lifts if not one.sized), None)
     if lift is None:
         return site

@@ -1,0 +1,92 @@
+"""Lazy code that hands its modules to a class out of sight: the class is lazy, too."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nnx_migrate.model import Form
+from tests.rewrite.projects import rewrite_in_form
+from tests.rewrite.running import same_in_auto
+
+X = np.random.default_rng(0).normal(size=(2, 6)).astype(np.float32)
+HOLDER = """\
+import flax.linen as nn
+
+
+class Holder(nn.Module):
+    inner: nn.Module
+    width: int = 4
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(self.inner(x))
+
+
+"""
+LAZY = """\
+
+
+class Model(nn.Module):
+    def setup(self):
+        {body}
+
+    def __call__(self, x):
+        return self.many(x) + len(self.name or "")
+
+
+def model():
+    return Model()
+"""
+HANDED = {
+    "to a lifted class": ("H = nn.remat(Holder)", "self.many = H(nn.Dense(2))"),
+    "an attribute": (
+        "H = nn.remat(Holder)",
+        "self.inner = nn.Dense(2)\n        self.many = H(self.inner)",
+    ),
+    "through a function": (
+        "def build(cls, part):\n    return cls(part)",
+        "self.many = build(Holder, nn.Dense(2))",
+    ),
+    "among unpacked ones": ("H = [Holder][0]", "self.many = H(*(nn.Dense(2), 3))"),
+    "by keyword": ('H = {"a": Holder}', 'self.many = H["a"](inner=nn.Dense(2))'),
+}
+
+
+@pytest.mark.parametrize(("alias", "body"), HANDED.values(), ids=HANDED)
+def test_a_class_that_may_be_given_lazy_modules_is_lazy(alias: str, body: str) -> None:
+    source = HOLDER + alias + "\n" + LAZY.format(body=body)
+    holder = rewrite_in_form({"m.py": source}, "auto").classes[0]
+    assert (holder.form, holder.reason) == (
+        Form.LAZY,
+        f"not proven: m.py:{_line(source, body)}: inner may be given a module here",
+    )
+    same_in_auto(source, "model()", X)
+
+
+def _line(source: str, body: str) -> int:
+    made = "return cls(part)" if "build" in body else body.rpartition("self.many")[2]
+    return source[: source.index(made)].count("\n") + 1
+
+
+PLAIN = {
+    "no module": (
+        "H = nn.remat(Holder)",
+        "self.many = nn.Dense(3)\n        self.other = max(3, 4)",
+    ),
+    "a module to another class": (
+        "H = nn.remat(Holder)",
+        "self.many = nn.Sequential([nn.Dense(3)])",
+    ),
+    "a module in another place": (
+        "H = nn.remat(Holder)",
+        "self.many = list(map(nn.Dense, [3]))[0]",
+    ),
+}
+
+
+@pytest.mark.parametrize(("alias", "body"), PLAIN.values(), ids=PLAIN)
+def test_others_stay_explicit(alias: str, body: str) -> None:
+    source = HOLDER + alias + "\n" + LAZY.format(body=body)
+    assert rewrite_in_form({"m.py": source}, "auto").classes[0].form is Form.EXPLICIT
+    same_in_auto(source, "model()", X)
