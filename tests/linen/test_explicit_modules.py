@@ -47,3 +47,39 @@ def test_the_definition_can_build_again() -> None:
 def test_anything_else_is_refused() -> None:
     with pytest.raises(TypeError, match=r"expected lazy\(Class\)\(...\), found Dense"):
         nn.explicit(nn.Dense(3), X, rngs=jax.random.key(0))
+
+
+class Named(nnx.Module):
+    """Names that are not in the order of the alphabet."""
+
+    def __init__(self, *, in_features: int, rngs: nnx.Rngs) -> None:
+        self.stem = nnx.Linear(in_features, 2, rngs=rngs)
+        for i in range(11):
+            setattr(self, f"block_{i}", nnx.LayerNorm(2, rngs=rngs))
+        self.alpha = nnx.Param(jnp.ones(2))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        x = self.stem(x)
+        for i in range(11):
+            x = getattr(self, f"block_{i}")(x)
+        return x * self.alpha[...][None]
+
+
+class Around(nn.Module):
+    """Lazy code around it."""
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return nn.Dense(1)(nn.lazy(Named)(name="named")(x))
+
+
+def test_names_are_in_the_order_in_which_they_were_made() -> None:
+    """A loop over them (a new key for each, another library's values in its order) is Linen's."""
+    blocks = [f"block_{i}" for i in range(11)]
+    params = nn.lazy(Named)().init(jax.random.key(0), X)["params"]
+    assert list(params) == ["stem", *blocks, "alpha"]
+    assert list(params["stem"]) == ["kernel", "bias"]
+    assert list(params["block_0"]) == ["scale", "bias"]
+    inside = Around().init(jax.random.key(0), X)["params"]
+    assert list(inside) == ["named", "Dense_0"]
+    assert list(inside["named"]) == ["stem", *blocks, "alpha"]

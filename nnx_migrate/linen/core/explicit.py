@@ -221,6 +221,8 @@ def _call(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callabl
 
 def _linens_boxes(value: Any) -> Any:
     """Names of arrays in the boxes that Linen's callers ask for: ``isinstance(x, nn.Partitioned)``."""
+    if isinstance(value, Mapping):  # a tree's map would sort the names
+        return {name: _linens_boxes(one) for name, one in value.items()}
     return jax.tree.map(_linens_box, value, is_leaf=meta.is_axis_metadata)
 
 

@@ -28,7 +28,7 @@ from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.late import is_late
 from nnx_migrate.nn.variables.linen_variables import leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
-from nnx_migrate.nn.variables.sharing import linen_place
+from nnx_migrate.nn.variables.sharing import in_order, linen_place
 from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.nn.variables.state import Running, initializing, running
 from nnx_migrate.nn.variables.variables import collection_of, is_moved_by_init, variable
@@ -75,7 +75,8 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
     """The variables of ``model`` as Linen's ``init`` returns them: collection -> path -> array.
 
     Arrays with logical axis names are in boxes, as Linen's are
-    (:class:`nnx_migrate.sharding.LogicallyPartitioned`). Random streams are left out. Names are the module's attributes. With inputs, a copy of the model
+    (:class:`nnx_migrate.sharding.LogicallyPartitioned`). Random streams are left out. Names are the module's attributes, in the order in which
+    they were set. With inputs, a copy of the model
     is called on them as ``init`` calls it, and the variables that only a call makes (caches of
     decoding attention, ``nnm.lazy_variable``) are among the result; those that Linen's ``init``
     updates (all made by ``nnm.variable``) are updated; values it sows are there, intermediates aside.
@@ -93,7 +94,7 @@ def variables_with(model: M, run: Callable[[M], Any] | None) -> dict[str, Any]:
         moved = _flat_state(copy, nnx.state(copy, lambda _, one: _is_moved(one)))
         found |= {path: made[path] for path in made if path not in found or path in moved}
         found |= sown
-    return nested(found)
+    return nested(in_order(model, found))
 
 
 def _initialised(model: M, run: Callable[[M], Any]) -> tuple[M, dict[Path, Any]]:

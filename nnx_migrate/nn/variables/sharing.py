@@ -14,9 +14,9 @@ from typing import Any
 from flax import nnx
 
 Path = tuple[str, ...]
-NAMES = (
-    "_names_in_linen"  # attribute of a module: what Linen calls submodules that have other names
-)
+# Attribute of a module: pairs of its submodules' attributes and what Linen calls them instead.
+NAMES = "_names_in_linen"
+Children = Callable[[Any], list[tuple[str, Any]]]
 
 
 def shared_paths(module: nnx.Module) -> Mapping[str, str]:
@@ -24,20 +24,20 @@ def shared_paths(module: nnx.Module) -> Mapping[str, str]:
 
     Only those whose two paths differ are listed.
     """
-    moved = _moved(_nodes(module, (), ()))
+    moved = _moved(_listed(module))
     return {"/".join(built): "/".join(listed) for listed, built in moved.items()}
 
 
 def renamed_paths(module: nnx.Module) -> Mapping[str, str]:
     """Return Linen's path of every submodule -> nnx.state's, where attributes have other names."""
     place = linen_place(module)
-    steps = _steps(_nodes(module, (), ()))
+    steps = _steps(_listed(module))
     return {"/".join(place(path)): "/".join(path) for path in steps}
 
 
 def linen_place(module: nnx.Module) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     """The function from a path of ``nnx.state(module)`` to Linen's: where what it names was built."""
-    nodes = list(_nodes(module, (), ()))
+    nodes = list(_listed(module))
     moved, steps = _moved(nodes), _steps(nodes)
 
     def place(path: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -50,6 +50,18 @@ def linen_place(module: nnx.Module) -> Callable[[tuple[Any, ...]], tuple[Any, ..
         return tuple(steps.get(names[: i + 1], step) for i, step in enumerate(path))
 
     return place
+
+
+def in_order(module: nnx.Module, found: Mapping[Path, Any]) -> dict[Path, Any]:
+    """Variables by collection and path in the order in which the module made them, as Linen lists them.
+
+    ``nnx.state`` sorts them by name. What the module does not hold comes last.
+    """
+    order: dict[Path, int] = {}
+    place = linen_place(module)
+    for path, _ in _nodes(module, (), (), _as_made):
+        order.setdefault(place(path), len(order))
+    return dict(sorted(found.items(), key=lambda one: order.get(one[0][1:], len(order))))
 
 
 def _steps(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, str]:
@@ -80,8 +92,10 @@ def _follows(built: Path, found: Mapping[Path, Path]) -> bool:
     return parent in found and found[built] == (*found[parent], built[-1])
 
 
-def _nodes(node: Any, path: Path, above: tuple[int, ...]) -> Iterator[tuple[Path, Any]]:
-    """Every way to every module and variable, in the order of ``nnx.state``."""
+def _nodes(
+    node: Any, path: Path, above: tuple[int, ...], children: Children
+) -> Iterator[tuple[Path, Any]]:
+    """Every way to every module and variable."""
     if id(node) in above:
         return
     if isinstance(node, nnx.Variable):
@@ -89,16 +103,26 @@ def _nodes(node: Any, path: Path, above: tuple[int, ...]) -> Iterator[tuple[Path
         return
     if isinstance(node, nnx.Module):
         yield path, node
-    for name, child in _children(node):
-        yield from _nodes(child, (*path, name), (*above, id(node)))
+    for name, child in children(node):
+        yield from _nodes(child, (*path, name), (*above, id(node)), children)
 
 
-def _children(node: Any) -> list[tuple[str, Any]]:
+def _listed(module: nnx.Module) -> Iterator[tuple[Path, Any]]:
+    """Every way to every module and variable, in the order of ``nnx.state``."""
+    return _nodes(module, (), (), _as_listed)
+
+
+def _as_listed(node: Any) -> list[tuple[str, Any]]:
+    """What a node holds, in the order of ``nnx.state``."""
+    children = _as_made(node)
+    return children if isinstance(node, list | tuple) else sorted(children, key=lambda one: one[0])
+
+
+def _as_made(node: Any) -> list[tuple[str, Any]]:
     if isinstance(node, nnx.Pytree | nnx.Module):
-        held = ((name, value) for name, value in vars(node).items() if not _internal(name))
-        return sorted(held, key=lambda pair: pair[0])
+        return [(name, value) for name, value in vars(node).items() if not _internal(name)]
     if isinstance(node, Mapping):
-        return sorted((str(name), value) for name, value in node.items())
+        return [(str(name), value) for name, value in node.items()]
     if isinstance(node, list | tuple):
         return [(str(index), value) for index, value in enumerate(node)]
     return []
