@@ -10,7 +10,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
-from nnx_migrate.rewrite.classes.uses.base_calls import calls_base
+from nnx_migrate.rewrite.classes.uses.base_calls import base_calls, calls_base
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
 
@@ -62,10 +62,9 @@ def inherited_by(project: Project, cls: ClassInfo, context: ConversionContext) -
     _check_metaclass(cls)
     _check_plain_bases(project, cls)
     parents = [one for one in cls.parents if one.linen]
-    setup = cls.methods.get("setup")
-    calls = _super_setup(setup) if setup else ()
+    calls = _super_setup(project, cls)
     if not parents:
-        return Inherited()
+        return Inherited(super_setup=calls)
     for parent in parents:
         if parent.name not in context.converted:
             raise Refused(cls.node, f"its base {parent.name} stays Linen", "convert it too", RULE)
@@ -137,16 +136,30 @@ def _overridden(project: Project, cls: ClassInfo, base: ClassInfo, calls_super: 
     return True
 
 
-def _super_setup(method: ast.FunctionDef) -> tuple[ast.stmt, ...]:
+def _super_setup(project: Project, cls: ClassInfo) -> tuple[ast.stmt, ...]:
+    """``super().setup()`` as statements of ``setup``.
+
+    Raises:
+      Refused: one stands elsewhere, and NNX has no such method.
+    """
+    calls = {
+        id(call): call
+        for method in cls.methods.values()
+        for call, name, named in base_calls(project, cls, method)
+        if name == "setup" and named is None
+    }
+    setup = cls.methods.get("setup")
     found: list[ast.stmt] = []
-    for statement in method.body:
-        match statement:
-            case ast.Expr(
-                value=ast.Call(
-                    func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr="setup")
-                )
-            ):
-                found.append(statement)
+    for statement in setup.body if setup is not None else ():
+        if isinstance(statement, ast.Expr) and calls.pop(id(statement.value), None) is not None:
+            found.append(statement)
+    if calls:
+        raise Refused(
+            next(iter(calls.values())),
+            "it calls the setup of its base under a condition, or in another method",
+            "call it in a statement of setup itself",
+            RULE,
+        )
     return tuple(found)
 
 
@@ -168,10 +181,17 @@ def _check_metaclass(cls: ClassInfo) -> None:
 
 
 def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
-    """A base that is no Linen module is not rewritten, so what it builds would stay Linen."""
+    """A base that is no Linen module is not rewritten: what it builds, or sets up, would stay Linen's."""
     for base in cls.mro[1:]:
         if base.linen:
             continue
+        if "setup" in base.methods:
+            raise Refused(
+                cls.node,
+                f"its base {base.name}, which is no Linen module, has a setup",
+                f"make {base.name} a Linen module, or set up in the class itself",
+                RULE,
+            )
         for method in base.methods.values():
             scope = base.scope.enter(method)
             for node in own_nodes(method):

@@ -31,3 +31,9 @@ def test_a_plain_base_that_builds_is_refused(body: str) -> None:
 @pytest.mark.parametrize("body", ["return nn.relu(x)", "return x + jnp.zeros(3)", "pass"])
 def test_a_plain_base_that_only_computes_is_kept(body: str) -> None:
     assert "class M(Mix, nnx.Module)" in converted(mixin(body))
+
+
+def test_a_plain_base_with_a_setup_is_refused() -> None:
+    """`lazy(M)` would have that method, and a lazy module runs its ``setup`` before every call."""
+    source = f"class Mix:\n    def setup(self):\n        self.head = nn.relu\n\n{CLASS}"
+    assert "which is no Linen module, has a setup" in refusal(source).reason

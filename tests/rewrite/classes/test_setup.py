@@ -417,3 +417,37 @@ def test_what_stands_for_a_submodule_that_is_not_called_is_stored(
     )
     assert "if self.n > 2:" in text
     assert f"elif {test}:\n            self.a = {stored}\n" in text
+
+
+@pytest.mark.parametrize("call", ["super().setup()", "super(M, self).setup()"])
+def test_a_call_of_linens_own_setup_goes(call: str) -> None:
+    text = converted(
+        f"""\
+class M(nn.Module):
+    def setup(self):
+        self.act = nn.relu
+        {call}
+
+    @nn.compact
+    def __call__(self, x):
+        return self.act(nn.Dense(3)(x))
+"""
+    )
+    assert "setup" not in text
+    assert "self.act = nnx.relu" in text
+
+
+@pytest.mark.parametrize("statement", ["if self.deep:\n            ", "done = "])
+def test_a_call_of_linens_own_setup_elsewhere_is_refused(statement: str) -> None:
+    source = f"""\
+class M(nn.Module):
+    deep: bool = False
+
+    def setup(self):
+        {statement}super().setup()
+        self.dense = nn.Dense(3)
+
+    def __call__(self, x):
+        return self.dense(x)
+"""
+    assert "it calls the setup of its base" in refusal(source).reason
