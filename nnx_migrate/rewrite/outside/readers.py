@@ -14,7 +14,14 @@ from functools import lru_cache
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Assignment, Definition, Import, dotted, first_name
+from nnx_migrate.source.names import (
+    Assignment,
+    Definition,
+    FunctionNode,
+    Import,
+    dotted,
+    first_name,
+)
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.rebound import Rebound
 
@@ -131,14 +138,30 @@ def definitions(module: Module, name: str) -> Iterator[ast.AST]:
 def loads(
     project: Project, node: ast.AST, scope: Scope, names: Container[str] | None = None
 ) -> Iterator[str]:
-    """Project names loaded in ``node``; local names that hide one only widen the answer.
+    """Project names loaded in ``node``, but for those that a function in it hides by its own.
 
     ``names``: of dotted names only those that begin so.
     """
-    for one in _expressions(node):
+    for one, around in _scoped(node, scope):
         head = first_name(one)
         if names is None or head is None or head.id in names:
-            yield from _symbols(project, one, scope)
+            yield from _symbols(project, one, around)
+
+
+def _scoped(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
+    """The names and longest dotted expressions in ``node``, each with the scope that it stands in."""
+    todo = [(node, scope)]
+    while todo:
+        one, around = todo.pop()
+        if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
+            yield one, around
+            continue
+        body: list[ast.AST] = []
+        if isinstance(one, FunctionNode):
+            body = [*one.body] if isinstance(one.body, list) else [one.body]
+            todo += ((part, around.enter(one)) for part in body)
+        # A function's defaults, decorators and annotations are evaluated around it.
+        todo += ((part, around) for part in ast.iter_child_nodes(one) if part not in body)
 
 
 def _expressions(node: ast.AST, skip: Container[int] = ()) -> Iterator[ast.expr]:
@@ -166,7 +189,7 @@ def _symbols(project: Project, node: ast.expr, scope: Scope) -> Iterator[str]:
         if owner is not None:
             yield from _through_imports(project, f"{owner}.{node.attr}")
         node = node.value
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Name) and not scope.binder(node.id).tables:
         yield from _through_imports(project, f"{scope.module.name}.{node.id}")
 
 
