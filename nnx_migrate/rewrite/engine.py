@@ -51,7 +51,7 @@ class Ground:
         changing = {id(module) for module in self.loaded.targets.values()}
         linen = self.loaded.project.linen.items()
         self._names = [name for name, c in linen if id(c.module) in changing]
-        self._known_sizes: SizeMemory = {}
+        self._known_sizes = SizeMemory(self.loaded.project)
         self._read: ledger.Read = {}
         self._memory: Memory = {}
         self._targets = frozenset(changing)

@@ -11,7 +11,8 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
@@ -94,6 +95,17 @@ class Interpreter(ABC):
 
     # ---- bookkeeping
 
+    def noted(self) -> Self:
+        """The same with notes of its own: who reads a finished run adds to them."""
+        return replace(
+            self,
+            statics={**self.statics},
+            carried={key: [*entries] for key, entries in self.carried.items()},
+            problems=[*self.problems],
+            review=[*self.review],
+            ranks=replace(self.ranks, proved={**self.ranks.proved}),
+        )
+
     def step(self) -> None:
         """Count one evaluation. Raises TooDeep when the budget is spent."""
         self.steps += 1
@@ -129,9 +141,15 @@ class Interpreter(ABC):
 
     @contextmanager
     def on(self, side: Side) -> Iterator[None]:
-        """Run one branch of a test."""
-        with self.under(side.condition), self.knowing(side.presence):
+        """Run one branch of a test: `under` and `knowing` at once."""
+        before = self.presence
+        self.conditions.append(side.condition)
+        self.presence = {**before, **side.presence}
+        try:
             yield
+        finally:
+            self.presence = before
+            self.conditions.pop()
 
     def each(
         self, choice: Choice, options: Iterable[Value], read: Callable[[Value], Value]

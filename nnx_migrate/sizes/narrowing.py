@@ -47,12 +47,15 @@ def assume(project: Project, frame: Frame, test: ast.expr, *, holds: bool) -> di
 
 def note_test(targets: list[ast.expr], value: ast.expr, frame: Frame) -> None:
     """Remember ``known = x is not None``, until one of its names changes."""
+    is_test = isinstance(value, ast.Compare | ast.BoolOp)
+    if not frame.tests and not is_test:
+        return
     names = {one.id for target in targets for one in walk(target) if isinstance(one, ast.Name)}
     for local, test in list(frame.tests.items()):
         read = {one.id for one in walk(test) if isinstance(one, ast.Name)}
         if names & {local, *read}:
             del frame.tests[local]
-    if len(names) == 1 and isinstance(value, ast.Compare | ast.BoolOp):
+    if len(names) == 1 and is_test:
         frame.tests[names.pop()] = value
 
 

@@ -21,11 +21,12 @@ MODULE_METHODS = frozenset(
 )
 _METHODS = MODULE_METHODS | {"has_rng"}
 _ATTRIBUTES = frozenset({"variables", "scope", "path"})
+_EVERY = _METHODS | _ATTRIBUTES
 
 
 def check_outside(interpreter: Interpreter, base: Value, name: str, frame: Frame) -> None:
     """Refuse the root where its own code lets a function outside use ``base.<name>``."""
-    if name not in _METHODS | _ATTRIBUTES:
+    if name not in _EVERY:
         return
     if isinstance(base, Argument):
         # A function that builds layers is analysed as a class; what it is handed may be a module.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import children, walk
 
 
 def target_names(target: ast.AST) -> Iterator[str]:
@@ -26,7 +26,7 @@ def bound_names(statement: ast.AST) -> Iterator[str]:
             yield from _leaked(statement)
         case _:
             yield from names_bound_at(statement)
-            for child in ast.iter_child_nodes(statement):
+            for child in children(statement):
                 yield from bound_names(child)
 
 

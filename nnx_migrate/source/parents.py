@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.source.names import FunctionNode
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import children, walk
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 
@@ -16,9 +16,7 @@ class Parents:
 
     def __init__(self, tree: ast.AST) -> None:
         """Note the parent of every node."""
-        self._parents = {
-            id(child): node for node in walk(tree) for child in ast.iter_child_nodes(node)
-        }
+        self._parents = {id(child): node for node in walk(tree) for child in children(node)}
 
     def of(self, node: ast.AST) -> ast.AST | None:
         """The node that ``node`` is a part of."""

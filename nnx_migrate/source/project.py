@@ -43,7 +43,19 @@ class Project:
 
     def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
         """Symbol that a name or dotted expression refers to; None when it is a local value."""
-        return self._resolve(expression, scope, _DEPTH)
+        parts = dotted(expression)
+        if parts is None:
+            return None
+        key = (parts, id(scope.module), *map(id, scope.tables))
+        if key not in self._resolved:
+            symbol = self._resolve(expression, scope, _DEPTH)
+            self._resolved[key] = scope, symbol  # so that none of these ids is given again
+        return self._resolved[key][1]
+
+    @cached_property
+    def _resolved(self) -> dict[tuple[object, ...], tuple[Scope, str | None]]:
+        """What dotted names refer to, by the scope that they stand in."""
+        return {}
 
     def _resolve(self, expression: ast.expr, scope: Scope, depth: int) -> str | None:
         head = first_name(expression)
@@ -152,6 +164,15 @@ class Project:
 
     def definition(self, symbol: str) -> tuple[Module, ast.AST] | None:
         """Module and node (class, function, or assigned value) that defines a project symbol."""
+        if symbol not in self._definitions:
+            self._definitions[symbol] = self._definition(symbol)
+        return self._definitions[symbol]
+
+    @cached_property
+    def _definitions(self) -> dict[str, tuple[Module, ast.AST] | None]:
+        return {}
+
+    def _definition(self, symbol: str) -> tuple[Module, ast.AST] | None:
         module, rest = self.split(self.canonical(symbol))
         if module is None or len(rest) != 1:
             return None

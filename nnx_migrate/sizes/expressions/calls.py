@@ -17,7 +17,7 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.sizes.attributes import call_method
 from nnx_migrate.sizes.expressions.conditional import conditional
-from nnx_migrate.sizes.expressions.names import symbol_value, through_class
+from nnx_migrate.sizes.expressions.names import symbol_spelled, symbol_value
 from nnx_migrate.sizes.frames import Frame
 
 if TYPE_CHECKING:
@@ -55,12 +55,8 @@ def _method_call(
     function = node.func
     if not isinstance(function, ast.Attribute):
         return interpreter.evaluate(function, frame)
-    symbol = interpreter.project.resolve(function, frame.scope)
-    head = function.value
-    while isinstance(head, ast.Attribute):
-        head = head.value
-    is_local = isinstance(head, ast.Name) and head.id in frame.env
-    if symbol is not None and not is_local and not through_class(interpreter, symbol):
+    symbol = symbol_spelled(interpreter, function, frame)
+    if symbol is not None:
         return symbol_value(interpreter, symbol, function, frame)
     return interpreter.evaluate(function.value, frame), function.attr
 

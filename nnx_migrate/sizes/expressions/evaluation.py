@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
@@ -23,6 +25,7 @@ from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read
 from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.partials import partial_lambdas
+from nnx_migrate.source.named_axes import NamedCall
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -32,49 +35,38 @@ def evaluate(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
     """Abstract value of an expression."""
     interpreter.step()
     value = _evaluate(interpreter, node, frame)
-    interpreter.note(node, value, frame)
+    if frame.own:
+        interpreter.note(node, value, frame)
     return value
 
 
 def _evaluate(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
-    match node:
-        case ast.Constant(value=value):
-            return Static(Expr(node)) if not isinstance(value, bytes) else Unknown("bytes")
-        case ast.Name():
-            return read_name(interpreter, node, frame)
-        case ast.Attribute():
-            return read_attribute(interpreter, node, frame)
-        case ast.Call():
-            return read_call(interpreter, node, frame)
-        case ast.Tuple(elts=items) | ast.List(elts=items):
-            return _sequence(interpreter, items, frame, is_list=isinstance(node, ast.List))
-        case ast.Dict(keys=keys, values=values):
-            return _dict(interpreter, keys, values, frame)
-        case ast.Subscript():
-            return read_subscript(interpreter, node, frame)
-        case ast.BinOp():
-            return read_binary(interpreter, node, frame)
-        case ast.UnaryOp():
-            return read_unary(interpreter, node, frame)
-        case ast.BoolOp() | ast.Compare():
-            return read_test(interpreter, node, frame)
-        case ast.IfExp():
-            return conditional(
-                interpreter, node, frame, lambda one: evaluate(interpreter, one, frame)
-            )
-        case ast.Lambda():
-            return _lambda(interpreter, node, frame)
-        case ast.ListComp() | ast.GeneratorExp() | ast.SetComp():
-            return read_comprehension(interpreter, node, frame)
-        case ast.NamedExpr(target=target, value=inner):
-            frame.env[target.id] = evaluate(interpreter, inner, frame)
-            return frame.env[target.id]
-        case ast.JoinedStr():
-            return _fstring(interpreter, node, frame)
-        case ast.Starred(value=inner):
-            return evaluate(interpreter, inner, frame)
-        case _:
-            return Unknown(f"{type(node).__name__} is not modelled")
+    read = _READERS.get(type(node))
+    if read is None:
+        return Unknown(f"{type(node).__name__} is not modelled")
+    return read(interpreter, node, frame)
+
+
+def _constant(interpreter: Interpreter, node: ast.Constant, frame: Frame) -> Value:
+    return _literal(node) if not isinstance(node.value, bytes) else Unknown("bytes")
+
+
+def _conditional(interpreter: Interpreter, node: ast.IfExp, frame: Frame) -> Value:
+    return conditional(interpreter, node, frame, lambda one: evaluate(interpreter, one, frame))
+
+
+def _named(interpreter: Interpreter, node: ast.NamedExpr, frame: Frame) -> Value:
+    value = frame.env[node.target.id] = evaluate(interpreter, node.value, frame)
+    return value
+
+
+def _starred(interpreter: Interpreter, node: ast.Starred, frame: Frame) -> Value:
+    return evaluate(interpreter, node.value, frame)
+
+
+@lru_cache(maxsize=1 << 14)  # the same code runs again and again
+def _literal(node: ast.Constant) -> Static:
+    return Static(Expr(node))
 
 
 def _lambda(interpreter: Interpreter, node: ast.Lambda, frame: Frame) -> Value:
@@ -89,11 +81,9 @@ def _lambda(interpreter: Interpreter, node: ast.Lambda, frame: Frame) -> Value:
     return Function(node, frame.scope, env, None, frame.defined_in, frame)
 
 
-def _sequence(
-    interpreter: Interpreter, nodes: list[ast.expr], frame: Frame, *, is_list: bool
-) -> Value:
+def _sequence(interpreter: Interpreter, node: ast.Tuple | ast.List, frame: Frame) -> Value:
     items: list[Value] = []
-    for one in nodes:
+    for one in node.elts:
         value = evaluate(interpreter, one, frame)
         if isinstance(one, ast.Starred):
             if not isinstance(value, Sequence):
@@ -101,14 +91,12 @@ def _sequence(
             items.extend(value.items)
         else:
             items.append(value)
-    return Sequence(tuple(items), is_list)
+    return Sequence(tuple(items), isinstance(node, ast.List))
 
 
-def _dict(
-    interpreter: Interpreter, keys: list[ast.expr | None], values: list[ast.expr], frame: Frame
-) -> Value:
+def _dict(interpreter: Interpreter, node: ast.Dict, frame: Frame) -> Value:
     entries: dict[str, Value] = {}
-    for key, value in zip(keys, values, strict=True):
+    for key, value in zip(node.keys, node.values, strict=True):
         result = evaluate(interpreter, value, frame)
         text = key_text(key)
         if text is not None and text not in entries:
@@ -142,3 +130,29 @@ def _fstring(interpreter: Interpreter, node: ast.JoinedStr, frame: Frame) -> Val
     if len(texts) == len(node.values):
         return constant("".join(texts))
     return Unknown("a string of locals") if unlike else Static(Expr(ast.JoinedStr(parts)))
+
+
+# By the kind of node: an analysis evaluates too many for a look at one kind after the other.
+_READERS: dict[type[ast.expr], Callable[[Interpreter, Any, Frame], Value]] = {
+    ast.Constant: _constant,
+    ast.Name: read_name,
+    ast.Attribute: read_attribute,
+    ast.Call: read_call,
+    NamedCall: read_call,
+    ast.Tuple: _sequence,
+    ast.List: _sequence,
+    ast.Dict: _dict,
+    ast.Subscript: read_subscript,
+    ast.BinOp: read_binary,
+    ast.UnaryOp: read_unary,
+    ast.BoolOp: read_test,
+    ast.Compare: read_test,
+    ast.IfExp: _conditional,
+    ast.Lambda: _lambda,
+    ast.ListComp: read_comprehension,
+    ast.GeneratorExp: read_comprehension,
+    ast.SetComp: read_comprehension,
+    ast.NamedExpr: _named,
+    ast.JoinedStr: _fstring,
+    ast.Starred: _starred,
+}

@@ -11,7 +11,7 @@ from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.lifted_classes import named_class
-from nnx_migrate.source.names import Assignment, Opaque, Parameter
+from nnx_migrate.source.names import Assignment, Opaque, Parameter, first_name
 from nnx_migrate.source.project import Scope
 
 if TYPE_CHECKING:
@@ -83,18 +83,23 @@ def _reaches(interpreter: Interpreter, scope: Scope) -> bool:
 
 def read_attribute(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> Value:
     """Value of ``base.attr``, or of the symbol the dotted name spells."""
-    symbol = interpreter.project.resolve(node, frame.scope)
-    root = node
-    while isinstance(root.value, ast.Attribute):
-        root = root.value
-    is_local = isinstance(root.value, ast.Name) and root.value.id in frame.env
-    if symbol is not None and not is_local and not through_class(interpreter, symbol):
+    symbol = symbol_spelled(interpreter, node, frame)
+    if symbol is not None:
         return symbol_value(interpreter, symbol, node, frame)
     base = interpreter.evaluate(node.value, frame)
     return attribute_of(interpreter, base, node.attr, frame)
 
 
-def through_class(interpreter: Interpreter, symbol: str) -> bool:
+def symbol_spelled(interpreter: Interpreter, node: ast.Attribute, frame: Frame) -> str | None:
+    """The symbol that a dotted name spells; None for attributes of values and classes."""
+    head = first_name(node)
+    if head is None or head.id in frame.env:
+        return None
+    symbol = interpreter.project.resolve(node, frame.scope)
+    return symbol if symbol is not None and not _through_class(interpreter, symbol) else None
+
+
+def _through_class(interpreter: Interpreter, symbol: str) -> bool:
     """Whether a symbol reads an attribute of a project class or constant."""
     owner = symbol.rpartition(".")[0]
     if symbol in interpreter.project.classes:

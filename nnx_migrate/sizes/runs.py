@@ -1,0 +1,291 @@
+"""Runs of the interpreter over the classes of a project, each made once.
+
+What a run finds hangs on the code, on what the constructor is told of the initial call, and on the ranks
+that are known beforehand; not on the sizes of other classes. So a class whose submodules' classes get other
+sizes is judged anew from the run that there is.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import (
+    SPREAD,
+    Argument,
+    Factories,
+    Instance,
+    Library,
+    Static,
+    Submodule,
+    Unknown,
+    Value,
+)
+from nnx_migrate.constructs import layer_of
+from nnx_migrate.sizes.annotations import annotated_symbol
+from nnx_migrate.sizes.candidates import Candidates
+from nnx_migrate.sizes.factories import factory_functions
+from nnx_migrate.sizes.families import family_of
+from nnx_migrate.sizes.frames import Function
+from nnx_migrate.sizes.interpreter import Interpreter
+from nnx_migrate.sizes.lifted_classes import lifts_axes, named_class
+from nnx_migrate.sizes.lifts import call_lifted
+from nnx_migrate.sizes.machine import Machine
+from nnx_migrate.sizes.method_lifts import lifts_of
+from nnx_migrate.sizes.ranks import Rank, Ranks
+from nnx_migrate.sizes.scope_functions import scope_functions
+from nnx_migrate.sizes.statements.functions import run_function, set_up
+from nnx_migrate.sizes.static_parameters import defaults_of
+from nnx_migrate.sizes.unknown_builders import refuse_unknown_builders
+from nnx_migrate.source.classes import ClassInfo, Field
+from nnx_migrate.source.names import dotted
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
+
+_NOT_RUN = frozenset({"setup", "__post_init__", "__hash__", "__eq__", "__repr__", "__getattr__"})
+
+_HELD = 3  # how deep modules in fields hold others in theirs
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a run is made with.
+
+    Attributes:
+      told: parameters of ``__call__`` of which the constructor is told.
+      denied: parameters of ``__call__`` of which callers cannot tell it.
+      ranks: what is known of the ranks of arguments.
+      names_entries: whether unknown sizes at a loop's start get a name of their own.
+      by_default: whether all that has a default is left out of the call.
+    """
+
+    told: frozenset[str] = frozenset()
+    denied: frozenset[str] = frozenset()
+    ranks: frozenset[tuple[tuple[str, str], Rank]] = frozenset()
+    names_entries: bool = True
+    by_default: bool = False
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run and what ``__call__`` returned."""
+
+    interpreter: Interpreter
+    output: Value
+
+
+class Runs:
+    """Runs over the classes of one project."""
+
+    def __init__(self, project: Project) -> None:
+        """Index the constructor calls and factory functions once."""
+        self.project = project
+        self.candidates = Candidates(project)
+        self.factories = factory_functions(project)
+        self.scope_functions = scope_functions(project)
+        self.by_symbol = {one.symbol: one for one in self.scope_functions.values()}
+        self._known: dict[tuple[str, Question], Run] = {}
+
+    def of(self, info: ClassInfo, question: Question) -> Run:
+        """A run over a class; its notes are the caller's own, to add to."""
+        key = (info.name, question)
+        if key not in self._known:
+            self._known[key] = self._run(info, question)
+        known = self._known[key]
+        return Run(known.interpreter.noted(), known.output)
+
+    def _run(self, info: ClassInfo, question: Question) -> Run:
+        """Run all methods."""
+        root = Instance(info, {}, None, None)
+        interpreter = Machine(
+            self.project,
+            root,
+            factories=self.factories,
+            told=question.told,
+            denied=question.denied,
+            varying=family_of(self.project, info).varying,
+            scope_functions=self.scope_functions,
+            names_entries=question.names_entries,
+            ranks=Ranks(dict(question.ranks)),
+        )
+        root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
+        for base in info.mro[1:]:
+            if base.linen and lifts_axes(interpreter, base):
+                reason = f"it inherits from {base.node.name}, which is lifted over axes"
+                interpreter.refuse(info.node, reason)
+        given = _defaults(info) if question.by_default else self._given(info)
+        output = _run_methods(interpreter, info, root, given)
+        refuse_unknown_builders(interpreter, info)
+        _leave_rest_to_class(interpreter, info)
+        return Run(interpreter, output)
+
+    def _given(self, info: ClassInfo) -> dict[str, Value]:
+        """Parameters of a scope function that stand for what its callers know beforehand."""
+        function = self.by_symbol.get(info.name)
+        names = function.given if function is not None else ()
+        return {name: Static(Expr(ast.Name(name, ast.Load()))) for name in names}
+
+    @cached_property
+    def exported(self) -> frozenset[str]:
+        """Classes that a field or local may hold, or that a factory function builds."""
+        fields = (
+            symbol
+            for cls in self.project.linen.values()
+            for one in cls.fields
+            for symbol in self.candidates.factories(cls, one.name)
+        )
+        functions = (symbol for one in self.factories.values() for _, symbol in one.calls)
+        local = (symbol for cls in self.project.linen.values() for symbol in self._held(cls))
+        return frozenset((*fields, *functions, *local))
+
+    def _held(self, cls: ClassInfo) -> Iterator[str]:
+        """Classes that a local name of a method holds: ``block = A if self.deep else B``."""
+        for method in cls.methods.values():
+            scope = cls.scope.enter(method)
+            for node in walk(method):
+                if isinstance(node, ast.Assign):
+                    value = node.value
+                    either = (
+                        (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
+                    )
+                    for one in either:
+                        symbol = self.project.resolve(one, scope) if dotted(one) else None
+                        if symbol in self.project.linen:
+                            yield symbol
+
+    def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:
+        own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
+        symbols = self.candidates.factories(one.owner if info.function else info, one.name)
+        if symbols and (_is_called_twice(info, one.name) or self._only_classes(symbols)):
+            options = tuple(
+                named_class(interpreter, self.project.linen[s])
+                if s in self.project.linen
+                else Library(s)
+                for s in symbols
+            )
+            return Factories(options, f"self.{one.name}")
+        return self._given_module(one, own, _HELD)
+
+    def _given_module(self, one: Field, own: Static, depth: int) -> Value:
+        """The module that a field is declared to hold, and those that its own fields hold."""
+        module = self._annotated_module(one)
+        if module is None:
+            layer = annotated_symbol(self.project, one)
+            return _layer_field(layer, own) if layer_of(layer) else own
+        fields: dict[str, Value] = {}
+        for inner in module.fields:
+            part = Static(Expr(ast.Attribute(own.expr.node, inner.name, ast.Load())))
+            is_any = annotated_symbol(self.project, inner) == "flax.linen.Module"
+            if is_any or (depth == 0 and self._annotated_module(inner) is not None):
+                fields[inner.name] = Unknown("a field that holds a module")
+            else:
+                fields[inner.name] = self._given_module(inner, part, depth - 1)
+        return Instance(module, fields, None, None)
+
+    def _only_classes(self, symbols: tuple[str, ...]) -> bool:
+        return all(s in self.project.linen or layer_of(s) for s in symbols)
+
+    def _annotated_module(self, one: Field) -> ClassInfo | None:
+        return self.project.linen.get(annotated_symbol(self.project, one))
+
+
+def _defaults(info: ClassInfo) -> dict[str, Value]:
+    """What a call of the class that leaves out all that has a default gets."""
+    method = info.find("__call__")
+    defaults = defaults_of(method[1].args) if method else {}
+    return {
+        name: Static(ex.literal(node.value))
+        for name, node in defaults.items()
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str | int | float | bool | None)
+    }
+
+
+def _layer_field(symbol: str, own: Static) -> Submodule:
+    """A built-in layer that comes in as a field, with the sizes that keep their names in NNX."""
+    layer = layer_of(symbol)
+    assert layer is not None
+    kept = (layer.attributes or {}).items() & {(name, name) for name in layer.required}
+    names = sorted(name for name, _ in kept)
+    sizes: dict[str, Value] = {
+        name: Static(Expr(ast.Attribute(own.expr.node, name, ast.Load()))) for name in names
+    }
+    return Submodule(symbol, sizes, ast.Call(own.expr.node, [], []), None)
+
+
+def _is_called_twice(info: ClassInfo, name: str) -> bool:
+    """Whether ``self.name(...)(...)`` occurs: the field is a factory of modules."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Call)
+        and dotted(node.func.func) == ("self", name)
+        for cls in info.mro
+        for node in walk(cls.node)
+    )
+
+
+def _run_methods(
+    interpreter: Interpreter, info: ClassInfo, root: Instance, given: Mapping[str, Value]
+) -> Value:
+    """Run ``__call__`` first, then every other public method, on unknown arguments.
+
+    ``given`` are parameters of ``__call__`` that are known.
+    """
+    set_up(interpreter, root)
+    output: Value = Unknown("no __call__")
+    has_call = info.find("__call__") is not None
+    if has_call:
+        output = _run_method(interpreter, info, root, "__call__", given)
+    interpreter.primary = not has_call
+    if info.function is not None:
+        return output
+    names = {
+        name
+        for cls in info.mro
+        if cls.linen
+        for name, node in cls.methods.items()
+        if id(node) not in interpreter.scope_functions and id(node) not in interpreter.factories
+    }
+    for name in sorted(names - _NOT_RUN - {"__call__"}):
+        if not name.startswith("_"):
+            _run_method(interpreter, info, root, name, {})
+    return output
+
+
+def _leave_rest_to_class(interpreter: Interpreter, info: ClassInfo) -> None:
+    """Keep of a helper method's analysis what stands in it: ``setup`` is its class's."""
+    if info.function is None:
+        return
+    inside = {id(node) for node in walk(info.function)}
+    interpreter.built = {key: one for key, one in interpreter.built.items() if key in inside}
+    interpreter.problems = [one for one in interpreter.problems if id(one[0]) in inside]
+    interpreter.review = [one for one in interpreter.review if id(one[0]) in inside]
+
+
+def _run_method(
+    interpreter: Interpreter, info: ClassInfo, root: Instance, name: str, given: Mapping[str, Value]
+) -> Value:
+    found = info.find(name)
+    if found is None:
+        return Unknown("no such method")
+    cls, node = found
+    decorators = interpreter.project.decorators(cls, node)
+    if any(one in ("staticmethod", "classmethod") for one in decorators):
+        return Unknown("no instance method")
+    spec = node.args
+    positional = [one.arg for one in (*spec.posonlyargs, *spec.args)][1:]
+    args = tuple(given.get(one, Argument(one)) for one in positional)
+    keywords = [one.arg for one in spec.kwonlyargs]
+    kwargs = {one: given.get(one, Argument(one)) for one in keywords}
+    if spec.kwarg is not None:
+        kwargs[SPREAD] = Unknown("arguments by name")
+    function = Function(node, cls.scope, {}, root, cls)
+    interpreter.ranks.method = name
+    lifts = lifts_of(interpreter, cls, node)
+    return call_lifted(  # the arguments are what the body sees, the result is what callers get
+        lifts, args, lambda _: run_function(interpreter, function, args, kwargs)
+    )
