@@ -224,11 +224,16 @@ def space_after(one: cst.Arg) -> Any:
 
 def comments_in(node: Any) -> list[str]:
     """The comments inside a node, in order."""
-    if isinstance(node, cst.Comment):
-        return [node.value]
-    if isinstance(node, cst.Name | cst.SimpleWhitespace):
-        return []
-    return [found for child in children(node) for found in comments_in(child)]
+    found: list[str] = []
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        kind = type(one)
+        if kind is cst.Comment:
+            found.append(one.value)
+        elif kind is not cst.Name and kind is not cst.SimpleWhitespace:
+            todo += reversed(children(one))
+    return found
 
 
 def left_out(old: Any, *made: Any, taken: Iterable[str] = ()) -> list[str]:

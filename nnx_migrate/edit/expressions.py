@@ -15,6 +15,7 @@ Expression: TypeAlias = "cst.BaseExpression"
 Written: TypeAlias = "cst.BaseExpression | str"
 
 
+@lru_cache(maxsize=1 << 10)  # what is laid out is measured again and again
 def code_of(node: Any) -> str:
     """The text of a node that stands alone."""
     return cst.Module([]).code_for_node(node)

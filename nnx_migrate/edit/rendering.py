@@ -156,6 +156,12 @@ class Renderer:
         """The whole file with all edits applied."""
         return self.inner(self.tree)
 
+    def settled(self) -> Renderer:
+        """A copy in which the topmost edits of the file are made, those inside of them with them."""
+        places = self._edited(self.tree)
+        made = {id(one.node): self.made(self.edits[id(one.node)]) for one in places}
+        return replace(self, edits=made)
+
     def _new(self, node: ast.AST) -> Any:
         """The node of an expression that is not written in the file."""
         match node:

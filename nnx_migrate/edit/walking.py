@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
 from typing import Any
@@ -47,16 +46,29 @@ def _names(kind: Any, *, code: bool) -> tuple[str, ...]:
     return tuple(one for one in names if one not in _BLANK and not one.startswith("whitespace"))
 
 
-def children(node: Any, *, code: bool = False) -> Iterator[Any]:
+class _Nodes(dict[type, bool]):
+    """Whether values of a type are nodes: ``isinstance`` would ask an abstract class each time."""
+
+    def __missing__(self, kind: type) -> bool:
+        self[kind] = issubclass(kind, cst.CSTNode)
+        return self[kind]
+
+
+_IS_NODE = _Nodes()
+
+
+def children(node: Any, *, code: bool = False) -> list[Any]:
     """The nodes in a node, in order.
 
     Args:
         code: leave out white space, comments and punctuation.
     """
     kind: Any = type(node)
+    found: list[Any] = []
     for name in _names(kind, code=code):
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            yield value
-        elif isinstance(value, list | tuple):
-            yield from (one for one in value if isinstance(one, cst.CSTNode))
+        if isinstance(value, list | tuple):
+            found += [one for one in value if _IS_NODE[type(one)]]
+        elif _IS_NODE[type(value)]:
+            found.append(value)
+    return found

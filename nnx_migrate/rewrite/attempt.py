@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.edit.data import EditError
-from nnx_migrate.edit.rendering import Replacement
+from nnx_migrate.edit.rendering import GONE, Made, Renderer, Replacement
+from nnx_migrate.edit.statements import TAKEN
 from nnx_migrate.rewrite.decide import Decisions
 from nnx_migrate.rewrite.imports import (
     ImportConflict,
@@ -55,16 +56,36 @@ class Attempt:
     modules_in: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Written:
+    """The new text of a file, and what led to it.
+
+    Attributes:
+        needed: the imports that the edits need, and whether none of those was left out.
+    """
+
+    edits: Mapping[int, Made]
+    needed: tuple[frozenset[str], bool]
+    text: str
+
+
+Memory = dict[str, _Written]  # by path
+
+
 def make_attempt(
     loaded: Loaded,
     sizes: Mapping[str, ClassSizes],
     decisions: Decisions,
     untouched: frozenset[str] = frozenset(),
+    memory: Memory | None = None,
 ) -> Attempt:
     """Render every file that changes by what is decided about the classes.
 
-    ``untouched``: paths of which nothing but classes may change.
+    Args:
+        untouched: paths of which nothing but classes may change.
+        memory: texts of earlier attempts on the same project: most edits are the same again.
     """
+    memory = {} if memory is None else memory
     project = loaded.project
     modules_in = fields_of_modules(project, sizes, decisions.converted)
     attempt = Attempt(decisions, modules_in=modules_in)
@@ -81,7 +102,7 @@ def make_attempt(
     )
     for path, module in loaded.targets.items():
         around = None if path in untouched else context
-        _render(project, path, module, around, attempt)
+        _render(project, path, module, around, attempt, memory)
     return attempt
 
 
@@ -91,6 +112,7 @@ def _render(
     module: Module,
     context: OutsideContext | None,
     attempt: Attempt,
+    memory: Memory,
 ) -> None:
     classes = [c for c in project.linen.values() if c.module is module]
     converted = {c.name: attempt.decisions.converted.get(c.name) for c in classes}
@@ -120,18 +142,12 @@ def _render(
     if not edits:
         return
     try:
-        made = renderer_of(module, edits).render_module()
-        if not outside.edits.keys() <= edits.keys():
-            needed = used_imports(made, needed)
-        made = settle_imports(
-            made,
-            module.tree,
-            needed,
-            module.package,
-            lambda name: is_imported(project, module, name),
-        )
-        text = made.code
-        ast.parse(text)
+        renderer = renderer_of(module, edits).settled()
+        wanted = needed, outside.edits.keys() <= edits.keys()
+        known = memory.get(path)
+        if known is None or known.needed != wanted or not _are_same(known.edits, renderer.edits):
+            text = _new_text(project, module, renderer, *wanted)
+            known = memory[path] = _Written(renderer.edits, wanted, text)
     except ImportConflict as error:
         _fail(attempt, path, Failure(str(error), "then run again"))
         return
@@ -139,8 +155,40 @@ def _render(
         reason = f"the new text cannot be made: {error}"
         _fail(attempt, path, Failure(reason, "please report this with the file"))
         return
-    if text != module.text:
-        attempt.texts[path] = text
+    if known.text != module.text:
+        attempt.texts[path] = known.text
+
+
+def _new_text(
+    project: Project, module: Module, renderer: Renderer, needed: frozenset[str], is_whole: bool
+) -> str:
+    """The file with the edits and imports made; ``is_whole``: no edit was left out."""
+    made = renderer.render_module()
+    made = settle_imports(
+        made,
+        module.tree,
+        needed if is_whole else used_imports(made, needed),
+        module.package,
+        lambda name: is_imported(project, module, name),
+    )
+    text: str = made.code
+    ast.parse(text)
+    return text
+
+
+def _are_same(some: Mapping[int, Made], others: Mapping[int, Made]) -> bool:
+    return some.keys() == others.keys() and all(_is_same(one, others[k]) for k, one in some.items())
+
+
+def _is_same(one: Made, other: Made) -> bool:
+    """Whether two replacements are the same code, comments included."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or one in (GONE, TAKEN):
+        return False
+    if isinstance(one, list | tuple):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    return bool(one.deep_equals(other))
 
 
 def _fail(attempt: Attempt, path: str, failure: Failure) -> None:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from nnx_migrate import ledger
 from nnx_migrate.model import Outcome, RewriteResult
 from nnx_migrate.rewrite.attempt import Attempt, make_attempt
+from nnx_migrate.rewrite.attempt import Memory as Texts
 from nnx_migrate.rewrite.classes import ClassRefusal
 from nnx_migrate.rewrite.conversions import Memory
 from nnx_migrate.rewrite.decide import Decisions, decide
@@ -52,8 +53,9 @@ class Ground:
         linen = self.loaded.project.linen.items()
         self._names = [name for name, c in linen if id(c.module) in changing]
         self._known_sizes = SizeMemory(self.loaded.project)
-        self._read: ledger.Read = {}
+        self.read: ledger.Read = {}  # by every count of the run
         self._memory: Memory = {}
+        self.texts: Texts = {}
         self._targets = frozenset(changing)
         self._chosen = (request.select, request.exclude)
         self.before = self.count({})
@@ -80,7 +82,7 @@ class Ground:
         return ledger.count(
             sources,
             frozenset(self.loaded.targets),
-            self._read,
+            self.read,
             are_lazy_linen=are_lazy_linen,
         )
 
@@ -131,7 +133,7 @@ def make_explicit(
         while wanted.learn(decisions, sizes):
             sizes = ground.sizes(wanted)
             decisions = ground.decide(sizes, barred)
-        attempt = make_attempt(loaded, sizes, decisions, untouched)
+        attempt = make_attempt(loaded, sizes, decisions, untouched, ground.texts)
         after = ground.count(attempt.texts, are_lazy_linen=attempt.inherits)
         books = ledger.settle(before, after, *_claims(loaded, attempt, before, after))
         unfinished = _unfinished(loaded, attempt, books)

@@ -49,6 +49,7 @@ class _Proof:
     first: RewriteResult | None = None  # what the engine says of classes by itself
     last: RewriteResult | None = None  # and without what is not proven
     failure: str | None = None
+    ground: Ground | None = None  # what was read for them
     unreadable: dict[str, str] = field(default_factory=dict)  # files that are no Python
 
 
@@ -97,11 +98,10 @@ def _prove(request: RewriteRequest) -> _Proof:
 
 def _attempt(request: RewriteRequest, proof: _Proof) -> None:
     doubts: dict[str, Doubt] = {}
-    ground: Ground | None = None
     for _ in range(1 + _ROUNDS):
         whys = {name: f"not proven: {doubt.text}" for name, doubt in doubts.items()}
-        made = make_explicit(request, whys, ground)
-        ground = made.ground
+        made = make_explicit(request, whys, proof.ground)
+        proof.ground = made.ground
         if proof.first is None:
             proof.first = made.result
             failures = made.loaded.failures
@@ -128,7 +128,10 @@ def _combined(request: RewriteRequest, proof: _Proof) -> RewriteResult:
     made.failures = {**proof.unreadable, **made.failures}
     for path in made.failures:
         texts.pop(path, None)
-    result = report(request, made, {**texts, **made.texts}, is_mixed=explicit is not None)
+    read = proof.ground.read if proof.ground is not None else None
+    result = report(
+        request, made, {**texts, **made.texts}, is_mixed=explicit is not None, read=read
+    )
     classes = _classes(result, explicit, proof, made)
     findings = [*result.findings, *_findings(explicit, proof, classes)]
     if proof.failure is not None:

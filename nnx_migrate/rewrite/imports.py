@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Any
 
 from nnx_migrate.constructs.common.base import IMPORTS
@@ -21,7 +23,7 @@ from nnx_migrate.edit.statements import (
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.import_joining import joined
 from nnx_migrate.rewrite.import_order import in_order
-from nnx_migrate.source.names import canonical, relative_target
+from nnx_migrate.source.names import Import, canonical, relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
 
@@ -264,6 +266,7 @@ _NAMED = (
 )
 
 
+@lru_cache(maxsize=1 << 10)  # every attempt of a run asks
 def _is_bound(tree: ast.Module, name: str) -> bool:
     for node in walk(tree):
         if isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
@@ -281,9 +284,16 @@ def _is_bound(tree: ast.Module, name: str) -> bool:
 
 def is_imported(project: Project, module: Module, name: str) -> bool:
     """Whether another file imports ``name`` from this one."""
-    return any(
-        f"{module.name}.{name}" == getattr(binding, "target", None)
-        for other in project.modules.values()
-        if other is not module
-        for binding in other.table.values()
-    )
+    importers = _importers(project).get(f"{module.name}.{name}", frozenset())
+    return bool(importers - {module.name})
+
+
+@lru_cache(maxsize=2)  # every file of a project asks
+def _importers(project: Project) -> Mapping[str, AbstractSet[str]]:
+    """The modules that import each symbol."""
+    found: dict[str, set[str]] = {}
+    for module in project.modules.values():
+        for binding in module.table.values():
+            if isinstance(binding, Import):
+                found.setdefault(binding.target, set()).add(module.name)
+    return found

@@ -404,14 +404,20 @@ class _Conversion:
         node = self.cls.node
         stems = constructor.compact.stems if constructor.compact else frozenset()
         self.remarks.imports |= {"nnm"} if stems else set()
+        inside = frozenset(map(id, walk(node))) - {id(node)}
 
-        def make(renderer: Renderer) -> list[Any]:
+        def written(renderer: Renderer) -> list[Any]:
             made = self.with_members(renderer.with_edits(edits).without(node).inner(node))
             if stems:
                 made = named_in_linen(made, renderer.page, counted=stems)
             return [with_comments_of(renderer.sources.pairs[id(node)], made)]
 
-        check_class(self.project, self.cls, tree_of(make(renderer_of(self.cls.module))))
+        alone = written(renderer_of(self.cls.module))
+
+        def make(renderer: Renderer) -> list[Any]:
+            return alone if inside.isdisjoint(renderer.edits) else written(renderer)
+
+        check_class(self.project, self.cls, tree_of(alone))
         self._check_told(can_help=False)
         new_arguments = constructor.new_arguments()
         arguments = {one.name: one.name for one in constructor.parameters}

@@ -28,20 +28,26 @@ from nnx_migrate.source.roots import import_names
 
 
 def report(
-    request: RewriteRequest, made: LazyTexts, texts: Mapping[str, str], *, is_mixed: bool = False
+    request: RewriteRequest,
+    made: LazyTexts,
+    texts: Mapping[str, str],
+    *,
+    is_mixed: bool = False,
+    read: ledger.Read | None = None,
 ) -> RewriteResult:
     """The result of a run whose new texts are ``texts`` (by path; the others stay as they are).
 
     Args:
       is_mixed: whether classes are explicit in it; then calls that they do not take are looked for.
+      read: files as earlier counts of this run read them.
     """
     sources = _sources(request)
     paths = frozenset(relative(one.path, request.base or request.root) for one in request.files)
-    before = ledger.count(sources, paths)
+    before = ledger.count(sources, paths, read)
     changed = [replace(one, text=texts.get(one.path, one.text)) for one in sources]
     # Where no file names ``flax.linen``, none is left, and lazy classes take Linen's calls.
     is_done = not is_mixed and not any(names_linen(one.text) for one in changed)
-    after = ledger.Count() if is_done else ledger.count(changed, paths)
+    after = ledger.Count() if is_done else ledger.count(changed, paths, read)
     references = settled(before.references, after.references)
     stale = _stale(before, after) if is_mixed else []
     calls = settled(_sites(before), [*(one for one in _sites(after) if one.certain), *stale])

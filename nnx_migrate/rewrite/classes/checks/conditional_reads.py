@@ -37,14 +37,19 @@ def perhaps_read(
     Raises:
       Refused: the other calls give the submodule parameters, so that Linen's init makes none in them.
     """
+    methods = [
+        (method, {node.attr for node in walk(method) if isinstance(node, ast.Attribute)})
+        for owner in cls.mro
+        for name, method in owner.methods.items()
+        if name != "setup"
+    ]
     for one in attributes:
         built = [items[id(node)] for node in walk(one.value) if id(node) in items]
         always = [item for item in built if _is_always_built(item, optional)]
         every = [
             (_Reads(receiver_of(method), one.name), method.body)
-            for owner in cls.mro
-            for name, method in owner.methods.items()
-            if name != "setup"
+            for method, names in methods
+            if one.name in names
         ]
         reads = [is_certain for found, body in every for is_certain in found.block(body, True)]
         if always and reads and not any(reads):
