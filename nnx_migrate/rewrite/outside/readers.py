@@ -24,6 +24,7 @@ from nnx_migrate.source.names import (
 )
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.rebound import Rebound
+from nnx_migrate.source.walking import children, walk
 
 _DEPTH = 6  # longest chain of re-exports
 _FLAX = ("flax", "nnx_migrate")
@@ -75,13 +76,13 @@ def _read_below(
     project: Project, classes: Iterable[ClassInfo], skip: frozenset[int]
 ) -> frozenset[str]:
     """Every name that the classes read, or that what they read does."""
-    found = {one for cls in classes for one in loads(project, cls.node, cls.scope)}
+    found = {symbol for cls in classes for _, symbol in class_loads(project, cls)}
     pending, seen = list(found), set[int]()
     while pending:
         for module, one in _statements_of(project, pending.pop()):
             if id(one) not in seen:
                 seen.add(id(one))
-                new = {*_reads(project, module, one, skip)} - found
+                new = _reads(project, module, one, skip) - found
                 found |= new
                 pending += new
     return frozenset(found)
@@ -110,14 +111,34 @@ def _binders(module: Module) -> dict[str, list[ast.stmt]]:
 
 def _reads(
     project: Project, module: Module, statement: ast.stmt, skip: frozenset[int]
-) -> Iterator[str]:
+) -> frozenset[str]:
     """What a statement reads, but inside of the classes in ``skip``; all of a module that it hands on."""
+    if id(statement) in skip:
+        return frozenset()
+    every, classes = _reads_whole(project, module.name, statement)
+    return every if classes.isdisjoint(skip) else _reads_but(project, module, statement, skip)
+
+
+@lru_cache(maxsize=1 << 17)  # every attempt of a run reads every statement of the project
+def _reads_whole(
+    project: Project, module: str, statement: ast.stmt
+) -> tuple[frozenset[str], frozenset[int]]:
+    """What a statement reads, and the ids of the classes in it."""
+    classes = frozenset(id(one) for one in walk(statement) if isinstance(one, ast.ClassDef))
+    return _reads_but(project, project.modules[module], statement, frozenset()), classes
+
+
+def _reads_but(
+    project: Project, module: Module, statement: ast.stmt, skip: frozenset[int]
+) -> frozenset[str]:
+    found: set[str] = set()
     scope = Scope(module)
     for node in _expressions(statement, skip):
-        yield from _symbols(project, node, scope)
-        yield f"{project.resolve(node, scope)}.{_ALL}"
+        found.update(_symbols(project, node, scope))
+        found.add(f"{project.resolve(node, scope)}.{_ALL}")
         if dotted(node) in _BY_NAME:
-            yield f"{module.name}.{_ALL}"
+            found.add(f"{module.name}.{_ALL}")
+    return frozenset(found)
 
 
 def definitions(module: Module, name: str) -> Iterator[ast.AST]:
@@ -135,17 +156,36 @@ def definitions(module: Module, name: str) -> Iterator[ast.AST]:
             yield from module.stores.get(name, ())
 
 
-def loads(
-    project: Project, node: ast.AST, scope: Scope, names: Container[str] | None = None
-) -> Iterator[str]:
-    """Project names loaded in ``node``, but for those that a function in it hides by its own.
+@lru_cache(maxsize=1 << 13)  # every attempt of a run asks
+def class_loads(project: Project, cls: ClassInfo) -> tuple[tuple[str, str], ...]:
+    """Project names loaded in a class, each with the first name of the expression that loads it.
 
-    ``names``: of dotted names only those that begin so.
+    In the order of their last loads; not those that a function of the class hides by a name of its own.
     """
-    for one, around in _scoped(node, scope):
-        head = first_name(one)
-        if names is None or head is None or head.id in names:
-            yield from _symbols(project, one, around)
+    return _loads(project, cls.node, cls.scope)
+
+
+@lru_cache(maxsize=1 << 13)  # many classes read the same code
+def defining_loads(
+    project: Project, symbol: str
+) -> tuple[tuple[Module, ast.AST, tuple[str, ...]], ...]:
+    """What gives a global of the project its meaning, and the project names loaded in it."""
+    module, rest = project.split(symbol)
+    if module is None or not rest or rest[0] not in module.table:
+        return ()
+    return tuple(
+        (module, node, tuple(name for _, name in _loads(project, node, Scope(module))))
+        for node in definitions(module, rest[0])
+    )
+
+
+def _loads(project: Project, node: ast.AST, scope: Scope) -> tuple[tuple[str, str], ...]:
+    found = [
+        (head.id if (head := first_name(one)) is not None else "", symbol)
+        for one, around in _scoped(node, scope)
+        for symbol in _symbols(project, one, around)
+    ]
+    return tuple(reversed(dict.fromkeys(reversed(found))))
 
 
 def _scoped(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
@@ -174,7 +214,7 @@ def _expressions(node: ast.AST, skip: Container[int] = ()) -> Iterator[ast.expr]
         if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
             yield one
         else:
-            todo.extend(ast.iter_child_nodes(one))
+            todo.extend(children(one))
 
 
 def _symbols(project: Project, node: ast.expr, scope: Scope) -> Iterator[str]:

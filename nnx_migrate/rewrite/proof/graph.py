@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import PurePosixPath
 
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
@@ -161,7 +160,7 @@ def _reach(project: Project) -> dict[str, set[str]]:
         parts = name.split(".")
         for start in range(len(parts)):
             tails[".".join(parts[start:])].add(name)
-    paths = {PurePosixPath(one.path): one.name for one in project.modules.values()}
+    paths = {one.path: one.name for one in project.modules.values()}
     direct: dict[str, set[str]] = {}
     for module in project.modules.values():
         found: set[str] = set()
@@ -187,7 +186,7 @@ def _named(
     target: str,
     importer: Module,
     tails: Mapping[str, set[str]],
-    paths: Mapping[PurePosixPath, str],
+    paths: Mapping[str, str],
 ) -> set[str]:
     """The project's modules that an import may mean: the longest part of it that is one.
 
@@ -204,10 +203,12 @@ def _named(
     return set()
 
 
-def _near(parts: list[str], importer: Module, paths: Mapping[PurePosixPath, str]) -> str | None:
-    for folder in PurePosixPath(importer.path).parents:
-        path = folder.joinpath(*parts)
-        for file in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
+def _near(parts: list[str], importer: Module, paths: Mapping[str, str]) -> str | None:
+    rest = "/".join(parts)
+    folder = importer.path
+    while folder not in ("", "/"):
+        folder = folder[: folder.rstrip("/").rfind("/") + 1]
+        for file in (f"{folder}{rest}.py", f"{folder}{rest}/__init__.py"):
             if file in paths:
                 return paths[file]
     return None

@@ -21,7 +21,7 @@ from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.other_values import is_name, is_no_module, is_self
 from nnx_migrate.source.parents import FUNCTIONS
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import children, walk
 
 # What need not run with the statement that it stands in.
 _NOT_ALWAYS = (
@@ -69,10 +69,8 @@ def reads(
       lazy: Linen classes that are not explicit: they may hold explicit ones.
       explicit: ids of nodes whose inside is explicit.
     """
-    for module in project.modules.values():
-        calls = [one for one in module.nodes if _gives_bound(project, module, one)]
-        for call in calls:
-            yield from _around(project, graph, module, call, explicit)
+    for module, call in _bound_calls(project):
+        yield from _around(project, graph, module, call, explicit)
     for cls in lazy:
         for read, _ in _in(project, cls.module, [cls.node], explicit):
             yield read
@@ -109,7 +107,7 @@ def _in(
         node = todo.pop()
         if id(node) in explicit:
             continue
-        todo.extend(ast.iter_child_nodes(node))
+        todo.extend(children(node))
         if not isinstance(node, ast.Attribute) or is_self(node.value):
             continue
         if not is_no_module(project, module, node.value):
@@ -119,6 +117,17 @@ def _in(
 
 
 # ---- where bound modules are
+
+
+@lru_cache(maxsize=1)  # every attempt of a run asks
+def _bound_calls(project: Project) -> tuple[tuple[Module, ast.AST], ...]:
+    """The calls that give code a bound module."""
+    return tuple(
+        (module, one)
+        for module in project.modules.values()
+        for one in module.nodes
+        if _gives_bound(project, module, one)
+    )
 
 
 def _gives_bound(project: Project, module: Module, node: ast.AST) -> bool:

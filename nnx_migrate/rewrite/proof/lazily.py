@@ -28,14 +28,12 @@ from nnx_migrate.rewrite.proof.members import plain_members
 from nnx_migrate.rewrite.proof.reading import named_classes, read_by
 from nnx_migrate.rewrite.proof.unbound import methods_of, stored, unbound_methods, words_read
 from nnx_migrate.rewrite.proof.ways import ways_to
+from nnx_migrate.rewrite.proof.words import asking_inside, said, said_around_starts
 from nnx_migrate.source.classes import ClassInfo, positional_fields
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
-
-# What asks a model for more than its methods.
-_INSIDE = frozenset({"capture_intermediates", "intercept_methods", "module_paths"})
 
 
 def lazy_doubts(
@@ -97,7 +95,7 @@ class _Judge:
             yield from self._named(module, list(places))
             yield from self._asked_inside(module)
             for node in (one.node for one in places if id(one.node) not in self.attempt.checked):
-                for word in _said(node) if not isinstance(node, ast.Attribute) else ():
+                for word in said(node) if not isinstance(node, ast.Attribute) else ():
                     given.setdefault(word, (module.path, getattr(node, "lineno", 1)))
             for position, call in handed_modules(self.project, places) if self.open else ():
                 handed.setdefault(position, (module.path, call.lineno))
@@ -144,22 +142,27 @@ class _Judge:
 
     def _read(self) -> Iterator[tuple[str, Doubt]]:
         """Explicit classes that read what code around them holds: it is in Linen's style."""
+        known: dict[int, Doubt | None] = {}
         for reader, module, node in read_by(self.project, self.converted, self.attempt.texts):
-            if id(node) in self.explicit:
-                continue
-            lazy = self.attempt.lazy.get(module.path, frozenset())
-            edited = self.attempt.edited.get(module.path, frozenset())
-            for one in _evaluated(node, edited):
-                if id(one) in lazy:
-                    what = "what it reads here keeps Linen's style"
-                elif (
-                    hasattr(one, "lineno") and id(one) not in edited and self._is_linen(module, one)
-                ):
-                    what = "what it reads here stays lazy"
-                else:
-                    continue
-                yield reader, Doubt(module.path, getattr(one, "lineno", 1), what)
-                break
+            if id(node) not in known:
+                known[id(node)] = self._doubt_of(module, node)
+            doubt = known[id(node)]
+            if doubt is not None:
+                yield reader, doubt
+
+    def _doubt_of(self, module: Module, node: ast.AST) -> Doubt | None:
+        """Why an explicit class must not read a definition."""
+        if id(node) in self.explicit:
+            return None
+        lazy = self.attempt.lazy.get(module.path, frozenset())
+        edited = self.attempt.edited.get(module.path, frozenset())
+        for one in _evaluated(node, edited):
+            line = getattr(one, "lineno", 1)
+            if id(one) in lazy:
+                return Doubt(module.path, line, "what it reads here keeps Linen's style")
+            if hasattr(one, "lineno") and id(one) not in edited and self._is_linen(module, one):
+                return Doubt(module.path, line, "what it reads here stays lazy")
+        return None
 
     def _is_linen(self, module: Module, node: ast.AST) -> bool:
         if not isinstance(node, ast.Name | ast.Attribute):
@@ -190,9 +193,8 @@ class _Judge:
     # ---- what a lazy form does not carry
 
     def _asked_inside(self, module: Module) -> Iterator[tuple[str, Doubt]]:
-        for node in module.nodes:
-            word = next((one for one in _said(node) if one in _INSIDE), None)
-            key = self.graph.at(module.path, getattr(node, "lineno", 0)) if word else None
+        for node, word in asking_inside(self.project).get(module.name, ()):
+            key = self.graph.at(module.path, getattr(node, "lineno", 0))
             if key is None:
                 continue
             reached = self.graph.below(key)
@@ -236,13 +238,8 @@ class _Judge:
         converted = self.attempt.decisions.converted
         for name in linen.keys() - converted.keys():
             for node in walk(linen[name].node):
-                found.update(_said(node))
-        for module in self.project.modules.values():
-            for statement in module.tree.body:
-                nodes = walk(statement)
-                if any(_starts(self.project, module, node) for node in nodes):
-                    found.update(word for node in nodes for word in _said(node))
-        return found
+                found.update(said(node))
+        return found | said_around_starts(self.project)
 
     def _members(self) -> Iterator[tuple[str, Doubt]]:
         """Classes with members that are used where a lazy form lacks them."""
@@ -298,31 +295,6 @@ def _word(node: ast.AST) -> str | None:
         case ast.Constant(value=str() as text) if " " not in text and len(text) < 200:
             return text.replace(":", ".").rpartition(".")[2] if set(text) & {".", ":"} else None
     return loaded_word(node)
-
-
-def _said(node: ast.AST) -> Iterator[str]:
-    """Attributes, keywords and one-word strings."""
-    match node:
-        case ast.Attribute(attr=word) | ast.keyword(arg=str() as word):
-            yield word
-        case ast.Constant(value=str() as word) if word.isidentifier():
-            yield word
-
-
-_STARTS = frozenset({"init", "init_with_output", "lazy_init"})
-
-
-def _starts(project: Project, module: Module, node: ast.AST) -> bool:
-    """Whether a call makes variables by another method than ``__call__``."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name), keywords=keywords) if name in _STARTS:
-            if any(one.arg in ("method", None) for one in keywords):
-                return True
-            return is_linen(project.resolve(node.func, Scope(module)))
-        case ast.Call(func=ast.Name()):
-            symbol = project.resolve(node.func, Scope(module)) or ""
-            return is_linen(symbol) and symbol.rpartition(".")[2] in _STARTS
-    return False
 
 
 def _private(cls: ClassInfo) -> set[str]:

@@ -6,9 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
-from nnx_migrate.rewrite.outside.readers import definitions, loads
+from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.project import Module, Project, Scope
+from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk
 
 
@@ -21,20 +21,19 @@ def read_by(
     """
     for cls in classes:
         seen: set[str] = set()
-        pending = list(loads(project, cls.node, cls.scope, _names(texts, cls)))
+        names = _names(texts, cls)
+        read = class_loads(project, cls)
+        pending = [symbol for head, symbol in read if names is None or head in names]
         while pending:
             symbol = pending.pop()
             if symbol in seen or symbol in project.linen:
                 continue
             seen.add(symbol)
-            module, rest = project.split(symbol)
-            if module is None or not rest or rest[0] not in module.table:
-                continue
-            for node in definitions(module, rest[0]):
+            for module, node, loaded in defining_loads(project, symbol):
                 if id(node) in project.by_node and project.by_node[id(node)].linen:
                     continue
                 yield cls.name, module, node
-                pending += loads(project, node, Scope(module))
+                pending += loaded
 
 
 def _names(texts: Mapping[str, str], cls: ClassInfo) -> set[str] | None:
