@@ -18,6 +18,8 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.loop_indexes import Indexes
 from nnx_migrate.rewrite.classes.naming import Name
 from nnx_migrate.rewrite.classes.reading.flow import Branch, Build, Loop, Step
+from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
+from nnx_migrate.sizes.result import Site
 
 
 def run_time_names(
@@ -25,8 +27,8 @@ def run_time_names(
 ) -> dict[int, Name] | None:
     """The attributes in place of all run-time numbers among ``names``, by id.
 
-    None where a loop does not count its rounds, other attributes may be called the same, or Linen numbers
-    what is not always built.
+    None where a loop does not count its rounds, other attributes may be called the same, Linen numbers what
+    is never built, or sizes are given by Linen's names.
     """
     sites = [
         (item, loops)
@@ -37,7 +39,7 @@ def run_time_names(
     others = [one for one in names.values() if one.counted is None]
     if any(_is_taken(stem, taken, others) for stem in stems):
         return None
-    if any(item.site is None or item.site.reached is not None for item, _ in sites):
+    if any(item.site is None or _needs_number(item.site) for item, _ in sites):
         return None
     found: dict[int, Name] = {}
     number: Counter[str] = Counter()
@@ -66,6 +68,10 @@ def _built(
                 yield from _built((*body, *orelse), loops)
             case Loop(body=body):
                 yield from _built(body, (*loops, step))
+
+
+def _needs_number(site: Site) -> bool:
+    return site.reached == "False" or asks_its_name(site)
 
 
 def _stem(item: Item) -> str:

@@ -1,0 +1,82 @@
+"""Attributes of submodules whose number in Linen only the running program knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.rewrite.running import in_auto, same_in_auto
+
+X = np.random.default_rng(0).normal(size=(2, 4)).astype(np.float32)
+HEADER = """\
+from collections.abc import Callable
+from typing import Any
+
+import flax.linen as nn
+from functools import partial
+
+
+class Model(nn.Module):
+    layer: Any = partial(nn.Dense, use_bias=False)
+    flag: bool = True
+    sizes: tuple[int, ...] = (4, 5)
+
+    @nn.compact
+    def __call__(self, x):
+"""
+NAMED = {
+    "a field's layers": (
+        "x = self.layer(4)(nn.Dense(4)(x))\nreturn self.layer(5)(x)",
+        ["self.layer_0(self.dense_0(x))", "self.layer_1(x)"],
+    ),
+    "in a loop": (
+        "for size in self.sizes:\n    x = self.layer(size)(x)\nreturn x",
+        ['getattr(self, f"layer_{i}")(x)'],
+    ),
+    "in a loop and behind it": (
+        "for size in self.sizes:\n    x = self.layer(size)(x)\nreturn self.layer(2)(x)",
+        ['getattr(self, f"layer_0_{i}")(x)', "self.layer_1(x)"],
+    ),
+    "under a condition on a field": (
+        "if self.flag:\n    x = self.layer(4)(x)\nreturn nn.Dense(3)(x)",
+        ["self.layer_0(x)", "self.dense_0(x)"],
+    ),
+    "beside names of the user's": (
+        'x = self.layer(4, name="layer_a")(x)\nreturn self.layer(3)(x)',
+        ["self.layer_a(x)", "self.layer_0(x)"],
+    ),
+}
+
+
+def source(body: str) -> str:
+    lines = "".join(f"        {line}\n" for line in body.split("\n"))
+    return f"{HEADER}{lines}\n\ndef model():\n    return Model()\n"
+
+
+@pytest.mark.parametrize(("body", "parts"), NAMED.values(), ids=NAMED)
+def test_the_attribute_is_named_for_the_code_that_builds_it(body: str, parts: list[str]) -> None:
+    text = in_auto(source(body))
+    assert "@nnm.named_in_linen(" in text
+    assert "LinenNames" not in text
+    assert [one for one in parts if one not in text] == []
+    same_in_auto(source(body), "model()", X)
+
+
+COUNTED = {
+    "a size that is given by Linen's name": (
+        "first = nn.Dense(4) if self.flag else nn.LayerNorm()\nparts = [nn.Dense(4), nn.LayerNorm()]\n"
+        "for _ in range(2):\n    for part in parts:\n        x = part(x)\nreturn first(x)"
+    ),
+    "a name of the user's that may be the same": (
+        'for i in range(2):\n    x = self.layer(4, name=f"layer_{i}")(x)\nreturn self.layer(3)(x)'
+    ),
+    "a loop that ends early": (
+        "for size in self.sizes:\n    if size > 4:\n        break\n    x = self.layer(4)(x)\nreturn x"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", COUNTED.values(), ids=COUNTED)
+def test_others_are_counted_as_linen_counts(body: str) -> None:
+    assert "named_in_linen" not in in_auto(source(body))
+    same_in_auto(source(body), "model()", X)
