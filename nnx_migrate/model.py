@@ -72,25 +72,6 @@ class SizeResult:
 
 
 @dataclass(frozen=True)
-class ConditionalResult:
-    """A submodule that ``built`` of ``instances`` recorded instances build.
-
-    ``source`` is both (the code's ``condition`` tells every recorded case), recorded (the recorded
-    calls complete the code's) or open (``condition`` is what was recorded, "" when nothing fits).
-    """
-
-    path: str
-    line: int
-    column: int
-    submodule: str
-    built: int
-    instances: int
-    condition: str
-    source: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class ArgumentResult:
     """A constructor argument that NNX needs: what to pass, and what evidence would remove it."""
 
@@ -114,7 +95,6 @@ class ClassResult:
     cut_by: str | None = None  # the class that kept this one Linen
     form: Form | None = None  # of a rewritten class
     sizes: tuple[SizeResult, ...] = ()  # with an evidence file
-    conditional: tuple[ConditionalResult, ...] = ()  # with an evidence file
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,8 @@ import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from itertools import groupby
 from pathlib import Path
 
-from nnx_migrate.evidence.presence import Presence
 from nnx_migrate.evidence.schema import EvidenceError, connect
 from nnx_migrate.evidence.seen import ClassKey, Instance, Place
 from nnx_migrate.evidence.stored_values import as_arguments, as_changes, as_encoded, as_shapes
@@ -46,15 +44,6 @@ class Sighting:
     shapes: tuple[tuple[str, Shape], ...]
 
 
-@dataclass(frozen=True)
-class Run:
-    """One trace that gave something: the instance, what was changed, and where it built."""
-
-    instance: int
-    changes: Mapping[str, int | float]
-    sites: frozenset[Place]
-
-
 SizeKey = tuple[Place, str, str, str, int]  # site, below, method, argument, axis
 
 
@@ -68,8 +57,6 @@ class RecordedClass:
     sizes: Mapping[SizeKey, RecordedSize]
     sightings: tuple[Sighting, ...]
     failures: Mapping[int, str] = field(default_factory=dict)  # instances that cannot run alone
-    presence: Mapping[Place, Presence] = field(default_factory=dict)  # of places some lack
-    runs: tuple[Run, ...] = ()
 
     def seen_by(self, site: Place) -> int:
         """How many of the traced instances built something at a site."""
@@ -129,47 +116,12 @@ def _class(connection: sqlite3.Connection, class_id: int, key: ClassKey) -> Reco
         dict(_sizes(connection, class_id, places)),
         tuple(_sightings(connection, class_id, places)),
         dict(connection.execute(_FAILURES, (class_id,)).fetchall()),
-        dict(_presence(connection, class_id, places)),
-        tuple(_runs(connection, class_id, places)),
     )
-
-
-def _presence(
-    connection: sqlite3.Connection, class_id: int, places: Mapping[int, Place]
-) -> Iterator[tuple[Place, Presence]]:
-    if not _has_table(connection, "presence"):
-        return
-    query = (
-        "SELECT site_id, built, instances, traces, condition, alternatives, reason"
-        " FROM presence WHERE class_id = ?"
-    )
-    for site, built, instances, traces, condition, others, reason in connection.execute(
-        query, (class_id,)
-    ):
-        others = as_texts(json.loads(others))
-        found = Presence(built, instances, traces, condition, others, reason)
-        yield places[site], found
 
 
 def _has_table(connection: sqlite3.Connection, name: str) -> bool:
     query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
     return connection.execute(query, (name,)).fetchone() is not None
-
-
-def _runs(
-    connection: sqlite3.Connection, class_id: int, places: Mapping[int, Place]
-) -> Iterator[Run]:
-    query = (
-        "SELECT traces.id, instances.id, traces.changes, calls.site_id FROM instances"
-        " JOIN traces ON traces.instance_id = instances.id"
-        " LEFT JOIN calls ON calls.trace_id = traces.id"
-        " WHERE instances.class_id = ? AND traces.failure IS NULL"
-        " AND instances.method = '__call__' ORDER BY traces.id"
-    )
-    rows = connection.execute(query, (class_id,))
-    for (_, instance, changes), group in groupby(rows, key=lambda row: row[:3]):
-        sites = frozenset(places[row[3]] for row in group if row[3] is not None)
-        yield Run(instance, as_changes(json.loads(changes)), sites)
 
 
 _FAILURES = """

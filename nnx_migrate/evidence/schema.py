@@ -9,9 +9,9 @@ SCHEMA = 1
 
 # One row per source file (by the hash of its bytes), class statement, instance of a class (one set
 # of fields and abstract inputs), place that builds a submodule, trace of an instance (as recorded,
-# or with some of its sources changed), solved size, and place that only some instances build at.
-# ``surroundings`` holds what an instance met around its class. Names of folders are not stored. A file
-# of an earlier copy has no ``presence`` and no ``surroundings`` until it is added to.
+# or with some of its sources changed) and solved size. ``surroundings`` holds what an instance met
+# around its class. Names of folders are not stored. A file of an earlier copy has no ``surroundings``
+# until it is added to.
 TABLES = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS files (
@@ -55,11 +55,6 @@ CREATE TABLE IF NOT EXISTS sizes (
     expression TEXT, alternatives TEXT NOT NULL, reason TEXT NOT NULL,
     instances INTEGER NOT NULL, traces INTEGER NOT NULL,
     UNIQUE (class_id, site_id, below, method, argument, axis)
-);
-CREATE TABLE IF NOT EXISTS presence (
-    class_id INTEGER NOT NULL REFERENCES classes (id), site_id INTEGER NOT NULL,
-    built INTEGER NOT NULL, instances INTEGER NOT NULL, traces INTEGER NOT NULL,
-    condition TEXT, alternatives TEXT NOT NULL, reason TEXT NOT NULL, UNIQUE (class_id, site_id)
 );
 CREATE TABLE IF NOT EXISTS surroundings (
     instance_id INTEGER NOT NULL UNIQUE REFERENCES instances (id), passed TEXT NOT NULL,

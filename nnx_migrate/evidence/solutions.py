@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from nnx_migrate.evidence.evaluate import Surroundings, Unknown, evaluate
-from nnx_migrate.evidence.presence import Outcome, presence_of
 from nnx_migrate.evidence.solve import INDEX, Answer, Observation, solve
-from nnx_migrate.evidence.values import dimensions, facts, numbers, opaque_parts, replaced
-
-_GIVEN = "given"  # stands for an argument that is not None
+from nnx_migrate.evidence.values import dimensions, numbers, opaque_parts
 
 
 @dataclass(frozen=True)
@@ -39,11 +34,6 @@ def solve_class(connection: sqlite3.Connection, class_id: int) -> None:
     connection.executemany(
         "INSERT INTO sizes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_row(class_id, slot, answers[slot], seen) for slot, seen in found.items()],
-    )
-    connection.execute("DELETE FROM presence WHERE class_id = ?", (class_id,))
-    connection.executemany(
-        "INSERT INTO presence VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        list(_presence_rows(connection, class_id, answers)),
     )
 
 
@@ -114,64 +104,3 @@ def _observations(
 
 def _sources(fields: Any, inputs: Any) -> dict[str, Any]:
     return {**dict(numbers(fields, "self")), **dimensions(inputs)}
-
-
-_TRACES = """
-SELECT instances.id, instances.fields, instances.inputs, traces.id, traces.changes
-FROM instances JOIN traces ON traces.instance_id = instances.id
-WHERE instances.class_id = ? AND traces.failure IS NULL AND instances.method = '__call__'
-ORDER BY traces.id
-"""
-_BUILT = """
-SELECT DISTINCT calls.trace_id, calls.site_id FROM calls
-JOIN traces ON traces.id = calls.trace_id JOIN instances ON instances.id = traces.instance_id
-WHERE instances.class_id = ?
-"""
-
-
-def _presence_rows(
-    connection: sqlite3.Connection, class_id: int, answers: Mapping[Slot, Answer]
-) -> Iterator[tuple[Any, ...]]:
-    """One row per place that some recorded instance builds at and another does not."""
-    built = set(connection.execute(_BUILT, (class_id,)).fetchall())
-    traces = [
-        (instance, trace, json.loads(changes), json.loads(fields), json.loads(inputs))
-        for instance, fields, inputs, trace, changes in connection.execute(_TRACES, (class_id,))
-    ]
-    counted = {trace for _, trace, *_ in traces}
-    for site in sorted({site for trace, site in built if trace in counted}):
-        if all((trace, site) in built for _, trace, changed, *_ in traces if not changed):
-            continue
-        sizes = [one.expression for slot, one in answers.items() if slot.site == site]
-        texts = sorted({text for text in sizes if text is not None and not text.isdigit()})
-        outcomes = [
-            Outcome(
-                instance, frozenset(changed), _facts(changed, fields, inputs, texts), built_here
-            )
-            for instance, trace, changed, fields, inputs in traces
-            for built_here in ((trace, site) in built,)
-        ]
-        one = presence_of(outcomes)
-        if one is not None:
-            counts = (one.built, one.instances, one.traces)
-            others = json.dumps(one.alternatives)
-            yield (class_id, site, *counts, one.condition, others, one.reason)
-
-
-def _facts(
-    changed: Mapping[str, Any], fields: Any, inputs: Any, sizes: Sequence[str]
-) -> dict[str, Any]:
-    """What a condition may read: fields, axes, and the sizes that are solved already.
-
-    An array argument is given, whatever it holds.
-    """
-    fields = replaced(fields, "self", changed)
-    inputs = {name: replaced(one, name, changed) for name, one in inputs.items()}
-    plain = {path: value for name, one in inputs.items() for path, value in facts(one, name)}
-    given = {name: _GIVEN for name in inputs if name not in plain}
-    found = {**dict(facts(fields, "self")), **dimensions(inputs), **plain, **given}
-    around = Surroundings(fields, inputs, {})
-    for text in sizes:
-        with suppress(Unknown):  # a size of a loop's round, or of another instance's kind of input
-            found.setdefault(text, evaluate(text, around))
-    return found

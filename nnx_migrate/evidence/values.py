@@ -62,15 +62,6 @@ def numbers(value: Encoded, path: str) -> Iterator[tuple[str, int | float | bool
             yield place, one
 
 
-def facts(value: Encoded, path: str) -> Iterator[tuple[str, int | float | bool | str | None]]:
-    """Every number, truth value, string and None inside a value with the text that reads it."""
-    for place, one in _innermost(value, path):
-        if kind_of(one) == "plain":
-            yield place, one
-        elif kind_of(one) == "text":
-            yield place, one["value"]
-
-
 def arrays(value: Encoded, path: str) -> Iterator[tuple[str, Shape]]:
     """Every array inside a value with its place (``batch['x']``, ``graph.nodes``) and shape."""
     for place, one in _innermost(value, path):

@@ -11,7 +11,6 @@ from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import Finding, Outcome, RewriteResult
 from nnx_migrate.rewrite.argument_results import argument_results
-from nnx_migrate.rewrite.conditional_results import conditional_findings, conditional_results
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.rewrite.size_results import size_results
@@ -63,15 +62,13 @@ def with_evidence(
             arguments=argument_results(
                 project.linen[one.name], asked.get(one.name, ()), sizes[one.name], evidence
             ),
-            conditional=tuple(conditional_results(project.linen[one.name], sizes[one.name])),
         )
         if one.name in sizes
         else one
         for one in result.classes
     )
     stale = () if evidence is None else _stale_findings(evidence, loaded)
-    unread = (found for one in classes for found in conditional_findings(one))
-    findings = (*result.findings, *stale, *unread)
+    findings = (*result.findings, *stale)
     ordered = sorted(findings, key=lambda f: (f.path, f.line, f.column, f.rule, f.message))
     return replace(result, classes=classes, findings=tuple(ordered))
 

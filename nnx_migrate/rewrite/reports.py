@@ -78,8 +78,6 @@ def _class(one: ClassResult) -> dict[str, Any]:
         content["arguments"] = [asdict(argument) for argument in one.arguments]
     if one.sizes:
         content["sizes"] = [asdict(size) for size in one.sizes]
-    if one.conditional:
-        content["conditional"] = [asdict(place) for place in one.conditional]
     if one.reason is not None:
         content["reason"] = one.reason
     if one.cut_by is not None:

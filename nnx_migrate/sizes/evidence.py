@@ -8,9 +8,9 @@ do, the code's expression has to give every recorded size.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from nnx_migrate.abstract.expression import Expr
@@ -28,9 +28,6 @@ from nnx_migrate.source.walking import walk
 # The argument whose last axis a built-in layer's ``in_features`` is, as Linen names it.
 _MAIN = ("inputs", "x", "inputs_q", "query")
 
-
-# What names mean each time that one recorded trace comes to a call. Raises Unknown.
-Rounds = Callable[[Surroundings], Sequence[Mapping[str, object]]]
 
 _GIVEN = object()  # stands for an argument that is not None, in ``mask is not None``
 
@@ -73,23 +70,6 @@ class SizeEvidence:
         return f"{text}; {others} always moved with it" if others else text
 
 
-def whole(axes: Sequence[SizeEvidence]) -> SizeEvidence:
-    """The size whose items are the sizes of several axes."""
-    nodes: list[ast.expr] = [one.size.node for one in axes]
-    instances, traces = min((one.instances, one.traces) for one in axes)
-    return SizeEvidence(Expr(ast.Tuple(nodes, ast.Load())), instances, traces)
-
-
-@dataclass(frozen=True)
-class Round:
-    """One recorded size, and what an expression may read where its submodule is built."""
-
-    instance: int
-    changes: Mapping[str, int | float]
-    around: Surroundings
-    size: int
-
-
 @dataclass(frozen=True, eq=False)
 class ClassEvidence:
     """What was recorded of one class of the project, as the project spells it."""
@@ -100,26 +80,18 @@ class ClassEvidence:
 
     def place_of(self, call: ast.Call) -> Place | None:
         """The recorded form of a constructor call's position in the class."""
-        for owner in self.info.mro:
-            if any(node is call for node in walk(owner.node)):
-                return self._place_in(owner.module, call)
-        return None
-
-    def _place_in(self, module: Module, call: ast.Call) -> Place | None:
-        digest, end = self.hashes.get(module.name), (call.end_lineno, call.end_col_offset)
+        owners = (one for one in self.info.mro if any(node is call for node in walk(one.node)))
+        owner = next(owners, None)
+        if owner is None:
+            return None
+        digest, end = self.hashes.get(owner.module.name), (call.end_lineno, call.end_col_offset)
         if digest is None or end[0] is None or end[1] is None:
             return None
         return Place(digest, call.lineno, call.col_offset, end[0], end[1])
 
-    def size(
-        self, call: ast.Call, want: RecordedAxis, function: Module | None = None
-    ) -> SizeEvidence | None:
-        """The recorded expression of a size; None when there is none that ``__init__`` can read.
-
-        Args:
-            function: the module of a function outside the class that the call stands in.
-        """
-        place = self._place_in(function, call) if function else self.place_of(call)
+    def size(self, call: ast.Call, want: RecordedAxis) -> SizeEvidence | None:
+        """The recorded expression of a size; None when there is none that ``__init__`` can read."""
+        place = self.place_of(call)
         if place is None:
             return None
         argument, rank = self._argument(place, want)
@@ -132,7 +104,9 @@ class ClassEvidence:
             return None
         if want.axis is not None:
             return found[0]
-        return whole(found)
+        nodes: list[ast.expr] = [one.size.node for one in found]
+        instances, traces = min((one.instances, one.traces) for one in found)
+        return SizeEvidence(Expr(ast.Tuple(nodes, ast.Load())), instances, traces)
 
     def _axis(
         self, call: ast.Call, place: Place, want: RecordedAxis, argument: str, axis: int
@@ -177,13 +151,10 @@ class ClassEvidence:
         seen = list(self._sightings(place, want)) if place is not None else []
         return bool(seen) and all(want.argument in dict(one.shapes) for one in seen)
 
-    def compare(
-        self, call: ast.Call, want: RecordedAxis, size: Expr, rounds: Rounds
-    ) -> tuple[int, str | None]:
+    def compare(self, call: ast.Call, want: RecordedAxis, size: Expr) -> tuple[int, str | None]:
         """How many recorded sizes an expression gives, and the first one that it does not.
 
-        Args:
-            rounds: what the local variables mean each time that a trace comes to the call.
+        One over variables of ``__init__`` is not compared.
         """
         place = self.place_of(call)
         if place is None:
@@ -192,91 +163,23 @@ class ClassEvidence:
         if argument is None or rank is None:
             return 0, None
         text, compared = recorded_text(size), 0
-        for trace in _by_trace(self._sightings(place, want)):
-            for one, given in self._given(text, trace, rounds):
-                shape = dict(one.shapes).get(argument)
-                if shape is None:
-                    continue
-                seen = _seen(shape, want.axis, given)
+        for one in self._sightings(place, want):
+            shape = dict(one.shapes).get(argument)
+            with suppress(Unknown):
+                given = evaluate(text, self._surroundings(one))
+                seen = given if shape is None else _seen(shape, want.axis, given)
                 if given != seen:
                     return compared, f"{text} is {given}, the recorded call has {seen}"
-                compared += 1
+                compared += shape is not None
         return compared, None
 
-    def _given(
-        self, text: str, trace: list[Sighting], rounds: Rounds
-    ) -> Iterator[tuple[Sighting, object]]:
-        """What an expression is in the calls of one trace; those that do not tell are left out."""
-        try:
-            value = evaluate(text, self._surroundings(trace[0]))
-        except Unknown:
-            for one, around in self._in_rounds(trace, rounds):
-                with suppress(Unknown):
-                    yield one, evaluate(text, around)
-        else:
-            yield from ((one, value) for one in trace)
-
-    def _in_rounds(
-        self, trace: list[Sighting], rounds: Rounds
-    ) -> list[tuple[Sighting, Surroundings]]:
-        """The calls of one trace with what names mean there; none where that is not known."""
-        around = self._surroundings(trace[0])
-        try:
-            names = rounds(around)
-        except Unknown:
-            return []
-        if len(names) != 1 + max(one.ordinal for one in trace):
-            return []
-        return [
-            (one, replace(around, names={**around.names, **names[one.ordinal]})) for one in trace
-        ]
-
-    def rounds(self, call: ast.Call, want: RecordedAxis, rounds: Rounds) -> list[list[Round]]:
-        """Every recorded size of one axis, by trace; none if the rounds of some trace are unknown."""
-        place = self.place_of(call)
-        argument, _ = self._argument(place, want) if place is not None else (None, None)
-        if place is None or argument is None or want.axis is None:
-            return []
-        found = []
-        for trace in _by_trace(self._sightings(place, want)):
-            known = self._in_rounds(trace, rounds)
-            sizes = [dict(one.shapes).get(argument, ()) for one, _ in known]
-            if not known or not all(len(shape) >= -want.axis for shape in sizes):
-                return []
-            pairs = zip(known, sizes, strict=True)
-            found.append(
-                [
-                    Round(one.instance, one.changes, around, shape[want.axis])
-                    for (one, around), shape in pairs
-                ]
-            )
-        return found
-
     def _surroundings(self, one: Sighting) -> Surroundings:
-        left_out = _left_out(self.info, self.recorded.instances[one.instance])
-        return self.surroundings(one.instance, one.changes, left_out)
-
-    def surroundings(
-        self,
-        instance: int,
-        changes: Mapping[str, int | float],
-        names: Mapping[str, object] | None = None,
-    ) -> Surroundings:
-        """What an expression may read in one trace; ``names`` stand for arguments left out."""
-        one = self.recorded.instances[instance]
-        inputs = {n: replaced(value, n, changes) for n, value in one.inputs.items()}
-        plain = {n: v for n, v in inputs.items() if kind_of(v) == "plain"}
-        given = {n: _GIVEN for n in inputs if n not in plain}
-        fields = replaced(one.fields, "self", changes)
-        return Surroundings(fields, inputs, {**(names or {}), **plain, **given})
-
-
-def _by_trace(sightings: Iterator[Sighting]) -> list[list[Sighting]]:
-    """Sightings of one trace each, in the order of the traces."""
-    found: dict[tuple[object, ...], list[Sighting]] = {}
-    for one in sightings:
-        found.setdefault((one.instance, tuple(sorted(one.changes.items()))), []).append(one)
-    return list(found.values())
+        """What an expression may read in one trace."""
+        instance = self.recorded.instances[one.instance]
+        inputs = {n: replaced(value, n, one.changes) for n, value in instance.inputs.items()}
+        names = {n: v if kind_of(v) == "plain" else _GIVEN for n, v in inputs.items()}
+        fields = replaced(instance.fields, "self", one.changes)
+        return Surroundings(fields, inputs, {**_left_out(self.info, instance), **names})
 
 
 def _left_out(info: ClassInfo, instance: Instance) -> dict[str, None]:

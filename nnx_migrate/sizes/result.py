@@ -87,22 +87,6 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Conditional:
-    """A submodule that only some recorded instances build, and the condition that tells which.
-
-    ``source`` is both (the code's condition gives every recorded case), recorded (the evidence
-    completes the code's) or open (``condition`` is what was recorded, if anything).
-    """
-
-    call: ast.Call
-    built: int
-    instances: int
-    condition: str
-    source: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Untold:
     """A submodule of ``setup`` of which the constructor cannot tell whether Linen's init reaches it.
 
@@ -171,4 +155,3 @@ class ClassSizes:
     review: tuple[tuple[ast.AST, str], ...] = ()  # assumptions worth a person's look
     # by id of the site's call and name of the size argument; empty without an evidence file
     origins: Mapping[tuple[int, str], Origin] = field(default_factory=dict)
-    conditional: tuple[Conditional, ...] = ()  # empty without an evidence file

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -170,17 +168,6 @@ class Flag(nn.Module):
         return x
 
 
-class Residual(nn.Module):
-    features: int
-
-    @nn.compact
-    def __call__(self, x):
-        h = mystery(x)
-        if h.shape[-1] != self.features:
-            h = nn.Dense(self.features, name='project')(h)
-        return nn.Dense(3)(h)
-
-
 class Other(nn.Module):
     features: int
 
@@ -190,27 +177,15 @@ class Other(nn.Module):
         if mystery(h).size > 4 * self.features:
             h = nn.Dense(self.features, name='project')(h)
         return nn.Dense(3)(h)
-
-
-class Counted(nn.Module):
-    features: int
-
-    @nn.compact
-    def __call__(self, x, n=0):
-        if n > 1:
-            x = nn.Dense(self.features)(x)
-        return nn.Dense(3)(x)
 """
 
 BUILDS = """\
 import jax, jax.numpy as jnp
-from models import Counted, Flag, Other, Residual
+from models import Flag, Other
 
 key, x = jax.random.key(0), jnp.ones((2, 5))
 Flag(8).init(key, x), Flag(6, norm=True).init(key, x)
-Residual(8).init(key, x), Residual(10).init(key, x), Residual(6).init(key, jnp.ones((2, 7)))
 Other(8).init(key, x), Other(40).init(key, x)
-Counted(7).init(key, x, 1), Counted(7).init(key, x, 2)
 """
 
 
@@ -225,82 +200,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
     subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
     code, report = rewrite(folder, "--evidence", str(folder / "sizes.db"))
-    assert code == 1  # Counted is refused
+    assert code == 0
     return folder, report
-
-
-def told(report: dict[str, Any], name: str) -> dict[str, Any]:
-    """What the report says of the one submodule that only some instances of a class build."""
-    (cls,) = [one for one in report["classes"] if one["name"] == f"models.{name}"]
-    (place,) = cls["conditional"]
-    return {"outcome": cls["outcome"], **place}
-
-
-def findings(report: dict[str, Any]) -> list[str]:
-    return [one["message"] for one in report["findings"] if one["rule"] == "evidence"]
-
-
-def test_a_condition_on_a_field_is_the_recorded_one(built: tuple[Path, dict[str, Any]]) -> None:
-    place = told(built[1], "Flag")
-    assert (place["condition"], place["source"]) == ("self.norm", "both")
-    assert (place["built"], place["instances"], place["submodule"]) == (1, 2, "nn.LayerNorm()")
-    assert place["note"].startswith("it gives all ")
-
-
-def test_a_comparison_with_a_shape_that_the_code_does_not_tell_is_completed(
-    built: tuple[Path, dict[str, Any]],
-) -> None:
-    place = told(built[1], "Residual")
-    assert place["source"] == "recorded"
-    assert place["condition"] == "2 * x.shape[-1] != self.features"
-    assert "        if 2 * in_features != self.features:\n" in (built[0] / "models.py").read_text()
-    reviewed = [one["message"] for one in built[1]["findings"] if one["rule"] == "review"]
-    assert any("built where 2 * x.shape[-1] != self.features" in text for text in reviewed)
-
-
-def test_without_an_exact_rule_the_submodule_is_named(built: tuple[Path, dict[str, Any]]) -> None:
-    place = told(built[1], "Other")
-    assert (place["outcome"], place["source"], place["condition"]) == ("rewritten", "open", "")
-    assert (
-        "1 of 2 recorded instances build nn.Dense(self.features, name='project'):"
-        " no condition over fields and inputs fits"
-    ) in findings(built[1])
-
-
-def test_a_refused_class_is_told_what_was_recorded(built: tuple[Path, dict[str, Any]]) -> None:
-    place = told(built[1], "Counted")
-    assert (place["outcome"], place["source"], place["condition"]) == ("refused", "open", "n > 1")
-    assert any("exactly where n > 1; a field that says so" in text for text in findings(built[1]))
-
-
-def tampered(built: tuple[Path, dict[str, Any]], folder: Path, statement: str) -> dict[str, Any]:
-    """The report when the evidence says something else."""
-    write(folder)
-    (folder / "models.py").write_text(CONDITIONAL)
-    (folder / "sizes.db").write_bytes((built[0] / "sizes.db").read_bytes())
-    with closing(sqlite3.connect(folder / "sizes.db")) as connection, connection:
-        assert connection.execute(statement).rowcount > 0
-    return rewrite(folder, "--check", "--evidence", str(folder / "sizes.db"))[1]
-
-
-def test_a_submodule_that_was_built_where_the_code_says_not_is_refused(
-    built: tuple[Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    wrong = """UPDATE instances SET fields = replace(fields, '"norm": true', '"norm": false')"""
-    report = tampered(built, tmp_path, wrong)
-    (cls,) = [one for one in report["classes"] if one["name"] == "models.Flag"]
-    assert cls["outcome"] == "refused"
-    assert "disagree on whether this submodule is built" in cls["reason"]
-
-
-def test_a_submodule_that_was_not_called_where_the_code_builds_it_is_named(
-    built: tuple[Path, dict[str, Any]], tmp_path: Path
-) -> None:
-    less = "DELETE FROM calls WHERE builds LIKE '%LayerNorm' AND trace_id % 2 = 0"
-    report = tampered(built, tmp_path, less)
-    place = told(report, "Flag")
-    assert (place["outcome"], place["source"]) == ("rewritten", "open")
-    assert place["note"] == "a recorded call without it has self.norm"
 
 
 def test_an_argument_that_no_evidence_removes_says_so(

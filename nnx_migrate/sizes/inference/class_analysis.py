@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from nnx_migrate.abstract.values import Instance, Use, Value
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes.evidence import ClassEvidence, SizeEvidence
+from nnx_migrate.sizes.evidence import ClassEvidence
 from nnx_migrate.sizes.interpreter import Interpreter
 from nnx_migrate.sizes.result import ClassSizes, Elsewhere, Origin, Untold
 
@@ -39,7 +39,6 @@ class ClassAnalysis:
     unplaced: set[str] = field(default_factory=set)  # sizes at a loop's start that no place shows
     origins: dict[tuple[int, str], Origin] = field(default_factory=dict)
     # Carried sizes that start as recorded.
-    entries: dict[str, SizeEvidence] = field(default_factory=dict)
 
     @property
     def nodes(self) -> list[ast.ClassDef]:

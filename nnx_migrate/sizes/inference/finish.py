@@ -13,8 +13,6 @@ from nnx_migrate.sizes.inference.ambiguous import drop_ambiguous, used_carries
 from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
 from nnx_migrate.sizes.inference.checks import check_inherited, misplaced, only_elsewhere
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
-from nnx_migrate.sizes.inference.conditional import conditional_sites
-from nnx_migrate.sizes.inference.entries import tell_entries
 from nnx_migrate.sizes.inference.initial_call import METHOD
 from nnx_migrate.sizes.inference.places import entered_at
 from nnx_migrate.sizes.inference.required_sizes import needed_inputs
@@ -29,9 +27,7 @@ from nnx_migrate.sizes.static_parameters import defaults_of
 def finish(analysis: ClassAnalysis) -> ClassSizes:
     """Collect sites and choose the constructor arguments for the sizes that stay open."""
     drop_ambiguous(analysis.interpreter)
-    tell_entries(analysis)
     sites = {key: site_of(analysis, module) for key, module in analysis.interpreter.built.items()}
-    conditional = conditional_sites(analysis)
     analysis.problems.extend(misplaced(analysis))
     output = as_array(_first_output(analysis.output))
     last = output.axis(-1) if output else None
@@ -95,7 +91,6 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         unpassed=(*analysis.unpassed,),
         review=(*analysis.interpreter.review, *only_elsewhere(analysis)),
         origins=analysis.origins,
-        conditional=conditional,
     )
 
 

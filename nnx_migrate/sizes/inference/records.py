@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import partial
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes.evidence import ClassEvidence, SizeEvidence, wanted
+from nnx_migrate.sizes.evidence import ClassEvidence, wanted
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.sizes.inference.in_function import size_in_function
-from nnx_migrate.sizes.inference.items import item_of_field
-from nnx_migrate.sizes.inference.rounds import rounds_of
 from nnx_migrate.sizes.recorded_text import recorded_text
 from nnx_migrate.sizes.result import Origin, SizeSource
 
@@ -35,15 +31,10 @@ def with_evidence(
         return size  # nothing recorded, or many sizes in one argument
     if size is None or _opaque(size):
         return _recorded(analysis, analysis.evidence, call, key, argument) or size
-    rounds = partial(rounds_of, analysis, call)
-    compared, contradiction = analysis.evidence.compare(call, wanted(key, argument), size, rounds)
+    compared, contradiction = analysis.evidence.compare(call, wanted(key, argument), size)
     if contradiction is not None:
         text = f"{DISAGREE} on {key} of this submodule"
         analysis.problems.append((call, f"{text}: {contradiction}"))
-    entries = [analysis.entries[name] for name in sorted(size.names & analysis.entries.keys())]
-    if entries:
-        _say(analysis, call, key, entries[0])
-        return size
     source = SizeSource.BOTH if compared else SizeSource.STATIC
     note = f"{compared} recorded sizes agree" if compared else ""
     analysis.origins[(id(call), key)] = Origin(source, note)
@@ -66,26 +57,16 @@ def _recorded(
     key: str,
     argument: SizeArgument | None,
 ) -> Expr | None:
-    want = wanted(key, argument)
-    found = (
-        evidence.size(call, want)
-        or item_of_field(analysis, evidence, call, want)
-        or size_in_function(analysis, evidence, call, argument)
-    )
-    if found is None or not known_inputs(analysis, found.size):
+    found = evidence.size(call, wanted(key, argument))
+    if found is None or not _known_inputs(analysis, found.size):
         return None
-    _say(analysis, call, key, found)
-    return found.size
-
-
-def _say(analysis: ClassAnalysis, call: ast.Call, key: str, found: SizeEvidence) -> None:
-    """Note that a size is the recorded one, in a loop that its first round's is."""
     analysis.origins[(id(call), key)] = Origin(SizeSource.RECORDED, found.note)
     text = f"{key} = {recorded_text(found.size)} is how it was recorded, not read from the code"
     analysis.interpreter.review.append((call, f"{text} ({found.note})"))
+    return found.size
 
 
-def known_inputs(analysis: ClassAnalysis, size: Expr) -> bool:
+def _known_inputs(analysis: ClassAnalysis, size: Expr) -> bool:
     """Whether every input is a parameter of a method, so that a caller can pass its size on."""
     methods = [one for cls in analysis.root.info.mro for one in cls.methods.values()]
     parameters = {
