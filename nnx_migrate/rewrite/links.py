@@ -7,12 +7,11 @@ the project that the body names, or when a constructor call of the class is hand
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from nnx_migrate.sizes.factories import factory_functions
-from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
@@ -48,7 +47,7 @@ def links_of(project: Project) -> Links:
     shares: dict[str, tuple[str, ...]] = {}
     handed = reader.handed()
     for name, cls in project.linen.items():
-        seen = reader.classes(reader.loads(cls.node.body, cls.scope)) | handed.get(name, set())
+        seen = reader.classes(_loads(cls.node.body, cls.scope)) | handed.get(name, set())
         builds[name] = tuple(sorted({one for one, _ in seen} - {name}))
         through = [one for one in functions.values() if name in one.users]
         values = {one for one, as_value in seen if as_value}
@@ -77,10 +76,6 @@ class _Reader:
 
     project: Project
     done: dict[int, set[Mention]] = field(default_factory=dict)
-
-    def loads(self, body: Sequence[ast.AST], scope: Scope) -> Iterator[_Load]:
-        """Names that code reads; what lambdas that stand for partials build, they have as values."""
-        return _loads(body, scope, {id(one) for one in partial_lambdas(self.project).values()})
 
     def classes(self, loads: Iterable[_Load]) -> set[Mention]:
         """Linen classes that names lead to."""
@@ -121,7 +116,7 @@ class _Reader:
     def _inside(self, scope: Scope, target: ast.AST) -> set[Mention]:
         if id(target) not in self.done:
             self.done[id(target)] = set()  # a function that calls itself names nothing new
-            self.done[id(target)] = self.classes(self.loads([target], scope))
+            self.done[id(target)] = self.classes(_loads([target], scope))
         return self.done[id(target)]
 
     def handed(self) -> dict[str, set[Mention]]:
@@ -135,17 +130,12 @@ class _Reader:
                     target, *arguments = arguments
                 symbol = self.project.resolve(target, scope)
                 if symbol in self.project.linen:
-                    found.setdefault(symbol, set()).update(
-                        self.classes(self.loads(arguments, scope))
-                    )
+                    found.setdefault(symbol, set()).update(self.classes(_loads(arguments, scope)))
         return found
 
 
-def _loads(body: Sequence[ast.AST], scope: Scope, values: Collection[int]) -> Iterator[_Load]:
-    """Names that statements or expressions read, annotations left out.
-
-    ``values`` are the ids of calls whose function counts as a value.
-    """
+def _loads(body: Sequence[ast.AST], scope: Scope) -> Iterator[_Load]:
+    """Names that statements or expressions read, annotations left out."""
     for statement in body:
         inner = scope.enter(statement) if isinstance(statement, ast.FunctionDef) else scope
         skipped = _annotations(statement)
@@ -161,8 +151,7 @@ def _loads(body: Sequence[ast.AST], scope: Scope, values: Collection[int]) -> It
                 if isinstance(node, ast.Call) and child is not node.func:
                     todo.append((child, False, (*outer, node.func)))
                 else:
-                    called = isinstance(node, ast.Call) and id(node) not in values
-                    todo.append((child, called, outer))
+                    todo.append((child, isinstance(node, ast.Call), outer))
 
 
 def _annotations(statement: ast.AST) -> set[int]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from nnx_migrate.sizes.families import family_of
-from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
@@ -158,9 +157,6 @@ class Candidates:
                 self._symbols(source, one, depth - 1, table) for one in (value.body, value.orelse)
             ]
             return tuple(dict.fromkeys(sum(branches, ()))) if all(branches) else ()
-        if isinstance(value, ast.Lambda):
-            built = partial_lambdas(self.project).get(id(value))
-            return self._symbols(source, built.func, depth - 1, table) if built else ()
         if isinstance(value, ast.Call):
             target = self.project.resolve(value.func, source.scope)
             is_partial = target == "functools.partial" and bool(value.args)

@@ -52,7 +52,6 @@ from nnx_migrate.rewrite.classes.data import (
 from nnx_migrate.rewrite.classes.fields.class_decorators import adapted_decorators
 from nnx_migrate.rewrite.classes.fields.late import late_fields
 from nnx_migrate.rewrite.classes.fields.parameters import Parameter, parameters_of
-from nnx_migrate.rewrite.classes.fields.partials import partial_edits
 from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
 from nnx_migrate.rewrite.classes.fields.removals import removals, removed_decorators
 from nnx_migrate.rewrite.classes.inheritance import Inherited, check_bases, inherited_by
@@ -147,12 +146,10 @@ class _Conversion:
         common: Edits = dict(reads.call)
         handled = {*self.items, *map(id, removed_decorators(self.project, self.cls))}
         handled |= self.helpers.builds
-        partials, inside = partial_edits(self.project, self.cls, self.remarks)
-        common |= partials
         common |= name_edits(
             self.project,
             self.cls,
-            handled | inside,
+            handled,
             self.remarks,
             self.sizes.sized_lifts,
             initializers_in(self.items.values()),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
-    Partial,
     Record,
     Sequence,
     Static,
@@ -17,14 +16,13 @@ from nnx_migrate.abstract.values import (
     Value,
     constant,
 )
-from nnx_migrate.sizes.expressions.calls import arguments, read_call
+from nnx_migrate.sizes.expressions.calls import read_call
 from nnx_migrate.sizes.expressions.comprehensions import read_comprehension
 from nnx_migrate.sizes.expressions.conditional import conditional
 from nnx_migrate.sizes.expressions.names import read_attribute, read_name
 from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
 from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.source.named_axes import NamedCall
 
 if TYPE_CHECKING:
@@ -70,11 +68,6 @@ def _literal(node: ast.Constant) -> Static:
 
 
 def _lambda(interpreter: Interpreter, node: ast.Lambda, frame: Frame) -> Value:
-    call = partial_lambdas(interpreter.project).get(id(node))
-    if call is not None:
-        plain = [one for one in call.keywords if one.arg is not None]
-        args, kwargs = arguments(interpreter, ast.Call(call.func, call.args, plain), frame)
-        return Partial(interpreter.evaluate(call.func, frame), args, kwargs)
     env = dict(frame.env)
     if frame.instance is not None:
         env["__instance__"] = frame.instance

@@ -10,7 +10,6 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.sizes.partials import partial_lambdas
 from nnx_migrate.sizes.result import ClassSizes, Site
 from nnx_migrate.source.project import Scope
 from nnx_migrate.source.walking import walk
@@ -30,11 +29,8 @@ def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
             yield module.call, f"{ast.unparse(module.call.func)} is built in a while loop"
         elif isinstance(module, Instance) and module.info is analysis.root.info:
             yield module.call, "the class constructs itself"
-    partials = {id(one) for one in partial_lambdas(analysis.interpreter.project).values()}
     handled = analysis.interpreter.scope_functions.keys() | analysis.interpreter.factories.keys()
     for scope, call in _own_calls(analysis.root, handled):
-        if id(call) in partials:
-            continue
         symbol = analysis.interpreter.project.resolve(call.func, scope)
         builds = symbol in analysis.interpreter.project.linen or _is_factory(analysis, symbol, call)
         if builds and id(call) not in analysis.interpreter.built:
