@@ -57,9 +57,7 @@ from nnx_migrate.nn.calls.bridging import lazy_init, makes_state
 from nnx_migrate.nn.calls.functional import (
     abstract,
     apply,
-    apply_fn,
     bind,
-    unbind,
     variables_of,
     variables_with,
 )
@@ -167,7 +165,6 @@ __all__ = [
     "abstract_array",
     "abstractly",
     "apply",
-    "apply_fn",
     "as_field",
     "avg_pool",
     "bind",
@@ -223,7 +220,6 @@ __all__ = [
     "sized",
     "sow",
     "stream",
-    "unbind",
     "variable",
     "variable_type",
     "variables_of",

@@ -171,10 +171,6 @@ def _claims(
         sites = (*before.call_sites, *before.handles)
         on = [one for one in sites if one.path == path and one.line in lines]
         calls.update({(one.path, one.line, one.column): Outcome.KEPT for one in on})
-    for name, made in attempt.decisions.converted.items():
-        module = loaded.project.linen[name].module
-        for node, _ in made.stale:
-            calls[(module.path, *position(module, node))] = Outcome.REFUSED
     for path, remarks in attempt.remarks.items():
         module = loaded.targets[path]
         for remark in remarks:

@@ -101,8 +101,6 @@ def _findings(loaded: Loaded, attempt: Attempt) -> tuple[Finding, ...]:
         cls = loaded.project.linen[name]
         for node, message in (*made.review, *made.notes):
             found.append(_finding(_home(cls, node), node, "review", Outcome.REWRITTEN, message))
-        for node, message in made.stale:
-            found.append(_finding(_home(cls, node), node, "call_site", Outcome.REFUSED, message))
     for path, remarks in attempt.remarks.items():
         module = loaded.targets[path]
         found += [_finding(module, one.node, one.rule, one.outcome, one.message) for one in remarks]

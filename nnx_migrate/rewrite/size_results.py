@@ -39,7 +39,7 @@ def size_results(
 def _in_factory(
     project: Project, cls: ClassInfo, site: Site, size: SizeResult
 ) -> Iterator[SizeResult]:
-    """The same size where a factory function or method builds the submodule that a call gets."""
+    """The same size where a factory function builds the submodule that a call gets."""
     function = _factory(project, cls, site.call.func)
     if function is None:
         return
@@ -49,13 +49,9 @@ def _in_factory(
 
 
 def _factory(project: Project, cls: ClassInfo, called: ast.expr) -> FactoryFunction | None:
-    functions = factory_functions(project)
-    match called:
-        case ast.Attribute(value=ast.Name(id="self"), attr=name):
-            found = cls.find(name)
-            return functions.get(id(found[1])) if found is not None else None
     symbol = project.resolve(called, cls.scope)
-    return next((one for one in functions.values() if one.symbol == symbol), None)
+    every = factory_functions(project).values()
+    return next((one for one in every if one.symbol == symbol), None)
 
 
 _Entry = tuple[Site, str, str, Origin, str]  # with the function that builds it, "" for the class

@@ -141,25 +141,16 @@ def construct_through(
     node: ast.Call,
     frame: Frame,
 ) -> Value:
-    """Construct through a factory: all that it may return, seen as one submodule.
-
-    The body of a method finds the fields of its module, and what it builds is nobody's there.
-    """
-    method_of = function.owner if isinstance(function.owner, Instance) else None
+    """Construct through a factory: all that it may return, seen as one submodule."""
     silent = Instance(interpreter.root.info, {}, None, None)
-    if method_of is not None:
-        silent = replace(silent, info=method_of.info, fields=method_of.fields, is_set_up=True)
-    owner = function.owner if method_of is None else silent
-    inside = replace(function, owner=owner, env={**function.env, "__instance__": silent})
+    inside = replace(function, env={**function.env, "__instance__": silent})
     result = interpreter.call_function(inside, args, kwargs)
     options = result.options if isinstance(result, Choice) else (result,)
     modules = tuple(one for one in options if isinstance(one, Submodule | Instance))
     names = {class_name(one) for one in modules}
-    named_elsewhere = interpreter.factories[id(function.node)].in_setup
-    if not modules or len(modules) != len(options) or (len(names) > 1 and not named_elsewhere):
+    if not modules or len(modules) != len(options) or len(names) > 1:
         return Unknown("the function builds several classes", made_by=ast.unparse(node.func))
-    name = names.pop() if len(names) == 1 else ""
-    owner = _owner(interpreter, frame)
+    name, owner = names.pop(), _owner(interpreter, frame)
     layer = Submodule("", {}, node, owner, factory=True, options=modules, class_name=name)
     return _built(interpreter, layer)
 

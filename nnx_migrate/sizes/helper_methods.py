@@ -12,9 +12,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.own_calls import RECEIVER, calls_on_self
-from nnx_migrate.sizes.return_values import is_module_class
+from nnx_migrate.sizes.return_values import is_module_class, returned_modules
 from nnx_migrate.sizes.static_parameters import Call, parameters_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import is_self
@@ -74,7 +73,7 @@ def _candidates(project: Project, cls: ClassInfo) -> dict[str, ast.FunctionDef]:
         for name, node in cls.methods.items()
         if name != "setup"
         and not name.startswith("__")
-        and id(node) not in factory_functions(project)
+        and not returned_modules(project, cls.scope, node)
         and _is_plain(project, cls, node)
     }
     found = {name for name, node in plain.items() if _builds(project, cls, node)}

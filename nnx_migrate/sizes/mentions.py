@@ -40,13 +40,6 @@ def mentions_of(project: Project, symbol: str) -> Iterator[Mention]:
                     yield one
 
 
-def loads_of(project: Project, name: str) -> Iterator[Mention]:
-    """Every load of a name, and of an attribute of that name."""
-    for module in project.modules.values():
-        if name in module.text:
-            yield from _loads(project, module, frozenset({name}))
-
-
 def imports_of(project: Project, module: Module, symbol: str) -> Iterator[ast.alias]:
     """The names of a module's ``from ... import`` statements that lead to a function."""
     for node in module.nodes:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from types import MappingProxyType
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.source.project import Project, Scope
@@ -15,7 +13,6 @@ IN_FEATURES = "in_features"
 RNGS = "rngs"
 _TAKEN = frozenset({IN_FEATURES, RNGS, "name", "parent"})
 _PLACEMENT = frozenset({"name", "parent"})
-_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def is_module_class(project: Project, symbol: str | None) -> bool:
@@ -24,18 +21,13 @@ def is_module_class(project: Project, symbol: str | None) -> bool:
 
 
 def returned_modules(
-    project: Project, around: Scope, node: ast.FunctionDef, makes: Mapping[str, str] = _NONE
+    project: Project, around: Scope, node: ast.FunctionDef
 ) -> tuple[tuple[ast.Call, str], ...]:
     """The constructor calls that a function returns, with the symbol each builds.
 
-    () when it builds or returns anything else. ``around`` is the scope it is defined in; ``makes`` has what
-    callees beside the modules themselves build: class methods, and the parameter ``cls``.
+    () when it builds or returns anything else. ``around`` is the scope it is defined in.
     """
     scope = around.enter(node)
-
-    def symbol_of(value: ast.expr) -> str:
-        symbol = project.resolve(value, scope) or (value.id if isinstance(value, ast.Name) else "")
-        return makes.get(symbol, symbol)
 
     nodes = [one for statement in node.body for one in walk(statement)]
     if any(isinstance(one, ast.Yield | ast.YieldFrom | ast.ClassDef) for one in nodes):
@@ -45,12 +37,12 @@ def returned_modules(
     for value in returned:
         if not isinstance(value, ast.Call):
             return ()
-        symbol = symbol_of(value.func)
+        symbol = project.resolve(value.func, scope) or ""
         if not is_module_class(project, symbol) or not _leaves_placement(node, value):
             return ()
         calls.append((value, symbol))
     names = [one for one in nodes if isinstance(one, ast.Name | ast.Attribute)]
-    mentions = [one for one in names if is_module_class(project, symbol_of(one))]
+    mentions = [one for one in names if is_module_class(project, project.resolve(one, scope))]
     heads = {id(part) for call, _ in calls for part in walk(call.func)}
     return tuple(calls) if all(id(one) in heads for one in mentions) else ()
 

@@ -221,7 +221,6 @@ def test_a_submodule_is_asked_for_its_variables() -> None:
         ("self.has_rng('dropout')", "self.has_rng has no NNX counterpart"),
         ("self.name", "self.name has no NNX counterpart"),
         ("self.path", "self.path has no NNX counterpart"),
-        ("self.unbind()", "self.unbind() gives a module that is used for more than apply"),
         ("jnp.sum(self.param)", "self.param is handed on"),
         ("jax.tree.map(self.make_rng, x)", "self.make_rng is handed on"),
         ("log(self.sow, x)", "self.sow is handed on"),

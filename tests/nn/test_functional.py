@@ -137,7 +137,7 @@ def test_apply_works_under_jit_and_grad(pair: Any) -> None:
         return jax.jit(jax.value_and_grad(function, has_aux=True))
 
     same(
-        loss(nnm.apply_fn(model))(values["params"], jax.random.key(2)),
+        loss(functools.partial(nnm.apply, model))(values["params"], jax.random.key(2)),
         loss(before.apply)(values["params"], jax.random.key(2)),
     )
 
@@ -283,13 +283,6 @@ def test_another_shape_is_an_error(pair: Any) -> None:
     _, values, _ = pair
     with pytest.raises(ValueError, match=r"Dense_0/kernel.* \(5, 8\), found \(3, 8\)"):
         nnm.apply(nnm.abstract(Net, 8, in_features=5), values, X, train=False)
-
-
-def test_apply_fn_is_equal_for_the_same_model_only(pair: Any) -> None:
-    _, _, model = pair
-    assert nnm.apply_fn(model) == nnm.apply_fn(model)
-    assert hash(nnm.apply_fn(model)) == hash(nnm.apply_fn(model))
-    assert nnm.apply_fn(model) != nnm.apply_fn(nnm.abstract(Net, 8, in_features=3))
 
 
 class LinenDecoder(linen.Module):

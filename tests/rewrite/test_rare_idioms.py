@@ -29,8 +29,85 @@ class Model(nn.Module):
         return Block(make=lambda: nn.Dense(self.width))(x)
 """
 
+LAYER = """
+class Model(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(self.width)(x)
+"""
+
+APPLY = f"""{LAYER}
+    def both(self, variables, x):
+        return self.apply(variables, x)
+"""
+
+MAKER = f"""{LAYER}
+    @classmethod
+    def double(cls, width):
+        return cls(2 * width)
+"""
+
+UNBOUND = f"""{LAYER.replace("Model", "Step")}
+
+class Model(nn.Module):
+    width: int
+
+    def setup(self):
+        self.step = Step(self.width)
+
+    def __call__(self, x):
+        x = self.step(x)
+        module, variables = self.step.unbind()
+        return jax.vmap(lambda one: module.apply(variables, one))(x)
+"""
+
+METHOD = """
+class Model(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return self.layer(2)(nn.relu(self.layer(self.width)(x)))
+
+    def layer(self, width):
+        return nn.Dense(width, use_bias=False)
+"""
+
+SETUP_METHOD = """
+class Model(nn.Module):
+    width: int
+
+    def setup(self):
+        self.first = self.layer(self.width)
+        self.last = self.layer(2)
+
+    def __call__(self, x):
+        return self.last(nn.relu(self.first(x)))
+
+    def layer(self, width):
+        return nn.Dense(width, use_bias=False)
+"""
+
+CLASS_METHOD = f"""{MAKER.replace("Model", "Block")}
+
+class Model(nn.Module):
+    width: int
+
+    @nn.compact
+    def __call__(self, x):
+        return Block.double(self.width)(x)
+"""
+
 IDIOMS: list[tuple[str, str, tuple[Any, ...], str]] = [
     (LAMBDA, "Model(3)", (X,), "something is built inside a lambda"),
+    (APPLY, "Model(3)", (X,), "self.apply has no NNX counterpart"),
+    (MAKER, "Model.double(3)", (X,), "its class method double builds it"),
+    (METHOD, "Model(3)", (X,), "it is built in the helper method 'layer'"),
+    (SETUP_METHOD, "Model(3)", (X,), "it is built in the helper method 'layer'"),
+    (CLASS_METHOD, "Model(3)", (X,), "a function outside the class builds cls for it"),
+    (UNBOUND, "Model(4)", (X,), "it calls unbind, for pure functions of a submodule's variables"),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Linen's functional calls for a migrated module: ``variables_of``, ``apply``, ``apply_fn``.
+"""Linen's functional calls for a migrated module: ``variables_of``, ``bind``, ``apply``.
 
 ``model.init(key, x)`` becomes ``variables_of(build(Model, ..., rngs=key), x)`` (:mod:`nnx_migrate.nn.seeding.values`) and ``model.apply(v, x)``
 becomes ``apply(model, v, x)``, with Linen's layout of variables (collection -> scope path -> array),
@@ -13,7 +13,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import jax
@@ -128,11 +127,6 @@ def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:
     return bound
 
 
-def unbind(model: M) -> tuple[M, dict[str, Any]]:
-    """The module and its variables, for :func:`apply` in pure functions (Linen's ``unbind``)."""
-    return model, variables_of(model)
-
-
 def apply(
     model: nnx.Module,
     values: Mapping[str, Any],
@@ -207,22 +201,6 @@ def apply(
 def _call(here: Running, method: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     with running(here):
         return method(*args, **kwargs)
-
-
-@dataclass(frozen=True)
-class ApplyFn:
-    """``model.apply`` as a value: equal for the same model, so that jit caches stay warm."""
-
-    model: nnx.Module
-
-    def __call__(self, values: Mapping[str, Any], /, *args: Any, **kwargs: Any) -> Any:
-        """See :func:`apply`."""
-        return apply(self.model, values, *args, **kwargs)
-
-
-def apply_fn(model: nnx.Module) -> ApplyFn:
-    """``model.apply`` named without a call, for example in ``TrainState.create(apply_fn=...)``."""
-    return ApplyFn(model)
 
 
 # ---- variables

@@ -64,11 +64,8 @@ from nnx_migrate.rewrite.classes.setup.body import SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
 from nnx_migrate.rewrite.classes.setup.tied_weights import tied_layer
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
-from nnx_migrate.rewrite.classes.uses.alternates import alternate_constructors
-from nnx_migrate.rewrite.classes.uses.functional import functional_calls
 from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
-from nnx_migrate.rewrite.classes.uses.unbound import unbound_calls
 from nnx_migrate.rewrite.classes.variables.presence import asked_in_init
 from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.rewrite.classes.writing.comments import with_comments_of
@@ -130,7 +127,7 @@ class _Conversion:
         self.helpers = helpers_of(self.project, self.cls, self.context)
         self.items = find_items(self.cls, self.sizes, self.helpers.inside)
         self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
-        check_methods(self.cls, self.items)
+        check_methods(self.project, self.cls, self.items)
         check_items(self.cls, self.items, self._compact_method())
         check_compact_calls(self.project, self.cls, self.items, self._compact_method())
         check_given(self.cls, self.items)
@@ -249,16 +246,6 @@ class _Conversion:
             },
             optional_attributes(attributes),
         )
-        functional = functional_calls(
-            self.cls, self._compact_method(), self.own_names, self.remarks
-        )
-        reader.found.handled |= functional.handled
-        reader.found.call |= functional.edits
-        submodules = {one.name for one in attributes if one.kind is Kind.SUBMODULE}
-        unbound = unbound_calls(self.cls, submodules, functional.handled, self.remarks)
-        reader.found.handled |= unbound.handled
-        reader.found.call |= unbound.edits
-        self.stale = tuple(functional.stale)
         for method in self.cls.methods.values():
             reader.read(method)
         return reader.found
@@ -419,7 +406,6 @@ class _Conversion:
         new_arguments = constructor.new_arguments()
         arguments = {one.name: one.name for one in constructor.parameters}
         review = (*self.remarks.review, *self.sizes.review)
-        stale = (*self.stale, *alternate_constructors(self.project, self.cls, new_arguments))
         return ConvertedClass(
             edits={id(node): make},
             imports=frozenset(self.remarks.imports),
@@ -432,10 +418,9 @@ class _Conversion:
                 rng_streams=reads.owned,
             ),
             new_arguments=new_arguments,
-            confidence=Confidence.REVIEW if review or stale else Confidence.EXACT,
+            confidence=Confidence.REVIEW if review else Confidence.EXACT,
             review=review,
             notes=tuple(self.remarks.notes),
-            stale=stale,
             late_fields=self.late_fields,
             makes_late=self.makes_late,
         )

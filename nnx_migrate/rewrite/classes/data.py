@@ -45,7 +45,6 @@ class ConvertedClass:
     confidence: Confidence = Confidence.EXACT
     review: tuple[tuple[ast.AST, str], ...] = ()  # why a person should look, and where
     notes: tuple[tuple[ast.AST, str], ...] = ()  # remarks of rules, and where
-    stale: tuple[tuple[ast.AST, str], ...] = ()  # call sites left in it, and what to do
     late_fields: frozenset[str] = frozenset()  # that the constructor only stores
     makes_late: bool = False  # whether every call makes a variable that only the call can make
 

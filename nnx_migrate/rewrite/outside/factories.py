@@ -13,7 +13,7 @@ RULE = "factory_function"
 def convert_factories(module: Module, context: OutsideContext, draft: Draft) -> None:
     """Edit the factory functions of a module whose users all become NNX."""
     for function in context.factories:
-        if function.module is module and function.method_of is None:
+        if function.module is module:
             edits, imports = factory_edits(function, context.new_arguments)
             draft.edits |= edits
             draft.imports |= imports

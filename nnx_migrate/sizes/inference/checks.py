@@ -32,26 +32,15 @@ def misplaced(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
     handled = analysis.interpreter.scope_functions.keys() | analysis.interpreter.factories.keys()
     for scope, call in _own_calls(analysis.root, handled):
         symbol = analysis.interpreter.project.resolve(call.func, scope)
-        builds = symbol in analysis.interpreter.project.linen or _is_factory(analysis, symbol, call)
-        if builds and id(call) not in analysis.interpreter.built:
-            name = symbol or ast.unparse(call.func)
-            yield call, f"{name} is built where size inference did not come by"
+        if (
+            symbol in analysis.interpreter.project.linen
+            and id(call) not in analysis.interpreter.built
+        ):
+            yield call, f"{symbol} is built where size inference did not come by"
             continue
         builder = called_builder(analysis.interpreter.project, scope, call)
         if builder is not None and id(call) not in analysis.interpreter.entered:
             yield call, f"{builder} builds submodules for it and cannot be followed"
-
-
-def _is_factory(analysis: ClassAnalysis, symbol: str | None, call: ast.Call) -> bool:
-    """Whether a method is called that builds a submodule for its callers."""
-    methods = {
-        one.symbol: key for key, one in analysis.interpreter.factories.items() if one.method_of
-    }
-    match call.func:
-        case ast.Attribute(value=ast.Name(id="self"), attr=name) if symbol is None:
-            found = analysis.root.info.find(name)
-            return found is not None and id(found[1]) in methods.values()
-    return symbol in methods
 
 
 def _own_calls(root: Instance, helpers: Collection[int]) -> Iterator[tuple[Scope, ast.Call]]:

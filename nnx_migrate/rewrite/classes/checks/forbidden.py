@@ -43,7 +43,7 @@ def constructs_nothing(cls: ClassInfo, items: Mapping[int, Item]) -> bool:
     return is_empty and not linen_parents and "setup" not in cls.methods
 
 
-def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
+def check_methods(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -> None:
     """Refuse methods and fields that take part in construction.
 
     Raises:
@@ -61,6 +61,10 @@ def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
             )
     if any(one.name == "rngs" for one in cls.fields):
         raise Refused(cls.node, "a field is named 'rngs'", "rename the field", "fields")
+    for method in cls.methods.values():
+        if _builds_itself(project, cls, method):
+            reason = f"its class method {method.name} builds it"
+            raise Refused(method, reason, "write a function that builds it", RULE)
     for node in walk(cls.node):
         match node:
             case ast.Call(
@@ -72,6 +76,11 @@ def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                     "write a function that builds the module and calls it",
                     RULE,
                 )
+            case ast.Call(func=ast.Attribute(attr="unbind", value=owner)) if any(
+                isinstance(one, ast.Name) and one.id == "self" for one in walk(owner)
+            ):
+                reason = "it calls unbind, for pure functions of a submodule's variables"
+                raise Refused(node, reason, "lift the loop", RULE)
             case ast.Call(func=ast.Attribute(value=other, attr="setup"), args=[ast.Name("self")]):
                 raise Refused(
                     node,
@@ -79,6 +88,15 @@ def check_methods(cls: ClassInfo, items: Mapping[int, Item]) -> None:
                     f"inherit from {ast.unparse(other)}, or write out what it sets",
                     RULE,
                 )
+
+
+def _builds_itself(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> bool:
+    """Whether a class method calls the class: ``return cls(width)``, without sizes and streams."""
+    arguments = (*method.args.posonlyargs, *method.args.args)
+    if not arguments or "classmethod" not in project.decorators(cls, method):
+        return False
+    calls = (node.func for node in walk(method) if isinstance(node, ast.Call))
+    return any(isinstance(one, ast.Name) and one.id == arguments[0].arg for one in calls)
 
 
 def check_generic(project: Project, cls: ClassInfo) -> None:

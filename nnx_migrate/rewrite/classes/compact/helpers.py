@@ -1,7 +1,6 @@
 """The methods of a class that build submodules for its setup or compact methods.
 
-Helper methods, which call what they build, are converted on their own and shown in the class; factory
-methods return one submodule.
+Helper methods, which call what they build, are converted on their own and shown in the class.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ from nnx_migrate.rewrite.classes.data import (
     Refused,
 )
 from nnx_migrate.rewrite.classes.uses.references import Edits
-from nnx_migrate.rewrite.factory_text import factory_edits
-from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -42,7 +39,7 @@ class Helpers:
 
 
 def helpers_of(project: Project, cls: ClassInfo, context: ConversionContext) -> Helpers:
-    """Convert the helper and factory methods of a class.
+    """Convert the helper methods of a class.
 
     Raises:
       Refused: one of them cannot be converted.
@@ -60,13 +57,6 @@ def helpers_of(project: Project, cls: ClassInfo, context: ConversionContext) -> 
         found.imports |= made.imports
         found.review += made.review
         found.notes += made.notes
-    for key, factory in factory_functions(project).items():
-        if factory.method_of is cls:
-            edits, imports = factory_edits(factory, context.new_arguments)
-            found.inside.add(key)
-            found.builds |= {id(call) for call, _ in factory.calls}
-            found.edits |= edits
-            found.imports |= imports
     return found
 
 
