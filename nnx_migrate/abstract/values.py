@@ -198,19 +198,6 @@ class Lift:
     call: ast.Call | None = field(default=None, compare=False)
     named: int = 0
 
-    @property
-    def option(self) -> str:
-        """The option that says how many layers there are."""
-        return "length" if self.carries else "axis_size"
-
-    @property
-    def sized(self) -> bool:
-        """Whether the options say how many layers there are, or nothing is stacked."""
-        given = self.call.keywords if self.call is not None else ()
-        said = [one.value for one in given if one.arg == self.option]
-        is_said = any(not (isinstance(one, ast.Constant) and one.value is None) for one in said)
-        return self.call is None or is_said
-
 
 @dataclass(frozen=True)
 class Class(Value):
@@ -221,15 +208,6 @@ class Class(Value):
 
     info: ClassInfo
     lifted: str | None = ""
-    lifts: tuple[Lift, ...] = ()
-
-
-@dataclass(frozen=True)
-class LiftedLayer(Value):
-    """A built-in layer that went through nn.remat or so; ``lifted`` and ``lifts`` as of ``Class``."""
-
-    symbol: str
-    lifted: str
     lifts: tuple[Lift, ...] = ()
 
 
@@ -326,7 +304,6 @@ class Use:
     primary: bool  # reached from the initial call
     method: str = "__call__"
     arguments: dict[str, Value] = field(default_factory=dict)  # of a project class' method
-    layers: Expr | None = None  # of a lifted module whose options do not say how many it has
     apart: bool = False  # the module stands for several that one constructor call builds
     # parameters of the root's call that are given, or None, wherever it happens
     presence: Mapping[str, bool] = field(default_factory=dict)

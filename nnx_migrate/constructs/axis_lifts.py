@@ -59,7 +59,7 @@ def _converted(
     call: LayerCall,
     fields: tuple[str, ...],
     kept: tuple[str, ...],
-    unsupported: Callable[[Given, bool], Refusal | None],
+    unsupported: Callable[[Given], Refusal | None],
     option: str,
 ) -> Code | Refusal:
     """The lift with the name of its axis, which is what ``option`` says."""
@@ -70,24 +70,22 @@ def _converted(
         node = string("layers", '"') if name is None else call.source.render(name)
         return [named("metadata_params", mapping([(dotted("nnx.PARTITION_NAME"), node)]))]
 
-    code = convert_lift(
-        function, call, fields, kept, lambda given: unsupported(given, call.is_sized), naming
-    )
+    code = convert_lift(function, call, fields, kept, unsupported, naming)
     return code if isinstance(code, Refusal) else replace(code, imports=code.imports | {"nnx"})
 
 
-def _scan_refusal(given: Given, is_sized: bool) -> Refusal | None:
+def _scan_refusal(given: Given) -> Refusal | None:
     refusal = _stacks_params("scan_with_axes", given)
-    return refusal or scan.unsupported(given, is_sized=is_sized)
+    return refusal or scan.unsupported(given)
 
 
-def _vmap_refusal(given: Given, is_sized: bool) -> Refusal | None:
+def _vmap_refusal(given: Given) -> Refusal | None:
     names = given.get("partitioning_axis_names")
     texts = {ast.dump(one) for one in names.values} if isinstance(names, ast.Dict) else set()
     if len(texts) != 1:
         return Refusal("vmap_with_axes without one name for the axis", _PLAIN, names)
     refusal = _stacks_params("vmap_with_axes", given)
-    return refusal or vmap.unsupported(given, is_sized=is_sized)
+    return refusal or vmap.unsupported(given)
 
 
 def _stacks_params(name: str, given: Given) -> Refusal | None:

@@ -3,12 +3,10 @@
 ``nn.remat(Block, static_argnums=(2,), policy=p)`` becomes ``nnm.remat(Block, ...)``: a subclass whose
 ``__call__`` goes through ``jax.checkpoint``; constructor, parameters and paths are those of ``Block``.
 ``nn.remat`` counts ``self`` in ``static_argnums``, ``flax.linen.partitioning.remat`` does not: the
-latter gets ``counts_self=False``. ``prevent_cse`` and ``policy`` mean the same in both. A function
-that takes the module first is wrapped as it is, and ``@nn.remat`` on a method becomes ``@nnm.remat``.
+latter gets ``counts_self=False``. ``prevent_cse`` and ``policy`` mean the same in both. ``@nn.remat``
+on a method becomes ``@nnm.remat``.
 
-``methods=`` names the methods that are recomputed in place of ``__call__``.
-
-Refused: lifting filters (``variables=``, ``rngs=``; everything is lifted here, Linen's default), ``concrete=``, built-in layers (wrap them in a module), ``partial(nn.remat, ...)``.
+Refused: lifting filters (``variables=``, ``rngs=``; everything is lifted here, Linen's default), ``concrete=``, ``methods=``, built-in layers (wrap them in a module), ``partial(nn.remat, ...)``.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, linen/partitioning.py, nnx/transforms/autodiff.py.
 """
@@ -37,8 +35,8 @@ _FIELDS = (
     "methods",
 )
 # Linen's defaults; anything else in these changes what is lifted.
-_DEFAULTS = {"variables": True, "rngs": True, "concrete": False}
-_KEPT = ("prevent_cse", "static_argnums", "policy", "methods")
+_DEFAULTS = {"variables": True, "rngs": True, "concrete": False, "methods": None}
+_KEPT = ("prevent_cse", "static_argnums", "policy")
 _PARTITIONING = "flax.linen.partitioning.remat"
 
 

@@ -6,14 +6,9 @@ instances hold one array per parameter for all layers, under Linen's paths and w
 and whose call is one ``jax.lax.scan``. The options are Linen's and mean the same; arguments become
 keywords, ``nn.broadcast`` becomes ``nnm.broadcast``. Variables that the body changes come back,
 parameters do not. ``metadata_params={nn.PARTITION_NAME: "layers"}`` names the axis in the metadata.
-``nn.scan(step, variable_broadcast="params")(self.cell, carry, xs)`` of a function that gets its module
-stays what it is.
 
-Without ``length=`` the constructor call says how many layers there are (``stacked_size=``), by the inputs of
-the calls.
-
-Refused: functions that build layers or stack variables, ``methods=``, ``data_transform=``, stacked variables whose number
-neither ``length=`` nor a call shows (NNX builds them before it sees the inputs), ``nn.broadcast`` in
+Refused: functions and layers of Linen's in place of the class, ``methods=``, ``data_transform=``, stacked variables without
+``length=`` (NNX builds them before it sees the inputs), ``nn.broadcast`` in
 ``out_axes``, ``metadata_params`` other than the axis's name, options the text does not show.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py, core/axes_scan.py.
@@ -22,7 +17,6 @@ flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py, core/axes_scan.py.
 from __future__ import annotations
 
 import ast
-import functools
 
 from nnx_migrate.constructs.common.base import Code, Context, LayerCall, Refusal, is_literal, linen
 from nnx_migrate.constructs.common.lifts import (
@@ -52,21 +46,15 @@ _BROADCAST = "flax.linen.broadcast"
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.scan(Class, variable_axes=..., ...)``."""
-    refusal = functools.partial(unsupported, is_sized=call.is_sized)
-    return convert_lift("scan", call, _FIELDS, _KEPT, refusal)
+    return convert_lift("scan", call, _FIELDS, _KEPT, unsupported)
 
 
-def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
-    """Why the given options cannot be carried over.
-
-    Args:
-      is_sized: whoever constructs the class says how many layers it stacks.
-    """
+def unsupported(given: Given) -> Refusal | None:
+    """Why the given options cannot be carried over."""
     if "data_transform" in given and not is_literal(given["data_transform"], None):
         return Refusal("scan with data_transform=", _BY_HAND, given["data_transform"])
-    is_lambda = isinstance(given["target"], ast.Lambda)
-    refusal = None if is_lambda else no_named_class("scan", given, _BY_HAND)
-    if refusal is None and not is_sized and _stacks(given.get("variable_axes")):
+    refusal = no_named_class("scan", given, _BY_HAND)
+    if refusal is None and _stacks(given.get("variable_axes")):
         refusal = no_size("scan", "length", "layers", given)
     refusal = refusal or other_metadata("scan", given)
     out_axes = given.get("out_axes")

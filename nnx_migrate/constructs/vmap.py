@@ -6,22 +6,13 @@ class ``VmapCritic`` whose instances hold one array per parameter for all member
 and with Linen's shapes, and whose call is one ``jax.vmap``. The options are Linen's and mean the
 same; with ``variable_axes={"params": None}`` all lanes share the parameters.
 
-``nn.vmap(f, ...)(self.layer, x)`` of a function that gets its module stays what it is.
-
-Without ``axis_size=`` the constructor call says how many lanes there are (``stacked_size=``), by the inputs
-of the calls.
-
-Refused: functions that build layers or stack variables, ``methods=``, stacked variables whose number neither ``axis_size=``
-nor a call shows (NNX builds them before it sees the inputs), ``metadata_params`` other than the axis's
+Refused: functions and layers of Linen's in place of the class, ``methods=``, stacked variables without ``axis_size=`` (NNX builds them before it sees the inputs), ``metadata_params`` other than the axis's
 name, options the text does not show.
 
 flax 0.12.8 and 0.12.12: linen/transforms.py, core/lift.py.
 """
 
 from __future__ import annotations
-
-import ast
-import functools
 
 from nnx_migrate.constructs.common.base import Code, LayerCall, Refusal, linen
 from nnx_migrate.constructs.common.lifts import (
@@ -44,19 +35,13 @@ _BY_HAND = "nnx.vmap the constructor over split rngs, then a function of the mod
 
 def convert(call: LayerCall) -> Code | Refusal:
     """``nnm.vmap(Class, variable_axes=..., ...)``."""
-    refusal = functools.partial(unsupported, is_sized=call.is_sized)
-    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, refusal)
+    return convert_lift("vmap", call, ("target", *_KEPT, "methods"), _KEPT, unsupported)
 
 
-def unsupported(given: Given, *, is_sized: bool = False) -> Refusal | None:
-    """Why the given options cannot be carried over.
-
-    Args:
-      is_sized: whoever constructs the class says how many layers it stacks.
-    """
-    is_function = isinstance(given["target"], ast.Lambda)
-    refusal = None if is_function else no_named_class("vmap", given, _BY_HAND)
-    if refusal is None and not is_sized and not is_shared(given.get("variable_axes")):
+def unsupported(given: Given) -> Refusal | None:
+    """Why the given options cannot be carried over."""
+    refusal = no_named_class("vmap", given, _BY_HAND)
+    if refusal is None and not is_shared(given.get("variable_axes")):
         refusal = no_size("vmap", "axis_size", "lanes", given)
     return refusal or other_metadata("vmap", given)
 

@@ -45,7 +45,6 @@ from nnx_migrate.nn.building.lazy import (
     get_submodules,
     lazy_variable,
     named,
-    pure_params,
     read,
     set_submodules,
 )
@@ -210,7 +209,6 @@ __all__ = [
     "perturb",
     "pool",
     "promote_dtype",
-    "pure_params",
     "put_variable",
     "read",
     "remat",

@@ -18,7 +18,6 @@ from nnx_migrate.record.change import changed
 from nnx_migrate.record.source_files import SourceFiles
 from nnx_migrate.record.trace import Subject, trace
 
-_FACTORS = (2, 3)
 _MOST_PAIRS = 24
 _FROM_ZERO = {2: 2, 3: 3}
 

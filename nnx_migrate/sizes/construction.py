@@ -12,7 +12,6 @@ from nnx_migrate.abstract.values import (
     DataClass,
     Factories,
     Instance,
-    LiftedLayer,
     Record,
     Submodule,
     Unknown,
@@ -47,22 +46,6 @@ def construct_layer(
     owner = None if is_none(kwargs.get("parent", Unknown())) else _owner(interpreter, frame)
     made = Submodule(symbol, bound, node, owner, is_conditional=bool(interpreter.conditions))
     return _built(interpreter, made)
-
-
-def construct_lifted(
-    interpreter: Interpreter,
-    target: LiftedLayer,
-    args: tuple[Value, ...],
-    kwargs: dict[str, Value],
-    node: ast.Call,
-    frame: Frame,
-) -> Submodule:
-    """Construct a built-in layer whose calls are transformed."""
-    silent = replace(frame, instance=Instance(interpreter.root.info, {}, None, None))
-    plain = construct_layer(interpreter, target.symbol, args, kwargs, node, silent)
-    name = target.lifted + target.symbol.rpartition(".")[2]
-    owner = None if plain.owner is None else _owner(interpreter, frame)
-    return _built(interpreter, replace(plain, owner=owner, class_name=name, lifts=target.lifts))
 
 
 def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:

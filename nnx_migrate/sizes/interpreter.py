@@ -31,7 +31,6 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.flow import Rest
 from nnx_migrate.sizes.frames import Frame, Function, Loop
-from nnx_migrate.sizes.lifts import layers_seen
 from nnx_migrate.sizes.loop_names import LoopNames
 from nnx_migrate.sizes.presence import Side
 from nnx_migrate.sizes.ranks import Ranks
@@ -86,9 +85,7 @@ class Interpreter(ABC):
     varying: frozenset[str] = frozenset()  # attributes that a class of the same __init__ has anew
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     ranks: Ranks = field(default_factory=Ranks)
-    layers: dict[int, Expr | None] = field(default_factory=dict)  # of lifted modules, by their call
     apart: set[int] = field(default_factory=set)  # modules that stand for several, told by index
-    named_classes: dict[int, Value] = field(default_factory=dict)  # what names of classes hold
     frames: list[Frame] = field(default_factory=list)  # of the running functions, innermost last
     depth: int = 0
     steps: int = 0
@@ -215,7 +212,6 @@ class Interpreter(ABC):
                 self.primary,
                 method,
                 arguments or {},
-                self.layers.get(id(module.call)),
                 id(module) in self.apart,
                 self.presence,
                 self.ranks.method,
@@ -224,18 +220,6 @@ class Interpreter(ABC):
             uses = module.owner.records.setdefault(id(module.call), [])
             uses.append(use)
             self.journal.append(uses)
-
-    @contextmanager
-    def unsized(self, module: Submodule | Instance, args: tuple[Value, ...]) -> Iterator[None]:
-        """Call a lifted module: what it is given says how many layers it has."""
-        key = id(module.call)
-        if any(not one.sized for one in module.lifts):
-            only = module.lifts[0] if len(module.lifts) == 1 else None
-            self.layers[key] = None if only is None else layers_seen(only, args)
-        try:
-            yield
-        finally:
-            self.layers.pop(key, None)
 
     # ---- what runs code, in machine.py
     @abstractmethod

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     Array,
     Lift,
@@ -35,17 +34,6 @@ def call_lifted(lifts: tuple[Lift, ...], args: Args, run: Callable[[Args], Value
     if not isinstance(result, Sequence) or len(result.items) != 2:
         return Unknown("the body of a scan returns no pair")
     return Sequence((result.items[0], _stacked(result.items[1], lift.out_axes)))
-
-
-def layers_seen(lift: Lift, args: Args) -> Expr | None:
-    """How many steps or lanes a call has: the size of a lifted axis of what it is given."""
-    given = args[1 if lift.carries else 0 :]
-    for value, axis in zip(given, _spread(lift.in_axes, len(given)), strict=True):
-        array, index = as_array(value), number_of(axis)
-        size = array.axis(index) if array is not None and index is not None else None
-        if size is not None:
-            return size
-    return None
 
 
 def _spread(axes: Value, count: int) -> list[Value]:

@@ -22,7 +22,6 @@ from nnx_migrate.abstract.values import (
     Factories,
     Instance,
     Library,
-    LiftedLayer,
     Native,
     Partial,
     Static,
@@ -143,8 +142,6 @@ class Machine(Interpreter):
                 return construction.call_in_scope(self, function, None, args, kwargs, node, frame)
             case Function():
                 return call_function(self, target, args, kwargs)
-            case LiftedLayer():
-                return construction.construct_lifted(self, target, args, kwargs, node, frame)
             case Library(symbol=symbol) if layer_of(symbol):
                 return construction.construct_layer(self, symbol, args, kwargs, node, frame)
             case Library(symbol=symbol):
@@ -209,8 +206,7 @@ class Machine(Interpreter):
         return (self.root.info.name, name) in fields_with_modules(self.project)
 
     def _is_layer_value(self, value: Value) -> bool:
-        is_plain = isinstance(value, Library) and layer_of(value.symbol) is not None
-        return is_plain or isinstance(value, LiftedLayer)
+        return isinstance(value, Library) and layer_of(value.symbol) is not None
 
     # ---- submodule calls
 
@@ -222,10 +218,7 @@ class Machine(Interpreter):
             return self._call_options(layer, args, kwargs)
         if layer.lifts:
             given = self._to_lift(args)
-            with self.unsized(layer, given):
-                return call_lifted(
-                    layer.lifts, given, lambda one: self._call_layer(layer, one, kwargs)
-                )
+            return call_lifted(layer.lifts, given, lambda one: self._call_layer(layer, one, kwargs))
         return self._call_layer(layer, args, kwargs)
 
     def _call_layer(
@@ -285,12 +278,9 @@ class Machine(Interpreter):
         lifts = instance.lifts if method == "__call__" else ()
         if lifts:
             given = self._to_lift(args)
-            with self.unsized(instance, given):
-                return call_lifted(
-                    lifts,
-                    given,
-                    lambda one: self._run_method(instance, method, one, kwargs),
-                )
+            return call_lifted(
+                lifts, given, lambda one: self._run_method(instance, method, one, kwargs)
+            )
         return self._run_method(instance, method, args, kwargs)
 
     def _to_lift(self, args: tuple[Value, ...]) -> tuple[Value, ...]:

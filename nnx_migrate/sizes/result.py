@@ -19,7 +19,6 @@ from nnx_migrate.model import SizeArgument
 # constructor call binds a local of this name first.
 SCOPE_NAME = "scope_name"
 # What constructors of lifted classes call the number of their layers.
-LAYERS = "stacked_size"
 
 
 class SiteKind(StrEnum):
@@ -61,7 +60,6 @@ class Site:
     # Its methods that Linen's initial call calls whatever the fields and arguments are.
     methods: frozenset[str] = frozenset()
     # How many layers it stacks, where no option of the lift says it.
-    layers: str | None = None
 
     @property
     def in_width(self) -> str:
@@ -139,8 +137,6 @@ class ClassSizes:
     statics: Mapping[int, str] = field(default_factory=dict)
     # names of size arguments that are None exactly when Linen's initial call lacks what they measure
     decisive: frozenset[str] = frozenset()
-    # lifts whose options do not say how many layers they stack, and whose sites all do
-    sized_lifts: frozenset[int] = frozenset()
     # the last axis of the first output of __call__, as text valid in __init__, when known
     out_features: str | None = None
     # the class is a value of some class-valued field: it must have an ``out_features`` attribute

@@ -17,6 +17,7 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import (
     SPREAD,
     Argument,
+    Class,
     Factories,
     Instance,
     Library,
@@ -32,7 +33,6 @@ from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.sizes.families import family_of
 from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.interpreter import Interpreter
-from nnx_migrate.sizes.lifted_classes import lifts_axes, named_class
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.machine import Machine
 from nnx_migrate.sizes.method_lifts import lifts_of
@@ -113,10 +113,6 @@ class Runs:
             ranks=Ranks(dict(question.ranks)),
         )
         root.fields = {one.name: self._field(info, one, interpreter) for one in info.fields}
-        for base in info.mro[1:]:
-            if base.linen and lifts_axes(interpreter, base):
-                reason = f"it inherits from {base.node.name}, which is lifted over axes"
-                interpreter.refuse(info.node, reason)
         given = _defaults(info) if question.by_default else self._given(info)
         output = _run_methods(interpreter, info, root, given)
         refuse_unknown_builders(interpreter, info)
@@ -162,9 +158,7 @@ class Runs:
         symbols = self.candidates.factories(one.owner if info.function else info, one.name)
         if symbols and (_is_called_twice(info, one.name) or self._only_classes(symbols)):
             options = tuple(
-                named_class(interpreter, self.project.linen[s])
-                if s in self.project.linen
-                else Library(s)
+                Class(self.project.linen[s]) if s in self.project.linen else Library(s)
                 for s in symbols
             )
             return Factories(options, f"self.{one.name}")

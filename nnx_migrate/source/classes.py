@@ -10,7 +10,6 @@ from itertools import chain, repeat
 
 from nnx_migrate.source.modules import Module, Scope
 from nnx_migrate.source.names import Opaque, table_of
-from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.walking import walk
 
 
@@ -47,7 +46,6 @@ class ClassInfo:
     linen: bool = False  # inherits from flax.linen.Module
     function: ast.FunctionDef | None = None  # that the class stands for: it builds for its callers
     repeated: bool = False  # the name has other meanings, too, and uses may mean either
-    rebound: tuple[ast.expr, ...] = ()  # what the name is bound to after the statement, in turn
 
     @property
     def qualified(self) -> str:
@@ -188,7 +186,6 @@ def index_classes(
         linen = any(map(is_linen_class, possible)) or any(p.linen for p in known)
         binding = one.scope.lookup(one.node.name)
         repeated = one.repeated or isinstance(binding, Opaque)
-        rebound = binding.values if isinstance(binding, Rebound) else ()
         done[name] = ClassInfo(
             name,
             one.module,
@@ -198,7 +195,6 @@ def index_classes(
             known,
             linen,
             repeated=repeated,
-            rebound=rebound,
         )
         return done[name]
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from nnx_migrate.source.rebound import Rebound, rebound_classes
 from nnx_migrate.source.walking import walk
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -69,7 +68,7 @@ class Several(Opaque):
         return cls(tuple(chain.from_iterable(each)))
 
 
-Binding = Import | Definition | Rebound | Assignment | Opaque
+Binding = Import | Definition | Assignment | Opaque
 Table = dict[str, Binding]
 
 
@@ -112,8 +111,6 @@ def table_of(body: list[ast.stmt], package: str) -> tuple[Table, tuple[str, ...]
             table.setdefault(name, binding)
         else:
             table[name] = Several.of(known, binding)
-    if defined:
-        table.update(rebound_classes(body, Counter(name for name, _ in bindings)))
     return table, tuple(stars)
 
 

@@ -27,7 +27,6 @@ from nnx_migrate.source.names import (
     dotted,
     first_name,
 )
-from nnx_migrate.source.rebound import Rebound
 
 __all__ = ["Module", "Project", "Scope", "module_name", "parse"]
 
@@ -91,7 +90,7 @@ class Project:
         match binding:
             case Import(target=target):
                 return self.beside(target, scope.module)
-            case Definition(node=node) | Rebound(node=node):
+            case Definition(node=node):
                 if scope.module.table.get(name) == binding:
                     return f"{scope.module.name}.{name}"
                 return self._class_names.get(id(node), f"<local>.{node.name}")
@@ -177,7 +176,7 @@ class Project:
         if module is None or len(rest) != 1:
             return None
         match module.table.get(rest[0]):
-            case Definition(node=node) | Rebound(node=node):
+            case Definition(node=node):
                 return module, node
             case Assignment(value=value):
                 return module, value

@@ -20,8 +20,6 @@ from tests.constructs.convert import refusal, text
             "nnm.remat(Block, static_argnums=(1,), policy=p, counts_self=False)",
         ),
         ("nn.remat(Block, True, True)", "nnm.remat(Block)"),
-        ("nn.remat(nn.Dense)", "nnm.remat(nnm.factory.Dense)"),
-        ("nn.remat(Block, methods=['f'])", "nnm.remat(Block, methods=['f'])"),
         ("nn.remat(lambda m, x: m(x))", "nnm.remat(lambda m, x: m(x))"),
     ],
 )

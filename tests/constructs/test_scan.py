@@ -48,10 +48,6 @@ def scan(text: str) -> Code | Refusal:
             "nn.scan(partial(Block, 3), variable_axes=axes, length=n, _split_transpose=True)",
             "nnm.scan(partial(Block, 3), variable_axes=axes, length=n, _split_transpose=True)",
         ),
-        (
-            "nn.scan(lambda m, c, x: (m(c), x), variable_broadcast='params')",
-            "nnm.scan(lambda m, c, x: (m(c), x), variable_broadcast='params')",
-        ),
     ],
 )
 def test_options_stay_what_they_are(before: str, after: str) -> None:

@@ -100,6 +100,23 @@ class Model(nn.Module):
         return Block.double(self.width)(x)
 """
 
+BLOCK = LAYER.replace("Model", "Block")
+USER = """
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return {value}
+"""
+REBOUND = f"{BLOCK}\nBlock = nn.remat(Block)\n\n{USER.format(value='Block(3)(x)')}"
+DECORATED = f"@nn.remat{BLOCK}\n{USER.format(value='Block(3)(x)')}"
+REMAT = USER.format(value="nn.remat(lambda m, x: m(x) * 2)(nn.Dense(4), x)")
+VMAP = USER.format(
+    value="nn.vmap(lambda m, x: m(x), variable_axes={'params': None})(nn.Dense(4), x)"
+)
+LIFTED_LAYER = USER.format(value="nn.remat(nn.Dense)(4)(x)")
+STACKED = f"""{BLOCK}
+{USER.format(value="nn.vmap(Block, variable_axes={'params': 0}, split_rngs={'params': True})(3)(x)")}"""
+
 IDIOMS: list[tuple[str, str, tuple[Any, ...], str]] = [
     (LAMBDA, "Model(3)", (X,), "something is built inside a lambda"),
     (APPLY, "Model(3)", (X,), "self.apply has no NNX counterpart"),
@@ -107,6 +124,17 @@ IDIOMS: list[tuple[str, str, tuple[Any, ...], str]] = [
     (METHOD, "Model(3)", (X,), "it is built in the helper method 'layer'"),
     (SETUP_METHOD, "Model(3)", (X,), "it is built in the helper method 'layer'"),
     (CLASS_METHOD, "Model(3)", (X,), "a function outside the class builds cls for it"),
+    (REBOUND, "Model()", (X,), "Block may build a submodule of a class that is not known"),
+    (DECORATED, "Model()", (X,), "it builds m.Block, which is lazy"),
+    (REMAT, "Model()", (X,), "nn.remat of something else than a module class of the project"),
+    (VMAP, "Model()", (X,), "nn.vmap of something else than a module class of the project"),
+    (
+        LIFTED_LAYER,
+        "Model()",
+        (X,),
+        "nn.remat of something else than a module class of the project",
+    ),
+    (STACKED, "Model()", (X,), "vmap that stacks variables without axis_size="),
     (UNBOUND, "Model(4)", (X,), "it calls unbind, for pure functions of a submodule's variables"),
 ]
 

@@ -104,8 +104,7 @@ class LayerCall:
     ``source`` gives the nodes of its arguments. ``sizes`` are the inferred sizes as expression
     texts (``in_features``, ``in_shape``, ``batch_shape``, ...). ``rngs`` is the name of the
     ``nnx.Rngs`` to build from. ``calls`` are the forms in which what is built is called, empty where
-    not all calls are in sight. ``is_sized`` says of a lift that whoever constructs the lifted class
-    says how many layers it stacks, ``is_initializer`` of an argument that a layer or ``nnx.Param`` calls
+    not all calls are in sight. ``is_initializer`` says of an argument that a layer or ``nnx.Param`` calls it
     as initialiser, by position.
     """
 
@@ -115,7 +114,6 @@ class LayerCall:
     sizes: Mapping[str, str] = field(default_factory=dict)
     rngs: str = "rngs"
     resolve: Callable[[ast.expr], str | None] = lambda _: None
-    is_sized: bool = False
     is_initializer: bool = False
     calls: frozenset[CallForm] = frozenset()
 

@@ -236,8 +236,3 @@ def lazy_variable(
     made = variable(collection, init(*args))
     setattr(module, name, made)
     return made
-
-
-def pure_params(module: nnx.Module) -> dict[str, jax.Array]:
-    """The parameters of ``module`` as nested dicts of arrays (``module.variables["params"]``)."""
-    return nnx.to_pure_dict(nnx.state(module, nnx.Param))

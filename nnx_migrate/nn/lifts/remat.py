@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import jax
+from flax import nnx
 
-from nnx_migrate.nn.lifts.methods import lift_calls
 from nnx_migrate.nn.lifts.pure import PureCall
 from nnx_migrate.nn.variables.parts import Values
 
 T = TypeVar("T")
+PASSES_ON = "_passes_on"  # of a class whose calls go on to those of its base
 
 
 def remat(
@@ -22,7 +24,6 @@ def remat(
     prevent_cse: bool = True,
     policy: Callable[..., bool] | None = None,
     counts_self: bool = True,
-    methods: Any = None,
 ) -> T:
     """A subclass of ``target`` whose ``__call__`` goes through ``jax.checkpoint``.
 
@@ -40,21 +41,31 @@ def remat(
       prevent_cse, policy: as in ``jax.checkpoint``.
       counts_self: whether position 0 is ``self``, as ``nn.remat`` has it; with False it is the
         first argument after it, as ``flax.linen.partitioning.remat`` has it.
-      methods: names of the methods to recompute in place of ``__call__``, or a dict from each to
-        its own ``static_argnums``, ``prevent_cse`` and ``policy``.
 
     Raises:
-      TypeError: ``target`` is none of these (a layer factory builds no class to derive from).
+      TypeError: ``target`` is none of these.
       ValueError: a position is negative, or names ``self``.
     """
-    given = {"static_argnums": static_argnums, "prevent_cse": prevent_cse, "policy": policy}
+    positions = _positions(static_argnums, counts_self)
+    options = {"static_argnums": positions, "prevent_cse": prevent_cse, "policy": policy}
+    if isinstance(target, functools.partial):
+        inner = remat(
+            target.func,
+            static_argnums=static_argnums,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            counts_self=counts_self,
+        )
+        return cast(T, functools.partial(inner, *target.args, **target.keywords))
+    if inspect.isfunction(target):
+        return cast(T, _rematerialized(target, options))
+    if not (isinstance(target, type) and issubclass(target, nnx.Module)):
+        raise TypeError(f"expected a transformation to get an nnx.Module class, found {target!r}")
     prefix = "Checkpoint" if counts_self else "Core_remat_static"
-
-    def wrap(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
-        positions = _positions(options.get("static_argnums", ()), counts_self)
-        return _rematerialized(function, {**options, "static_argnums": positions})
-
-    return lift_calls(target, prefix, wrap, given, methods)
+    kind: Any = target
+    body = {"__module__": kind.__module__, "__doc__": kind.__doc__, PASSES_ON: True}
+    body["__call__"] = _rematerialized(kind.__call__, options)
+    return cast(T, type(prefix + kind.__name__, (kind,), body))
 
 
 def _rematerialized(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:

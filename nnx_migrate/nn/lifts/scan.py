@@ -11,8 +11,7 @@ from flax import nnx
 from flax.core.axes_scan import broadcast  # Linen's own: Linen classes may get it
 from flax.typing import In
 
-from nnx_migrate.nn.building.factory import Factory
-from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class, stacked_factory
+from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class
 from nnx_migrate.nn.loops.loop import Loop
 from nnx_migrate.nn.loops.stacking import Stacking, options_of
 
@@ -50,8 +49,7 @@ def scan(
     changed. The class is called ``Scan<target>``, which is what automatic submodule names count.
 
     Args:
-      target: an ``nnx.Module`` class, a ``functools.partial`` of one, a factory of built-in layers, or
-        a function.
+      target: an ``nnx.Module`` class, a ``functools.partial`` of one, or a function.
       variable_axes: collection (or several) -> axis of its stacked variables; ``flax.typing.In`` of
         an axis (Linen's ``ScanIn``) says that the body must not change them.
       variable_broadcast: collections that all steps share and none changes.
@@ -68,7 +66,7 @@ def scan(
       ValueError: a variable is in none of the three groups, a shared one or an input was changed,
         the number of layers is missing, or a function has variables to stack.
     """
-    if isinstance(target, functools.partial) and isinstance(target.func, type | Factory):
+    if isinstance(target, functools.partial) and isinstance(target.func, type):
         options = {name: value for name, value in locals().items() if name != "target"}
         inner = scan(target.func, **options)
         return cast(T, functools.partial(inner, *target.args, **target.keywords))
@@ -77,8 +75,6 @@ def scan(
     loop = _loop(**{name: value for name, value in locals().items() if name in _OPTIONS})
     if isinstance(target, type):
         return cast(T, stacked_class(target, "Scan", loop.stacking, loop.run))
-    if isinstance(target, Factory):
-        return cast(T, stacked_factory(target, "Scan", loop.stacking, loop.run))
     require_one_layer("scan", loop.stacking)
     return cast(T, _of_function(target, loop))
 

@@ -1,4 +1,4 @@
-"""Classes and factories whose instances hold the variables of several layers, and call them all."""
+"""Classes whose instances hold the variables of several layers, and call them all."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Any, TypeVar
 
 from flax import nnx
 
-from nnx_migrate.nn.building.factory import Factory
-from nnx_migrate.nn.lifts.methods import lift_factory
-from nnx_migrate.nn.loops.stacking import Stacking, build_stacked, construct_stacked
+from nnx_migrate.nn.loops.stacking import Stacking, construct_stacked
 
 M = TypeVar("M", bound=nnx.Module)
 Run = Callable[..., Any]  # (module, method of one layer, *arguments of the call)
@@ -36,32 +34,8 @@ def stacked_class(kind: type[Any], prefix: str, stacking: Stacking, run: Run) ->
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         construct_stacked(self, kind, stacking, args, kwargs)
 
-    return _subclass(kind, prefix, stacking, run, {"__init__": __init__})
-
-
-def stacked_factory(
-    factory: Factory[Any, Any], prefix: str, stacking: Stacking, run: Run
-) -> Factory[Any, Any]:
-    """The same for built-in layers."""
-
-    def make(*args: Any, **kwargs: Any) -> Any:
-        return build_stacked(prefix + factory.linen_name, factory, factory, stacking, args, kwargs)
-
-    def lifted(kind: type[Any]) -> type[Any]:
-        return _subclass(kind, prefix, stacking, run)
-
-    return lift_factory(factory, prefix, make, lifted)
-
-
-def _subclass(
-    kind: type[Any],
-    prefix: str,
-    stacking: Stacking,
-    run: Run,
-    own: dict[str, Any] | None = None,
-) -> type[Any]:
     body = {
-        **(own or {}),
+        "__init__": __init__,
         "__call__": _lifted(kind, run),
         "__module__": kind.__module__,
         "__doc__": kind.__doc__,

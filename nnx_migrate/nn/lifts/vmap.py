@@ -11,8 +11,7 @@ from typing import Any, TypeVar, cast
 import jax
 from flax import nnx
 
-from nnx_migrate.nn.building.factory import Factory
-from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class, stacked_factory
+from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class
 from nnx_migrate.nn.loops.groups import groups_of
 from nnx_migrate.nn.loops.stack_axis import without_axis
 from nnx_migrate.nn.loops.stacking import Stacking, options_of
@@ -43,8 +42,7 @@ def vmap(
     ``Vmap<target>``, which is what automatic submodule names count.
 
     Args:
-      target: an ``nnx.Module`` class, a ``functools.partial`` of one, a factory of built-in layers, or
-        a function.
+      target: an ``nnx.Module`` class, a ``functools.partial`` of one, or a function.
       variable_axes: collection (or several) -> axis of its stacked variables; None where all
         lanes share the variables.
       split_rngs: per stream, whether every lane draws its own keys.
@@ -66,8 +64,6 @@ def vmap(
     lanes = _lanes(**{name: value for name, value in locals().items() if name in _OPTIONS})
     if isinstance(target, type):
         return cast(T, stacked_class(target, "Vmap", lanes.stacking, lanes.run))
-    if isinstance(target, Factory):
-        return cast(T, stacked_factory(target, "Vmap", lanes.stacking, lanes.run))
     require_one_layer("vmap", lanes.stacking)
     function: Callable[..., Any] = target
 

@@ -8,7 +8,7 @@ structure and maps the constructor over the layers for the values.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import jax
@@ -22,7 +22,6 @@ from nnx_migrate.numerics.axes import from_front
 from nnx_migrate.sharding.boxes import UNBOXED
 
 M = TypeVar("M", bound=nnx.Module)
-LAYERS = "stacked_size"  # constructor argument of lifted classes: how many layers they stack
 
 
 @dataclass(frozen=True)
@@ -81,35 +80,14 @@ class Stacking:
 def construct_stacked(
     module: M, target: type[M], stacking: Stacking, args: Any, kwargs: dict[str, Any]
 ) -> None:
-    """Run ``target.__init__`` on ``module``, then give it the values of all layers; see below."""
-
-    def first(*args: Any, **kwargs: Any) -> M:
-        target.__init__(module, *args, **kwargs)
-        return module
-
-    build_stacked(type(module).__name__, first, target, stacking, args, kwargs)
-
-
-def build_stacked(
-    name: str,
-    first: Callable[..., M],
-    make: Callable[..., M],
-    stacking: Stacking,
-    args: Any,
-    kwargs: dict[str, Any],
-) -> M:
-    """What ``first(*args, **kwargs)`` builds, with the values of all layers that ``make`` builds.
-
-    Where ``stacking`` does not say how many layers there are, ``stacked_size=`` among ``kwargs`` does.
+    """Run ``target.__init__`` on ``module``, and give it the values of all layers that ``target`` builds.
 
     Raises:
       TypeError: a module is handed in, whose variables are not the layers' own, or ``rngs`` by
         position.
       ValueError: variables are to be stacked and the number of layers is not known.
     """
-    if stacking.length is None and LAYERS in kwargs:
-        stacking = replace(stacking, length=kwargs[LAYERS])
-        kwargs = {name: value for name, value in kwargs.items() if name != LAYERS}
+    name = type(module).__name__
     others = {name: value for name, value in kwargs.items() if name != "rngs"}
     handed = [one for one in jax.tree.leaves((args, others), is_leaf=_is_node) if _is_node(one)]
     if handed:
@@ -119,27 +97,27 @@ def build_stacked(
         )
     rngs = kwargs.get("rngs")
     layers = _LayerRngs.of(rngs, stacking)
-    module = first(*args, **{**kwargs, **layers.first()})
+    target.__init__(module, *args, **{**kwargs, **layers.first()})
     chosen = [
         (path, one)
         for path, one in nnx.to_flat_state(nnx.state(module))
         if stacking.axis(one) is not None
     ]
     if not chosen:
-        return module
+        return
     length = stacking.length
     if length is None:
         raise ValueError(
             f"{name} stacks variables: expected the number of layers as length= "
-            "(axis_size= of vmap) or as stacked_size= of the constructor, found none"
+            "(axis_size= of vmap), found none"
         )
     if layers.only_structure:
-        return module
+        return
 
     def layer(index: Any) -> dict[int, Any]:
-        built = make(*args, **{**kwargs, **layers.at(index)})
+        built = target(*args, **{**kwargs, **layers.at(index)})
         values = dict(nnx.to_flat_state(nnx.state(built)))
-        # A module that ``make`` hands in has its variables already, and every layer has the same.
+        # A module that ``target`` hands in has its variables already, and every layer has the same.
         own = [number for number, (path, one) in enumerate(chosen) if values[path] is not one]
         return {number: values[chosen[number][0]].get_value() for number in own}
 
@@ -151,7 +129,6 @@ def build_stacked(
         values = run(jnp.arange(length))
     for number, value in values.items():
         _store(chosen[number][1], value, stacking)
-    return module
 
 
 def _is_node(value: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from flax import nnx
 
-from nnx_migrate.nn.lifts.methods import PASSES_ON
+from nnx_migrate.nn.lifts.remat import PASSES_ON
 from nnx_migrate.nn.loops.stacking import Stacking
 
 Path = tuple[Any, ...]

@@ -39,13 +39,6 @@ def attributes_of(variables: Mapping[str, Any]) -> dict[str, Any]:
     return nested(found)
 
 
-def variables_of_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Linen's variables of what :func:`attributes_of` made."""
-    return nested(
-        {(collection_of(type(one)), *path): _value(one) for path, one in leaves(attributes)}
-    )
-
-
 def _variable(collection: str, value: Any) -> nnx.Variable[Any]:
     kind = variable_type(collection)
     if not isinstance(value, AxisMetadata):

@@ -52,11 +52,6 @@ class Running:
 _running: ContextVar[Running | None] = ContextVar("_running", default=None)
 
 
-def running_call() -> Running | None:
-    """The Linen call that is running, if any."""
-    return _running.get()
-
-
 @contextmanager
 def running(call: Running) -> Iterator[Running]:
     """While a call of Linen's ``apply`` or ``init`` runs."""

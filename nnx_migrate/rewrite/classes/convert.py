@@ -148,7 +148,6 @@ class _Conversion:
             self.cls,
             handled,
             self.remarks,
-            self.sizes.sized_lifts,
             initializers_in(self.items.values()),
         )
         base = renderer_of(self.cls.module, common)

@@ -44,7 +44,6 @@ from nnx_migrate.rewrite.loops.snapshots import snapshot
 
 _GRADIENTS = {"jax.grad": "nnx.grad", "jax.value_and_grad": "nnx.value_and_grad"}
 _SUMS = ("optax.global_norm", "optax.tree.norm")
-_PURE = ("jax.numpy.", "jax.random.", "numpy.")
 
 
 def read_call(frame: Frame, node: ast.Call) -> Kind:

@@ -16,7 +16,6 @@ from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.walking import walk
 
 _OF_CLASSES = frozenset({"classmethod", "staticmethod"})
@@ -30,7 +29,7 @@ def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | No
         return None
     if isinstance(node, ast.Name):
         match scope.lookup(node.id):
-            case Definition(node=ast.ClassDef() as statement) | Rebound(node=statement):
+            case Definition(node=ast.ClassDef() as statement):
                 return project.by_node.get(id(statement))
     symbol = project.resolve(node, scope)
     if symbol not in project.linen or is_alias(project, node, scope):

@@ -23,7 +23,6 @@ from nnx_migrate.source.names import (
     first_name,
 )
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.rebound import Rebound
 from nnx_migrate.source.walking import children, walk
 
 _DEPTH = 6  # longest chain of re-exports
@@ -146,8 +145,6 @@ def definitions(module: Module, name: str) -> Iterator[ast.AST]:
     match module.table[name]:
         case Definition(node=node):
             yield node
-        case Rebound(node=node, values=values):
-            yield from (node, *values)
         case Assignment(value=value):
             yield value
         case Import():

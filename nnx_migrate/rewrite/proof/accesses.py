@@ -18,7 +18,6 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.names import Assignment, Definition, Import, first_name, last_name
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.rebound import Rebound
 
 _NAMESPACES = ("globals", "locals", "vars", "dir")
 _EVALUATORS = ("eval", "exec")
@@ -198,7 +197,7 @@ class _Reader:
             match binding:
                 case Import(target=target):
                     cls = self.project.linen.get(self.project.imported(target, self.module))
-                case Definition(node=node) | Rebound(node=node):
+                case Definition(node=node):
                     cls = self.project.by_node.get(id(node))
             if cls is not None:
                 yield cls.module.name, cls.node.name

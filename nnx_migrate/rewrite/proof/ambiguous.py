@@ -9,14 +9,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.rewrite.proof.accesses import Access
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.names import Definition, Import, Opaque, imported_names
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.rebound import Rebound
 
 
 def ambiguous_names(project: Project, places: Places) -> Iterator[Access]:
@@ -30,20 +28,12 @@ def ambiguous_names(project: Project, places: Places) -> Iterator[Access]:
                         yield from _imported(project, place, bound, target)
             case ast.ClassDef() as node if not isinstance(place.frame, ast.ClassDef):
                 cls = project.by_node.get(id(node))
-                if cls is not None and cls.linen and _is_bound_anew(project, place, node):
+                if (
+                    cls is not None
+                    and cls.linen
+                    and isinstance(place.scope.lookup(node.name), Opaque)
+                ):
                     yield _access(place, cls.module.name, node.name, node.name)
-
-
-def _is_bound_anew(project: Project, place: Place, node: ast.ClassDef) -> bool:
-    """Whether a class's name may mean more than the class and Linen's lifts of it."""
-    match place.scope.lookup(node.name):
-        case Opaque():
-            return True
-        case Rebound(values=values):
-            lifts = [one.func for one in values if isinstance(one, ast.Call)]
-            symbols = [project.resolve(one, place.scope) or "" for one in lifts]
-            return len(lifts) < len(values) or not all(map(is_linen, symbols))
-    return False
 
 
 def _imported(project: Project, place: Place, bound: str, target: str) -> Iterator[Access]:

@@ -6,11 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract import expression as ex
-from nnx_migrate.abstract.values import DataClass, Library, Static, Unknown, Value
+from nnx_migrate.abstract.values import Class, DataClass, Library, Static, Unknown, Value
 from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.decorators import decorated
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.sizes.lifted_classes import named_class
 from nnx_migrate.source.names import Assignment, Opaque, Parameter, first_name
 from nnx_migrate.source.project import Scope
 
@@ -43,7 +42,7 @@ def symbol_value(
     project = interpreter.project
     info = project.classes.get(symbol)
     if info is not None:
-        return named_class(interpreter, info) if info.linen else DataClass(info)
+        return Class(info) if info.linen else DataClass(info)
     definition = project.definition(symbol)
     if definition is None:
         return Library(symbol)

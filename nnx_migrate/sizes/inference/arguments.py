@@ -163,5 +163,4 @@ def renamed_site(site: Site, rename: Callable[[str], str], used: set[str]) -> Si
         sizes={key: rename(text) for key, text in site.sizes.items()},
         out_variable=variable,
         reached=rename(site.reached) if site.reached else None,
-        layers=rename(site.layers) if site.layers else None,
     )

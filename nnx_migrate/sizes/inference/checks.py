@@ -107,8 +107,6 @@ def _other_size(base: ClassSizes, sites: Mapping[int, Site], dims: Mapping[int, 
     """What of the base's own text would have to say something else for the class that inherits."""
     for key in sites.keys() & base.sites.keys():
         mine, theirs = sites[key], base.sites[key]
-        if mine.layers != theirs.layers:
-            return f"the number of layers is {mine.layers}, and {theirs.layers} there"
         for name in sorted(mine.sizes.keys() | theirs.sizes.keys()):
             one, two = mine.sizes.get(name), theirs.sizes.get(name)
             if one != two:

@@ -18,7 +18,6 @@ from nnx_migrate.sizes.inference.places import entered_at
 from nnx_migrate.sizes.inference.required_sizes import needed_inputs
 from nnx_migrate.sizes.inference.shape_reads import shape_reads
 from nnx_migrate.sizes.inference.sites import site_of
-from nnx_migrate.sizes.inference.stacks import sized_lifts
 from nnx_migrate.sizes.interpreter import spellable
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site
 from nnx_migrate.sizes.static_parameters import defaults_of
@@ -84,7 +83,6 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         statics={k: v for k, v in statics.items() if not INPUT.search(v)},
         out_features=rename(last.text) if last and _exportable(last, needed, lost) else None,
         exports_out_features=analysis.exported,
-        sized_lifts=sized_lifts(analysis.interpreter.built, final),
         problems=(*analysis.problems, *analysis.interpreter.problems),
         untold=(*analysis.untold,),
         elsewhere=(*analysis.elsewhere,),

@@ -18,7 +18,6 @@ def needed_inputs(
     """Input sizes that ``__init__`` reads."""
     texts = [text for site in sites.values() for text in site.sizes.values()]
     texts += [site.reached for site in sites.values() if site.reached is not None]
-    texts += [site.layers for site in sites.values() if site.layers is not None]
     texts += [text for entries in carried.values() for entry in entries for text in entry[1:]]
     calls = {id(site.call) for site in sites.values()}
     for node in analysis.nodes:

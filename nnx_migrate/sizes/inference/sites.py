@@ -29,7 +29,7 @@ from nnx_migrate.sizes.inference.places import path_in_loop, place_of
 from nnx_migrate.sizes.inference.reachability import in_some_rounds, reached
 from nnx_migrate.sizes.inference.records import with_evidence
 from nnx_migrate.sizes.inference.setup_reach import is_in_setup, reached_in_setup
-from nnx_migrate.sizes.inference.stacks import refuse_parts, with_layers
+from nnx_migrate.sizes.inference.stacks import refuse_parts
 from nnx_migrate.sizes.inference.witnesses import is_passed, only_given, witness_of
 from nnx_migrate.sizes.interpreter import out_variable, spellable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind
@@ -39,10 +39,6 @@ from nnx_migrate.source.walking import walk
 def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     """The site of one submodule."""
     refuse_parts(analysis, module)
-    return with_layers(analysis, module, _plain_site(analysis, module))
-
-
-def _plain_site(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     uses = analysis.root.records.get(id(module.call), [])
     uses = [use for use in uses if use.primary] or uses
     assert module.call is not None

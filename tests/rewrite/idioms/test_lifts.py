@@ -131,9 +131,7 @@ class Model(nn.Module):
 
 
 def test_10_methods_share_a_compact_one_under_remat_and_in_a_scan_over_a_closure() -> None:
-    sizes = {"CheckpointFlow_0_Dense_0_in_features": 3}
-    report = compare(FLOW, "Model(6, 3)", sizes, (X,))
-    assert report.verdict in SAME, report
+    assert "nn.scan of something else than a module class" in lazy(FLOW, "Model")
 
 
 COLLECTIONS = """\
@@ -307,8 +305,7 @@ BatchModel = nn.vmap(Model, in_axes=0, out_axes=0, variable_axes={"params": None
 
 
 def test_19_a_class_name_stands_for_its_mapped_version() -> None:
-    """What its name means where it is built nobody proves: it is lazy."""
-    assert "Layer may mean something else" in lazy(REBOUND, "Layer")
+    assert "Layer is bound more than once" in lazy(REBOUND, "Layer")
 
 
 DECORATED = """\

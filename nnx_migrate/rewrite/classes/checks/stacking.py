@@ -9,8 +9,6 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.source.project import Project
 
 RULE = "stacked"
-_LIFTS = ("flax.linen.scan", "flax.linen.vmap")
-_LIFT_A_CLASS = "lift a class that has the method as its __call__"
 
 
 def check_late(project: Project, items: Iterable[Item], makes_late: Callable[[str], bool]) -> None:

@@ -1,4 +1,4 @@
-"""Decorators of the class statement that are neither Linen's nor ``dataclass``.
+"""Decorators of the class statement, other than ``dataclass``.
 
 A Linen module is a dataclass, and a decorator may use that: read its fields, wrap its ``__init__``. A
 function of the project that mentions neither stays as it is; one that does gets the class through
@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 
-from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.calls import call, named
 from nnx_migrate.edit.expressions import Expression, display, string
 from nnx_migrate.edit.rendering import Renderer
@@ -46,7 +45,7 @@ def adapted_decorators(
     for node in cls.node.decorator_list:
         target = node.func if isinstance(node, ast.Call) else node
         symbol = project.resolve(target, cls.scope)
-        if is_linen(symbol) or symbol in DATACLASS or symbol in _HARMLESS:
+        if symbol in DATACLASS or symbol in _HARMLESS:
             continue
         function = project.function(symbol)
         if function is None or _names(function) & _DATACLASS_MAKERS:

@@ -160,7 +160,6 @@ def name_edits(
     cls: ClassInfo,
     handled: Collection[int],
     remarks: Remarks,
-    sized: Collection[int] = (),
     initializers: Collection[int] = (),
 ) -> Edits:
     """Edits of the Linen names in the class.
@@ -168,7 +167,6 @@ def name_edits(
     Args:
       handled: ids of nodes that someone else replaces (sites, removed decorators, bases).
       remarks: takes the imports and remarks of the rules.
-      sized: ids of lifts whose constructor calls say how many layers they stack.
       initializers: ids of what layers and parameters call as initialiser.
     """
     edits, inside = _whole_edits(project, cls, handled, remarks)
@@ -210,7 +208,6 @@ def name_edits(
                 call,
                 reference.symbol,
                 remarks,
-                is_sized=id(call) in sized,
                 is_initializer=id(call) in initializers,
             )
     return edits
@@ -270,10 +267,10 @@ def _whole(
 
 
 def _call_edit(
-    call: ast.Call, symbol: str, remarks: Remarks, *, is_sized: bool, is_initializer: bool
+    call: ast.Call, symbol: str, remarks: Remarks, *, is_initializer: bool
 ) -> Callable[[Renderer], Any]:
     def make(renderer: Renderer) -> Any:
-        found = LayerCall(symbol, call, renderer, is_sized=is_sized, is_initializer=is_initializer)
+        found = LayerCall(symbol, call, renderer, is_initializer=is_initializer)
         return remarks.take(convert_call(found), call)
 
     return make

@@ -29,7 +29,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.classes.writing.in_scope import building_call
-from nnx_migrate.sizes.result import LAYERS, SCOPE_NAME, ClassSizes, Site, SiteKind
+from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
@@ -128,8 +128,6 @@ class Builder:
     def site(self, site: Site, renderer: Renderer) -> Expression:
         """The constructor expression of a submodule."""
         call = self._plain(site.call)
-        if site.layers is not None:
-            site = replace(site, sizes={**site.sizes, LAYERS: site.layers})
         if site.kind is SiteKind.LAYER:
             found = convert_call(
                 LayerCall(
