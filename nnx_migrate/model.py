@@ -138,7 +138,7 @@ class SizeArgument:
     scope path below each.
 
     With a ``fact`` it is no size but says what Linen's initial call had for ``argument``, which
-    decides what is built: ``given`` (not None), ``truth`` (a true value) or ``dtype``. Its ``default`` is what
+    decides what is built: ``given`` (not None) or ``truth`` (a true value). Its ``default`` is what
     holds in calls that leave ``argument`` out; None where they cannot.
     """
 

@@ -31,12 +31,8 @@ _ARITHMETIC: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
 _BUILTINS = frozenset(("self", "min", "max", "len", "int"))
 _INPUT = "size__"
 _OPAQUE = "opaque_at_line_"
-GIVEN, TRUTH, DTYPE = (
-    "given",
-    "truth",
-    "dtype",
-)  # what a constructor may be told about an argument of the call
-_FACTS = (GIVEN, TRUTH, DTYPE)
+GIVEN, TRUTH = "given", "truth"  # what a constructor may be told about an argument of the call
+_FACTS = (GIVEN, TRUTH)
 FOREIGN = "foreign__"  # a name of another module that __init__ cannot spell
 
 
@@ -123,7 +119,7 @@ def parameter_of(path: str) -> str:
 
 
 def call_fact(argument: str, fact: str) -> Expr:
-    """What Linen's initial call has for a parameter: whether it is GIVEN, its TRUTH, its DTYPE."""
+    """What Linen's initial call has for a parameter: whether it is GIVEN, its TRUTH."""
     return name(f"{_INPUT}{argument}__{fact}")
 
 

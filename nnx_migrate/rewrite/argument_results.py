@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.model import ArgumentResult, SizeArgument
 from nnx_migrate.rewrite.classes.writing.document import described, speaks_for_itself
 from nnx_migrate.sizes import ClassSizes
@@ -33,8 +32,6 @@ def _remedy(
     name = cls.node.name
     if speaks_for_itself(one):
         return "none: NNX builds before the first call, and only callers know what they pass"
-    if one.fact == DTYPE:
-        return "none: parameters have the dtype of the initial call, which only callers know"
     if one.fact is not None:
         return "none: it tells apart initial calls that build different submodules"
     reaching = f" with calls that reach {one.submodule}" if one.submodule else ""

@@ -62,7 +62,7 @@ class Ground:
 
     def sizes(self, wanted: ExtraArguments) -> Mapping[str, ClassSizes]:
         """The sizes of all classes to rewrite, with the arguments that were granted."""
-        granted = (wanted.shapes, wanted.facts, wanted.dtypes, wanted.unpassed)
+        granted = (wanted.shapes, wanted.facts, wanted.unpassed)
         project, known = self.loaded.project, self._known_sizes
         return analyse(project, self._names, self.evidence, *granted, memory=known)
 

@@ -55,11 +55,6 @@ class ExtraArguments:
         }
         return {name: one for name, one in found.items() if one}
 
-    @property
-    def dtypes(self) -> Mapping[str, frozenset[tuple[str, int]]]:
-        """By class, the parameters whose dtype it gets, with the nodes that read it."""
-        return {name: one.dtypes for name, one in self.granted.items() if one.dtypes}
-
     def learn(self, decisions: Decisions, sizes: Mapping[str, ClassSizes]) -> bool:
         """Take in a decision. Returns whether to decide again with other arguments."""
         before = (dict(self.granted), dict(self.unpassed))

@@ -29,7 +29,6 @@ def analyse(
     evidence: ProjectEvidence | None = None,
     shapes: Mapping[str, frozenset[str]] | None = None,
     told: Mapping[str, frozenset[str]] | None = None,
-    dtypes: Mapping[str, frozenset[tuple[str, int]]] | None = None,
     denied: Mapping[str, frozenset[str]] | None = None,
     memory: Memory | None = None,
 ) -> Mapping[str, ClassSizes]:
@@ -41,13 +40,11 @@ def analyse(
         shapes: by class, parameters of ``__call__`` whose whole shape becomes an argument.
         told: by class, parameters of ``__call__`` of which the constructor is told what the initial
             call has for them.
-        dtypes: by class, parameters of ``__call__`` whose dtype becomes an argument, each with the
-            ``id`` of an expression that reads it.
         denied: by class, parameters of ``__call__`` of which its callers cannot tell it.
         memory: what earlier calls with this project and evidence found; what this one finds is added.
     """
     memory = Memory(project) if memory is None else memory
-    extras = (shapes or {}, told or {}, dtypes or {}, denied or {})
+    extras = (shapes or {}, told or {}, denied or {})
     analysis = ProjectAnalysis(project, evidence, *extras, memory=memory)
     return analysis.run(project.linen if names is None else names)
 
@@ -83,7 +80,6 @@ class ProjectAnalysis:
     evidence: ProjectEvidence | None = None
     shapes: Mapping[str, frozenset[str]] = field(default_factory=dict)
     told: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    dtypes: Mapping[str, frozenset[tuple[str, int]]] = field(default_factory=dict)
     denied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     memory: Memory = field(kw_only=True)
     done: dict[str, ClassSizes] = field(default_factory=dict)
@@ -131,7 +127,7 @@ class ProjectAnalysis:
         return None
 
     def _extras(self, name: str) -> tuple[object, ...]:
-        every = (self.shapes, self.told, self.dtypes, self.denied)
+        every = (self.shapes, self.told, self.denied)
         return tuple(one.get(name) for one in every)
 
     def _analysed(self, info: ClassInfo) -> ClassSizes:
@@ -174,7 +170,6 @@ class ProjectAnalysis:
             info.name in self.memory.runs.exported,
             recorded,
             self.shapes.get(info.name, frozenset()),
-            self.dtypes.get(info.name, frozenset()),
             default_call=cache(lambda: self._default_call(info, question, run.interpreter.ranks)),
         )
         return analysis, finish(analysis)

@@ -137,26 +137,6 @@ def test_facts_that_no_call_shows_or_calls_disagree_on_are_missing() -> None:
     assert sizes_for(told, (), entry(BLOCK, *FACTS), array, ("a",), BLOCK)[1] == ("init_train",)
 
 
-DTYPE = SizeArgument("x_dtype", argument="x", axis=None, fact="dtype")
-
-
-def of_dtype(*, x_dtype: Any) -> None:
-    """The constructor of a migrated class that is told the dtype of its first input."""
-
-
-def test_a_dtype_is_that_of_the_modules_own_calls() -> None:
-    calls = (fact_call("a", ("x", "dtype", "bfloat16")), fact_call("b", ("x", "dtype", "int32")))
-    found, missing = sizes_for(of_dtype, (), entry(BLOCK, DTYPE), calls, ("a",), BLOCK)
-    assert (found, missing) == ({"x_dtype": jnp.dtype("bfloat16")}, ())
-    for unknown in (calls, ()):
-        assert sizes_for(of_dtype, (), entry(BLOCK, DTYPE), unknown, None, BLOCK)[1] == ("x_dtype",)
-
-
-def test_a_trace_shows_dtypes_of_arrays_alone() -> None:
-    (seen,) = record_calls(Flagged(), (jnp.ones(3, jnp.bfloat16), None), {"train": False})
-    assert [seen.fact(name, "dtype") for name in ("x", "c", "train")] == ["bfloat16", None, None]
-
-
 class Flagged(linen.Module):
     @linen.compact
     def __call__(self, x: Any, c: Any = None, train: bool = True) -> Any:

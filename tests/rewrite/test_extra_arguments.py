@@ -27,16 +27,6 @@ def test_a_refused_class_gets_the_shape_it_wants() -> None:
     assert not wanted.learn(decisions(B=""), {})
 
 
-def test_a_refused_class_gets_the_dtype_it_wants() -> None:
-    wanted = ExtraArguments()
-    read = frozenset({("x", 7)})
-    refusal = ClassRefusal(ast.Pass(), "reason", "recipe", "rule", Wants(dtypes=read))
-    assert wanted.learn(Decisions(refused={"A": refusal}), {})
-    assert wanted.dtypes == {"A": read}
-    assert wanted.learn(Decisions(refused={"A": refusal}), {})  # it helps nothing
-    assert wanted.dtypes == {}
-
-
 def test_a_class_that_is_refused_all_the_same_loses_it_for_good() -> None:
     wanted = ExtraArguments()
     wanted.learn(decisions(A="x"), {})

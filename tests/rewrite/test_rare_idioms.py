@@ -111,11 +111,13 @@ REBOUND = f"{BLOCK}\nBlock = nn.remat(Block)\n\n{USER.format(value='Block(3)(x)'
 DECORATED = f"@nn.remat{BLOCK}\n{USER.format(value='Block(3)(x)')}"
 REMAT = USER.format(value="nn.remat(lambda m, x: m(x) * 2)(nn.Dense(4), x)")
 VMAP = USER.format(
-    value="nn.vmap(lambda m, x: m(x), variable_axes={'params': None})(nn.Dense(4), x)"
+    value="nn.vmap(lambda m, x: m(x), variable_axes={'params': None}, split_rngs={'params': False})(nn.Dense(4), x)"
 )
 LIFTED_LAYER = USER.format(value="nn.remat(nn.Dense)(4)(x)")
 STACKED = f"""{BLOCK}
 {USER.format(value="nn.vmap(Block, variable_axes={'params': 0}, split_rngs={'params': True})(3)(x)")}"""
+
+DTYPE = USER.format(value="x * self.param('scale', nn.initializers.normal(1.0), (1, 4), x.dtype)")
 
 IDIOMS: list[tuple[str, str, tuple[Any, ...], str]] = [
     (LAMBDA, "Model(3)", (X,), "something is built inside a lambda"),
@@ -135,6 +137,7 @@ IDIOMS: list[tuple[str, str, tuple[Any, ...], str]] = [
         "nn.remat of something else than a module class of the project",
     ),
     (STACKED, "Model()", (X,), "vmap that stacks variables without axis_size="),
+    (DTYPE, "Model()", (X,), "what is built here depends on 'x', which is only known in the call"),
     (UNBOUND, "Model(4)", (X,), "it calls unbind, for pure functions of a submodule's variables"),
 ]
 

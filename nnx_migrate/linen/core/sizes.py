@@ -45,7 +45,7 @@ class Size:
     first. ``axis``: which of its dimensions; None for the whole shape. ``of``: the scope path of a
     submodule, when it is that one's input; a ``*`` in it stands for each direct submodule there, and
     the size is a dict by their names. ``method``: which call has the input. ``fact``: not a size but
-    whether the input is ``"given"``, its ``"truth"``, or its ``"dtype"``.
+    whether the input is ``"given"``, or its ``"truth"``.
 
     >>> lazy(MlpBlock, in_features=Size(axis=-1), length=Size("tokens", 1))
     """
@@ -65,8 +65,6 @@ class Size:
             return bool(value)
         if value is None:
             return None
-        if self.fact == "dtype":
-            return value.dtype
         shape = jnp.shape(value)
         return shape if self.axis is None else shape[self.axis]
 

@@ -27,17 +27,17 @@ class Call:
     ``path`` is the scope path, ``class_name`` the qualified Linen class, ``arguments`` the bound
     array arguments in signature order as ``(name, shape)``; an array inside a structured argument is
     named by its place in it (``graph.nodes``, ``batch['x']``, ``carry[0]``). ``facts`` are what
-    constructors of migrated classes are told: ``(name, "given" | "truth" | "dtype", value)``.
+    constructors of migrated classes are told: ``(name, "given" | "truth", value)``.
     """
 
     path: tuple[str, ...]
     class_name: str
     method: str
     arguments: tuple[tuple[str, Shape], ...]
-    facts: tuple[tuple[str, str, bool | str], ...] = ()
+    facts: tuple[tuple[str, str, bool], ...] = ()
 
-    def fact(self, argument: str, fact: str) -> bool | str | None:
-        """Return whether an argument was ``given`` (not None), its ``truth`` or ``dtype`` if it has one."""
+    def fact(self, argument: str, fact: str) -> bool | None:
+        """Return whether an argument was ``given`` (not None), or its ``truth`` if it has one."""
         return next((known for *of, known in self.facts if of == [argument, fact]), None)
 
     def shape(self, argument: str) -> Shape | None:
@@ -105,13 +105,11 @@ def _call_of(context: linen.module.InterceptorContext, args: Any, keywords: Any)
 
 def _facts(
     method: Callable[..., Any], args: Sequence[Any], keywords: Mapping[str, Any]
-) -> Iterable[tuple[str, str, bool | str]]:
+) -> Iterable[tuple[str, str, bool]]:
     for name, value in _bound(method, args, keywords).items():
         yield name, "given", value is not None
         if value is None or isinstance(value, bool | int | str):
             yield name, "truth", bool(value)
-        if hasattr(value, "dtype"):
-            yield name, "dtype", str(value.dtype)
 
 
 def _array_arguments(

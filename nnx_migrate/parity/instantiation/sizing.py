@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-import jax.numpy as jnp
-import numpy as np
-
 from nnx_migrate.model import ClassMap, SizeArgument
 from nnx_migrate.parity.instantiation.calls import Call, Shape
 from nnx_migrate.parity.instantiation.migration_map import class_map_of
 
-Size = int | tuple[int, ...] | dict[str, "Size"] | np.dtype[Any]
+Size = int | tuple[int, ...] | dict[str, "Size"]
 Maps = Mapping[str, ClassMap]  # by Linen class
 
 # Names that the factories of nnx_migrate.nn give to sizes, with the argument that decides them.
@@ -136,8 +133,7 @@ def _value(
     if size.fact is not None:
         told = [call.fact(size.argument or "", size.fact) for call in own]
         facts = {size.default if one is None else one for one in told}
-        fact = facts.pop() if len(facts) == 1 else None
-        return jnp.dtype(fact) if isinstance(fact, str) else fact
+        return facts.pop() if len(facts) == 1 else None
     shapes = [_first(call) if size.argument is None else call.shape(size.argument) for call in own]
     values: list[Size] = [
         shape if size.axis is None else shape[size.axis] for shape in shapes if shape

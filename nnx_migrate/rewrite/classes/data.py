@@ -56,17 +56,14 @@ class Wants:
     Attributes:
       shapes: parameters of the call whose whole shape would help.
       facts: parameters of which it would help to know what the initial call has for them.
-      dtypes: parameters whose dtype would help, each with the id of a node that reads it.
     """
 
     shapes: frozenset[str] = frozenset()
     facts: frozenset[str] = frozenset()
-    dtypes: frozenset[tuple[str, int]] = frozenset()
 
     def __or__(self, other: Wants) -> Wants:
         """Both."""
-        dtypes = self.dtypes | other.dtypes
-        return Wants(self.shapes | other.shapes, self.facts | other.facts, dtypes)
+        return Wants(self.shapes | other.shapes, self.facts | other.facts)
 
 
 @dataclass(frozen=True)

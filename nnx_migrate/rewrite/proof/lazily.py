@@ -347,9 +347,7 @@ def _always_set(body: Iterable[ast.stmt]) -> set[str]:
 
 def _is_hidden(size: SizeArgument) -> bool:
     """Whether neither variables nor calls of parts show a size."""
-    if size.fact is not None:
-        return size.fact == "dtype"
-    return size.axis is None or bool(size.each or size.within)
+    return size.fact is None and (size.axis is None or bool(size.each or size.within))
 
 
 def _place(read: Read) -> tuple[bool, str, int]:

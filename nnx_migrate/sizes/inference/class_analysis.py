@@ -27,7 +27,6 @@ class ClassAnalysis:
     exported: bool
     evidence: ClassEvidence | None = None
     shapes: frozenset[str] = frozenset()  # call parameters whose whole shape becomes an argument
-    dtypes: frozenset[tuple[str, int]] = frozenset()  # parameter, and a node that reads its dtype
     opaque: dict[str, SizeArgument] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
     unpassed: list[tuple[str, str]] = field(default_factory=list)

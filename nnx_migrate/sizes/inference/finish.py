@@ -47,8 +47,6 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
     analysis.optional.update(name for path, name in whole.items() if path in spared)
     needed = needed_inputs(analysis, sites, carried) | set(whole.values())
     needed |= {n for n in (last.names if last else ()) if _path(n) in analysis.shapes}
-    dtypes = {key: ex.call_fact(path, ex.DTYPE).text for path, key in analysis.dtypes}
-    needed |= {*dtypes.values()}
     arguments = name_arguments(analysis, needed, entered_at(analysis, sites, carried))
     rename = renamer(analysis, arguments)
     statics = {k: v for k, v in analysis.interpreter.statics.items() if v is not None}
@@ -58,7 +56,6 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
         for key, text in statics.items()
         if (set(INPUT.findall(text)) <= needed if INPUT.search(text) else key in reads)
     }
-    dims |= {key: arguments[name].name for key, name in dtypes.items()}
     used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
     used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
     final = {key: renamed_site(site, rename, used) for key, site in sites.items()}
@@ -74,9 +71,7 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
             for key, entries in carried.items()
         },
         facts=frozenset(
-            key
-            for key in dims.keys() - dtypes.keys()
-            if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
+            key for key in dims if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
         ),
         decisive=_decisive(analysis, sites, arguments),
         full_shapes={path: arguments[name].name for path, name in whole.items()},

@@ -22,11 +22,11 @@ METHOD = "__call__"
 
 
 def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> SizeArgument:
-    """The constructor argument for a fact: ``with_c``, ``init_train`` or ``x_dtype``."""
+    """The constructor argument for a fact: ``with_c`` or ``init_train``."""
     fact = ex.fact_of(name)
     assert fact is not None
     parameter, _ = ex.input_of(name)
-    text = f"{parameter}_dtype" if fact == ex.DTYPE else f"{FACT_PREFIXES[fact]}_{parameter}"
+    text = f"{FACT_PREFIXES[fact]}_{parameter}"
     used = {one.id for one in walk(call) if isinstance(one, ast.Name)} if call else set()
     while text in taken | used:
         text = f"input_{text}"
@@ -43,7 +43,7 @@ def _default(call: ast.FunctionDef, parameter: str, fact: str) -> bool | None:
     """What holds in calls that leave the parameter out; None where the code does not say."""
     node = defaults_of(call.args).get(parameter)
     match node:
-        case ast.Constant(value=value) if fact != ex.DTYPE:
+        case ast.Constant(value=value):
             return value is not None if fact == ex.GIVEN else bool(value)
         case _:
             return None
@@ -66,10 +66,6 @@ def passed_fact(analysis: ClassAnalysis, argument: SizeArgument, uses: list[Use]
     Raises:
       Unsure: the calls do not show it.
     """
-    if argument.fact == ex.DTYPE:
-        raise Unsure(
-            f"the dtype of the argument {argument.argument!r} of this submodule is not known"
-        )
     calls = [use for use in uses if use.method == argument.method]
     if not calls:
         raise Unsure(f"no call shows the argument {argument.argument!r} of this submodule")

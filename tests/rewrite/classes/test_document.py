@@ -60,10 +60,6 @@ def rewritten(docstring: str, value: str = "x") -> str:
             SizeArgument("init_train", argument="train", fact="truth", default=True),
             "whether train is true in the first call.",
         ),
-        (
-            SizeArgument("x_dtype", argument="x", axis=None, fact="dtype"),
-            "the dtype of x in the first call.",
-        ),
     ],
 )
 def test_an_argument_in_words(argument: SizeArgument, text: str) -> None:

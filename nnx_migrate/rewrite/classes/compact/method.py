@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-from nnx_migrate.rewrite.classes.compact.dtypes import Read, dtype_reads
 from nnx_migrate.rewrite.classes.compact.late_variables import parameters_of
 from nnx_migrate.rewrite.classes.data import ConversionContext
 from nnx_migrate.rewrite.classes.items import Item, receiver_of
@@ -73,13 +72,6 @@ class CompactMethod:
     def askable(self) -> frozenset[str]:
         """The parameters that the constructor may be told about."""
         return frozenset(parameters_of(self.method) if self.method.name == "__call__" else ())
-
-    def dtypes(self, items: Iterable[Item]) -> frozenset[Read]:
-        """Reads of dtypes that the constructor may be told, where no class inherits the method."""
-        inherited = self.method not in self.cls.node.body or any(
-            self.cls in one.mro for one in self.project.linen.values() if one is not self.cls
-        )
-        return dtype_reads(self.method, items, () if inherited else self.askable)
 
     def static_texts(self) -> dict[int, str]:
         """Nodes with another text in ``__init__``, by id."""

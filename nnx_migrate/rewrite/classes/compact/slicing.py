@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions, tested_parameters
-from nnx_migrate.rewrite.classes.compact.dtypes import Read
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.data import Refused, Wants
 from nnx_migrate.rewrite.classes.items import Item
@@ -55,7 +54,6 @@ class Slicer:
     entered: set[str] = field(default_factory=set)  # those whose shape it does read
     told: CallConditions | None = None  # conditions that the constructor is told about
     askable: frozenset[str] = frozenset()  # parameters that it may be told about
-    dtypes: frozenset[Read] = frozenset()  # reads of dtypes that it may be told
     updates: frozenset[int] = frozenset()  # statements that are kept for what they do, by id
     changed: Mapping[str, ast.AST] = field(default_factory=dict)  # locals, by what changes them
     read: set[str] = field(default_factory=set, init=False)  # names that what is kept reads
@@ -83,7 +81,7 @@ class Slicer:
                 RULE,
             )
         for name in sorted((self.parameters - self.entered) & live.keys()):
-            raise _depends(live[name], name, self.dtypes)
+            raise _depends(live[name], name)
         return kept
 
     def _block(self, steps: Sequence[Step], live: Live, *, later: bool) -> tuple[Step, ...]:
@@ -147,7 +145,7 @@ class Slicer:
         tainted = self.taint.at.get(id(call), frozenset())
         names = free_names(node, self.static) & tainted
         if self.shapes is not None and names:
-            raise _depends(call, min(names), self.dtypes)
+            raise _depends(call, min(names))
         self._check_shapes(node, tainted)
 
     def _check_shapes(self, node: ast.AST, tainted: frozenset[str]) -> None:
@@ -250,11 +248,10 @@ def _is_exit(step: Step) -> bool:
     return isinstance(step, Exit)
 
 
-def _depends(node: ast.AST, name: str, dtypes: frozenset[Read]) -> Refused:
+def _depends(node: ast.AST, name: str) -> Refused:
     return Refused(
         node,
         f"what is built here depends on {name!r}, which is only known in the call",
         f"make {name!r} a field, or build from fields only",
         RULE,
-        Wants(dtypes=dtypes),
     )

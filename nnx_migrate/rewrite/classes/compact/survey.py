@@ -6,7 +6,6 @@ import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
@@ -76,7 +75,6 @@ class Survey:
             fixed=known,
             told=CallConditions(self.taint, self.replaced) if self.told else None,
             askable=self.method.askable,
-            dtypes=self.method.dtypes(self.items.values()),
             changed=changed_elsewhere(self.method.project, self.method.scope, self.method.method),
         )
 
@@ -166,7 +164,7 @@ def _static_names(
 ) -> tuple[dict[int, frozenset[str]], dict[int, frozenset[str]]]:
     """The names that texts of ``__init__`` read, and apart those of facts of the initial call."""
     # A local named like a size argument is that size: the argument is read in its place.
-    sizes = {one.name for one in method.sizes.new_arguments if one.fact in (None, DTYPE)}
+    sizes = {one.name for one in method.sizes.new_arguments if one.fact is None}
     every = {key: _names_in(text) - sizes for key, text in method.static_texts().items()}
     told = {key: names for key, names in every.items() if key in method.sizes.facts}
     return {key: names for key, names in every.items() if key not in told}, told

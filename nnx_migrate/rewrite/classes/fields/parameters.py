@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
-from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import Expression, dotted, either, expression, is_none
@@ -246,8 +245,6 @@ def signature(
 
 def size_parameter(one: SizeArgument) -> cst.Param:
     """A size argument with its annotation, and its default if it has one."""
-    if one.fact == DTYPE:
-        return parameter(one.name)  # no type of a dtype is sure to be imported in the file
     if one.fact is not None:
         default = None if one.default is None else expression(str(one.default))
         return parameter(one.name, dotted("bool"), default)

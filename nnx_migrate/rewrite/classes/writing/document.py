@@ -10,7 +10,6 @@ import ast
 import re
 from collections.abc import Sequence
 
-from nnx_migrate.abstract.expression import DTYPE
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.statements import Statement, docstring
 from nnx_migrate.edit.syntax import cst
@@ -27,8 +26,6 @@ _TRIPLE = re.compile(r"""[rRuU]?("{3}|'{3})""")
 def described(one: SizeArgument) -> str:
     """What to pass for an argument, in words."""
     method = "" if one.method == "__call__" else f" of {one.method}"
-    if one.fact == DTYPE:
-        return f"the dtype of {one.argument} in the first call{method}."
     if one.fact is not None:
         what = "is given" if one.fact == "given" else "is true"
         return f"whether {one.argument} {what} in the first call{method}."
