@@ -53,16 +53,10 @@ def test_a_class_of_one_name_is_explicit(text: str) -> None:
     assert form(text) == "explicit"
 
 
-def test_a_class_whose_own_name_becomes_something_else_is_lazy() -> None:
-    model = "import functools\n" + LINEN + dense("A") + "A = functools.partial(A, name='a')\n"
+@pytest.mark.parametrize("made", ["functools.partial(A, name='a')", "nn.remat(A)"])
+def test_a_class_whose_own_name_becomes_something_else_is_lazy(made: str) -> None:
+    model = f"import functools\n{LINEN}{dense('A')}A = {made}\n"
     assert form("from m import A\n\n\ndef f(k, x):\n    return A().init(k, x)\n", model) == "lazy"
-
-
-def test_a_class_whose_own_name_becomes_its_lift_is_explicit() -> None:
-    model = LINEN + dense("A") + "A = nn.remat(A)\n"
-    assert (
-        form("from m import A\n\n\ndef f(k, x):\n    return A().init(k, x)\n", model) == "explicit"
-    )
 
 
 def test_the_other_classes_of_the_file_are_explicit() -> None:

@@ -724,11 +724,6 @@ def with_method(body: str, use: str = "use(A(), lambda m, *args: m.generate(*arg
 @pytest.mark.parametrize(
     "text",
     [
-        with_method("    def generate(self, v, x):\n        return self.apply(v, x)\n"),
-        with_method(
-            "    def _logits(self, v, x):\n        return self.apply(v, x)\n\n"
-            "    def generate(self, v, x):\n        return self._logits(v, x)\n"
-        ),
         with_method("    def generate(self, v, x):\n        return sample(self, v, x)\n"),
         with_method(
             "    def generate(self, x):\n        return x * self.size()\n\n"
@@ -759,9 +754,6 @@ def test_a_method_that_linen_runs_without_variables_keeps_the_class_lazy(text: s
         (
             f"{LINEN}class A(nn.Module):\n    by: float\n\n"
             "    def __call__(self, x):\n        return x * self.by\n\n\nuse(A)\n"
-        ),
-        with_method(
-            "    def generate(self, v, x):\n        return self.apply(v, x)\n", use="use(A())"
         ),
     ],
 )

@@ -67,19 +67,19 @@ def test_a_size_that_a_loop_carries_comes_from_where_the_loop_starts(
 
 
 @pytest.mark.parametrize(
-    ("second", "worst"), [("self.dense(3)(x)", "static"), ("self.dense(3)(x[..., :n])", "argument")]
+    ("second", "worst"), [("dense(3)(x)", "static"), ("dense(3)(x[..., :n])", "argument")]
 )
-def test_a_size_is_told_where_a_method_is_asked_to_build_and_where_it_builds(
+def test_a_size_is_told_where_a_function_is_asked_to_build_and_where_it_builds(
     second: str, worst: str
 ) -> None:
     body = (
+        "def dense(n):\n"
+        "    return nn.Dense(n)\n\n\n"
         "class A(nn.Module):\n"
-        "    def dense(self, n):\n"
-        "        return nn.Dense(n)\n\n"
         "    @nn.compact\n"
         "    def __call__(self, x, n=2):\n"
-        "        x = self.dense(4)(x)\n"
+        "        x = dense(4)(x)\n"
         f"        return {second}\n"
     )
     found = {line: source for _, line, _, source in told(rewrite({"m.py": LINEN + body}), "m.A")}
-    assert found == {10: "static", 11: worst, 6: worst}
+    assert found == {11: "static", 12: worst, 5: worst}
