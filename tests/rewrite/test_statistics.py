@@ -1,4 +1,4 @@
-"""Running statistics that a later call of the same pass reads: their gradient is Linen's."""
+"""Running statistics: the gradient that a later call of the same pass sends there, and where they start."""
 
 from __future__ import annotations
 
@@ -69,3 +69,56 @@ def _gradients(model: Any) -> Any:
         return jnp.sum(output**2), updates
 
     return jax.jit(jax.value_and_grad(loss, has_aux=True))(variables["params"])
+
+
+STARTING = """\
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        x = nn.BatchNorm(use_running_average=not train)(nn.Dense(3)(x))
+        count = self.variable("state", "count", jnp.zeros, ())
+        count.value = count.value + 1
+        return x * count.value
+
+
+class Step(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        return Net()(x, True), None
+
+
+class Steps(nn.Module):
+    @nn.compact
+    def __call__(self, x, train):
+        steps = nn.scan(
+            Step,
+            variable_broadcast="params",
+            variable_axes={"batch_stats": 0, "state": 0},
+            split_rngs={"params": False},
+            length=2,
+        )
+        return steps(name="steps")(x, None)[0] + len(self.name or "")
+
+
+MODELS = {"Net": Net(), "Steps": Steps()}
+"""
+
+
+@pytest.mark.parametrize("train", [True, False])
+@pytest.mark.parametrize("model", ["Net", "Steps"])
+def test_a_call_that_may_change_state_makes_what_it_is_not_given(model: str, train: bool) -> None:
+    after = in_auto(STARTING)
+    assert "class Net(nnx.Module)" in after
+    with module_of("linen_side", STARTING) as old, module_of("nnx_side", after) as new:
+        runs = [_started(one.MODELS[model], train) for one in (old, new)]
+    same_bits(*runs)
+
+
+def _started(model: Any, train: bool) -> Any:
+    variables = model.init(jax.random.key(0), X, train)
+    given = {"params": variables["params"]}
+    return variables, model.apply(given, X, train, mutable=["batch_stats", "state"])

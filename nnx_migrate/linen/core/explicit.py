@@ -81,7 +81,13 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             model = self._built(make, self._round())
             made = inside.merged(nnm.variables_with(model, _call(method, args, kwargs)), held)
             held = inside.merged(nnm.variables_of(model), held)  # as they were before the call
-        return self._applied(nnm.abstract(make), method, held, made, args, kwargs)
+        model = nnm.abstract(make)
+        lacking = set() if first else inside.lacking(model, held, self.scope.is_mutable_collection)
+        if lacking:
+            model = self._built(make, 0)  # it has the first values of state that is not held yet
+        if lacking and method == "__call__":  # which reaches all of it
+            held = inside.merged(inside.chosen(nnm.variables_of(model), lacking, None), held)
+        return self._applied(model, method, held, made, args, kwargs)
 
     def _holds_own(self, held: dict[str, Any]) -> bool:
         """Whether something is held that no lazy module in the same scope (`share_scope`) has made."""
@@ -160,9 +166,11 @@ class ExplicitInLazy(Module, metaclass=_Meta):
 
     def _built(self, make: Callable[..., Any], rounds: int) -> Any:
         drawn = self._drawn()
+        streams = self._streams()
+        streams.setdefault("params", jax.random.key(0))  # nothing is made of it that is used
         built = nnm.build(
             make,
-            rngs=self._streams(),
+            rngs=streams,
             scope_path=self._scope_path(),
             rounds=rounds,
             drawn=drawn,

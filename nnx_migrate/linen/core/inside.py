@@ -170,6 +170,16 @@ def lacks_parameters(
     return any(path[0] == "params" and _below(held, path) is _ABSENT for path in wanted)
 
 
+def lacking(
+    model: nnx.Module, held: Mapping[str, Any], is_mutable: Callable[[str], bool]
+) -> set[Place]:
+    """Where a module has variables, parameters aside, that may be made and are not held."""
+    mutable = {
+        one for one in places(model, (), calls=True) if one[0] != "params" and is_mutable(one[0])
+    }
+    return {one for one in mutable if _below(held, one) is _ABSENT}
+
+
 _ABSENT: Mapping[str, Any] = {}
 
 
