@@ -128,3 +128,26 @@ def test_numbers_are_frozen_and_what_may_be_arrays_is_data() -> None:
     assert "self.sizes = nnm.freeze(sizes)" in text("numbers")
     assert "self.table = nnm.as_field(table)" in text("a list of arrays")
     assert "self.stats = nnm.constant(stats)" in text("anything")
+
+
+@pytest.mark.parametrize(
+    "annotation", ["tuple", "'tuple[Any, ...]'", "tuple[jax.Array, jax.Array]"]
+)
+def test_a_tuple_that_is_handed_on_whole_may_hold_arrays(annotation: str) -> None:
+    """The state in which a decoder starts, which another module gives."""
+    text = (
+        f"{HEADER}class Encoder(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        h = nn.Dense(2)(x)\n        return h, h * 2\n\n\n"
+        f"class Decoder(nn.Module):\n    state: {annotation}\n\n    @nn.compact\n"
+        "    def __call__(self, x):\n        return nn.OptimizedLSTMCell(2)(self.state, x)\n\n\n"
+        "class Model(nn.Module):\n    @nn.compact\n    def __call__(self, x, y):\n"
+        "        state = Encoder()(y)\n        return Decoder(state)(x)\n\n\ndef run(x):\n"
+        "    return Model().init_with_output(jax.random.key(0), x, x)\n"
+    )
+    result = rewrite_in_form({"m.py": text}, "auto")
+    forms = {one.name: (one.form, one.reason) for one in result.classes}
+    assert forms["m.Decoder"] == (Form.EXPLICIT, None)
+    after = next(one.code or "" for one in result.files)
+    x = np.ones((2, 3), np.float32)
+    with module_of("before", text) as old, module_of("after", after) as new:
+        jax.tree.map(np.testing.assert_array_equal, old.run(x), new.run(x))

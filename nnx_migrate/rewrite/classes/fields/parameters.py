@@ -132,7 +132,8 @@ def _may_be_arrays(project: Project, cls: ClassInfo, one: Field) -> bool:
     is_any = project.resolve(one.annotation, one.owner.scope) == "typing.Any"
     if is_any:
         return is_indexed(cls, one.name)
-    return is_tuple(one.annotation) and items_are_read(cls, one.name)
+    may_hold = may_hold_arrays(one.annotation) or items_are_read(cls, one.name)
+    return is_tuple(one.annotation) and may_hold
 
 
 def _inherited(project: Project, cls: ClassInfo, one: Field) -> Expression | None:
