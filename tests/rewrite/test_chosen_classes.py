@@ -137,7 +137,7 @@ def test_sizes_that_all_take_are_passed_as_they_are() -> None:
 def test_others_are_offered() -> None:
     text = " ".join(code(CASES["the first of two that take different ones"][0]).split())
     offered = "in_features=x_features, x_features=x_features, y_features=y_features"
-    assert f"nnm.sized(cls, {offered})( rngs=rngs )" in text
+    assert f"nnm.sized( cls, {offered} )(rngs=rngs)" in text
 
 
 REFUSED = {

@@ -254,7 +254,7 @@ def test_a_tied_head_gets_its_kernel_in_the_call() -> None:
         """
     )
     assert "table = self.embed.embedding[...]" in text
-    assert "nnm.with_params(lambda rngs: nnx.Linear(" in text
+    assert "nnm.with_params( lambda rngs: nnx.Linear(" in " ".join(text.split())
     assert "self.head = " not in text
 
 
@@ -273,7 +273,7 @@ def test_what_a_tied_head_is_given_by_two_stars_is_handed_on() -> None:
                 return self.head.apply({"params": {"kernel": table.T}}, self.embed(ids), **options)
         """
     )
-    assert "(\n            self.embed(ids), **options\n        )" in text
+    assert ")(self.embed(ids), **options)" in text
 
 
 def test_a_tied_head_whose_fields_are_read_is_refused() -> None:
