@@ -55,5 +55,7 @@ def explicit_engine() -> Iterator[None]:
     from nnx_migrate.rewrite.engine import rewrite_project
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forms, "rewrite_in", lambda request, form, loop, names: rewrite_project(request))
+        patch.setattr(
+            forms, "rewrite_in", lambda request, form, loop, names: rewrite_project(request)
+        )
         yield

@@ -169,8 +169,8 @@ def test_the_command_decides_once_unless_told(
     made: list[RewriteResult] = []
     real = forms.rewrite_in
 
-    def counted(one: RewriteRequest, form: str, loop: str) -> RewriteResult:
-        made.append(real(one, form, loop))
+    def counted(one: RewriteRequest, form: str, loop: str, names: str) -> RewriteResult:
+        made.append(real(one, form, loop, names))
         return made[-1]
 
     monkeypatch.setattr(forms, "rewrite_in", counted)

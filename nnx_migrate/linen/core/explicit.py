@@ -84,7 +84,9 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         model = nnm.abstract(make)
         lacking = set() if first else inside.lacking(model, held, self.scope.is_mutable_collection)
         if lacking:
-            model = self._built(make, 0)  # it has the first values of state that is not held yet
+            # It has the first values of state that is not held yet; its parameters nobody reads.
+            spare = {} if "params" in self.scope.rngs else {"params": jax.random.key(0)}
+            model = self._built(make, 0, **spare)
         if lacking and method == "__call__":  # which reaches all of it
             held = inside.merged(inside.chosen(nnm.variables_of(model), lacking, None), held)
         return self._applied(model, method, held, made, args, kwargs)
@@ -164,13 +166,11 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     def _scope_path(self) -> tuple[str, ...]:
         return next((rng.suffix for rng in self.scope.rngs.values()), self.scope.path)
 
-    def _built(self, make: Callable[..., Any], rounds: int) -> Any:
+    def _built(self, make: Callable[..., Any], rounds: int, **spare: Any) -> Any:
         drawn = self._drawn()
-        streams = self._streams()
-        streams.setdefault("params", jax.random.key(0))  # nothing is made of it that is used
         built = nnm.build(
             make,
-            rngs=streams,
+            rngs={**self._streams(), **spare},
             scope_path=self._scope_path(),
             rounds=rounds,
             drawn=drawn,
