@@ -114,10 +114,13 @@ def initial_call(case: ParityCase) -> ParityCase:
 def in_mode(case: ParityCase, mode: Mode) -> ParityCase:
     """The case with its call in another mode."""
     inputs, kwargs = mode.arguments(case.inputs, case.kwargs)
+    return replace(settings_in_mode(case, mode), inputs=inputs, kwargs=kwargs)
+
+
+def settings_in_mode(case: ParityCase, mode: Mode) -> ParityCase:
+    """What a comparison in another mode reads of the case, which need not have its call's inputs."""
     return replace(
         case,
-        inputs=inputs,
-        kwargs=kwargs,
         collections=(*case.collections, *mode.collections),
         rngs={**dict.fromkeys(mode.streams, case.seed), **case.rngs},
     )

@@ -494,6 +494,16 @@ class Mlp(nn.Module):
         x = nn.BatchNorm(use_running_average=not train, momentum=0.9)(nn.Dense(6)(x))
         return nn.Dense(3)(nn.Dropout(0.5, deterministic=not train)(x))
 """
+BY_POSITION = """
+import numpy as np
+
+def linen():
+    from pkg.models import Mlp
+    return Mlp()
+
+def inputs():
+    return (np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32), False)
+"""
 CASE_FILE = """
 import numpy as np
 
@@ -519,6 +529,13 @@ def test_both_processes_of_a_file_case_run_the_other_mode(tmp_path, momentum, ve
     assert [line.split(",")[0] for line in lines(report, "rng")] == [
         "rng: dropout has no seed in this case"
     ]
+
+
+def test_a_switch_of_a_file_case_may_be_passed_by_position(tmp_path):
+    lazy = PACKAGE.replace("flax.linen", "nnx_migrate.linen")
+    case = write_trees(tmp_path, before=PACKAGE, after=lazy, case=BY_POSITION)
+    report = run_case_file(case, tmp_path / "before", tmp_path / "after")
+    assert (report.verdict, report.modes) == ("identical", ("train=True",))
 
 
 def test_a_lazy_module_has_a_key_for_a_stream_that_only_training_draws_from():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Iterator
 
-from nnx_migrate.parity.case import ParityCase, in_mode
+from nnx_migrate.parity.case import ParityCase, settings_in_mode
 from nnx_migrate.parity.evaluation.results import ModeRun, Numbers, SideResult
 from nnx_migrate.parity.report import Check, Status
 from nnx_migrate.parity.values import EMPTY
@@ -83,7 +83,7 @@ def _of_mode(
     other: ModeRun,
 ) -> Check:
     """The check of one mode. That both sides are zero or NaN there shows nothing, and is no fault."""
-    found = check(in_mode(case, one.mode), _as_side(linen, one), _as_side(nnx, other))
+    found = check(settings_in_mode(case, one.mode), _as_side(linen, one), _as_side(nnx, other))
     if found.status == "fail" and all(line.endswith(EMPTY) for line in found.details):
         return Check(found.name, "not_run", 0, found.details[:1])
     return found
