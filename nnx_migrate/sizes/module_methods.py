@@ -11,6 +11,7 @@ from nnx_migrate.abstract.values import (
     Instance,
     Library,
     Record,
+    Sequence,
     Submodule,
     Unknown,
     Value,
@@ -19,7 +20,7 @@ from nnx_migrate.abstract.values import (
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.constructs.common.shapes import ShapeCall
 from nnx_migrate.sizes.construction import call_in_scope
-from nnx_migrate.sizes.frames import Frame
+from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.instance_attributes import as_read, instance_attribute
 from nnx_migrate.source.walking import walk
 
@@ -123,14 +124,17 @@ def _param(
         if as_array(made) is not None:
             return made
     shape = rest[0] if rest else kwargs.get("shape", kwargs.get("init_shape"))
-    if shape is not None:
+    is_written_here = isinstance(init, Function)  # its first argument may mean anything
+    if shape is not None and not is_written_here:
         array = shapes.array_from(shape)
         if array is not None:
             return array
-    made = interpreter.call(init, (Unknown("key"), *rest), kwargs, node, frame)
-    if as_array(made) is None:
-        made = interpreter.call(init, rest, kwargs, node, frame)
-    return as_array(made) or Unknown("parameter of unknown shape")
+    found = as_array(interpreter.call(init, (Unknown("key"), *rest), kwargs, node, frame))
+    if found is None and not is_written_here:
+        found = as_array(interpreter.call(init, rest, kwargs, node, frame))
+    if found is None and isinstance(shape, Sequence):
+        found = shapes.array_from(shape)
+    return found or Unknown("parameter of unknown shape")
 
 
 def call_layer_method(

@@ -10,6 +10,7 @@ from flax import linen, nnx, traverse_util
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from nnx_migrate import nn as nnm
 from nnx_migrate.model import ClassMap
 from nnx_migrate.parity.instantiation.calls import record_calls
 from nnx_migrate.parity.instantiation.sizing import sizes_for
@@ -149,6 +150,6 @@ def test_migrated_networks_have_the_parameters_linen_makes(
     migrated = run(result.code)["Model"]
     sizes = sizes_of(text, migrated, x)
     model = nnx.eval_shape(lambda: migrated(**sizes, rngs=nnx.Rngs(0)))
-    found = nnx.to_pure_dict(nnx.state(model, nnx.Param))
+    found = nnm.variables_of(model).get("params", {})
     assert shapes(found) == params
     assert nnx.eval_shape(lambda m, a: m(a), model, x).shape == output.shape

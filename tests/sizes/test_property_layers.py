@@ -14,6 +14,7 @@ from flax import linen, nnx, traverse_util
 from hypothesis import HealthCheck, Phase, assume, event, given, settings
 from hypothesis import strategies as st
 
+from nnx_migrate import nn as nnm
 from nnx_migrate.model import RewriteResult
 from nnx_migrate.parity.instantiation.calls import record_calls
 from nnx_migrate.parity.instantiation.sizing import sizes_for
@@ -111,6 +112,6 @@ def compare(text: str, x: jax.ShapeDtypeStruct) -> None:
         migrated = modules_of(patch, texts["parts.py"] or PARTS, texts["model.py"] or text).Model
         sizes = sizes_of(result, module, migrated, x)
         model = nnx.eval_shape(lambda: migrated(**sizes, rngs=nnx.Rngs(0)))
-        state = nnx.to_pure_dict(nnx.state(model, nnx.Param))
+        state = nnm.variables_of(model).get("params", {})
         assert shapes(state) == params
         assert nnx.eval_shape(lambda m, a: m(a), model, x).shape == output.shape

@@ -406,3 +406,19 @@ def test_a_handler_that_raises_again_changes_nothing() -> None:
 def test_the_else_of_a_loop_and_iterators_are_followed_or_asked_for(loop: str, size: str) -> None:
     source = compact(f"{loop}\nreturn nn.Dense(2)(x)", before="import random")
     assert in_features(sizes_of(source)) == [size]
+
+
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        ("nn.initializers.normal(), (8, 6)", "6"),
+        ("self.init, (8, 6)", "6"),
+        ("lambda key, *shape: jax.random.uniform(key, shape), 8, 6", "6"),
+        ("lambda key, out, size: jax.random.normal(key, (size, out)), 6, 8", "6"),
+        ("lambda key, size: jax.random.normal(key, (8, size)), 6", "6"),
+        ("lambda key, shape: other(key, shape), (8, 6)", "6"),  # as initialisers take it
+        ("lambda key, size: other(key, size), 6", "Dense_1_in_features"),  # nobody knows
+    ],
+)
+def test_a_parameter_has_the_shape_that_its_function_gives(made: str, expected: str) -> None:
+    assert head(f"w = self.param('w', {made})\nx = nn.Dense(8)(x) @ w", "init: Any") == expected
