@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Self
 
 from nnx_migrate.abstract import expression as ex
@@ -37,6 +38,7 @@ from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
 
 OUT_VARIABLE = "out_features_"
 _STEPS = 1_500_000
@@ -290,9 +292,32 @@ class Interpreter(ABC):
         return self.call(target, args, kwargs, node, frame)
 
 
-def out_variable(call: ast.Call) -> str:
-    """Local variable of ``__init__`` that holds the output size of a run-time class."""
-    return f"{OUT_VARIABLE}{call.lineno}_{call.col_offset}"
+def out_variable(layer: Submodule) -> str:
+    """Local variable of ``__init__`` that holds the output size of a run-time class.
+
+    ``out_features_of_conv`` for ``self.conv(...)``, with a number where several calls are named so.
+    """
+    call, owner = layer.call, layer.owner
+    stem = _called_name(call)
+    calls = _calls_named(owner.info.node, stem) if owner is not None else ()
+    number = next((i for i, one in enumerate(calls) if one is call), None)
+    if number is None:
+        return f"{OUT_VARIABLE}{call.lineno}_{call.col_offset}"
+    return f"{OUT_VARIABLE}of_{stem}" + (f"_{number}" if len(calls) > 1 else "")
+
+
+def _called_name(call: ast.Call) -> str:
+    match call.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return "layer"
+
+
+@lru_cache(maxsize=1024)
+def _calls_named(node: ast.AST, stem: str) -> tuple[ast.Call, ...]:
+    """The calls of this name in a class, in the order of its text."""
+    calls = [one for one in walk(node) if isinstance(one, ast.Call) and _called_name(one) == stem]
+    return tuple(sorted(calls, key=lambda one: (one.lineno, one.col_offset)))
 
 
 def spellable(expression: Expr) -> bool:

@@ -267,7 +267,7 @@ class Machine(Interpreter):
         joined = as_array(result)
         if joined is not None and joined.axis(-1) is None:
             own = layer.owner is self.root
-            variable = out_variable(layer.call)
+            variable = out_variable(layer)
             return joined.with_last(ex.name(variable if own else f"{ex.FOREIGN}{variable}"))
         return result
 

@@ -71,7 +71,7 @@ def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     )
     if not uses and kind is not SiteKind.FACTORY:
         sizes = _unseen(analysis, module)
-    variable = out_variable(module.call) if options else None
+    variable = out_variable(module) if options else None
     name = class_name(module) or None
     # Only such layers are built otherwise for other calls, and to find all calls reads every file.
     layer = layer_of(module.symbol) if kind is SiteKind.LAYER else None

@@ -80,3 +80,46 @@ COUNTED = {
 def test_others_are_counted_as_linen_counts(body: str) -> None:
     assert "named_in_linen" not in in_auto(source(body))
     same_in_auto(source(body), "model()", X)
+
+
+BLOCKS = """\
+import flax.linen as nn
+
+
+class Same(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(x.shape[-1])(x)
+
+
+class Twice(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        return nn.Dense(2 * x.shape[-1])(x)
+
+
+class Model(nn.Module):
+    block: type = Same
+
+    @nn.compact
+    def __call__(self, x):
+        x = self.block()(x)
+        {more}return nn.Dense(3)(x)
+
+
+MODELS = (Model(), Model(Twice))
+"""
+
+
+@pytest.mark.parametrize(
+    ("more", "names"),
+    [
+        ("", ["out_features_of_block"]),
+        ("x = self.block()(x)\n        ", ["out_features_of_block_0", "out_features_of_block_1"]),
+    ],
+)
+def test_a_width_that_only_the_class_knows_is_named_for_it(more: str, names: list[str]) -> None:
+    text = in_auto(BLOCKS.format(more=more))
+    assert [one for one in names if f"{one} = nnm.out_features(" not in text] == []
+    for index in range(2):
+        same_in_auto(BLOCKS.format(more=more), f"MODELS[{index}]", X)
