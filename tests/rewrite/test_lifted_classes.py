@@ -102,8 +102,15 @@ class Model(nn.Module):
 }
 
 
+@pytest.mark.parametrize("axes", ["0", "None"])
 @pytest.mark.parametrize("model", MADE.values(), ids=MADE)
-def test_what_stacks_a_submodule_made_elsewhere_is_lazy(model: str) -> None:
-    source = LINEN + HOLDER + model + "\n\ndef model():\n    return Model()\n"
-    assert "a lift stacks its variables" in lazy(source, "Model")
+def test_what_lifts_a_submodule_made_elsewhere_is_lazy(model: str, axes: str) -> None:
+    holder = HOLDER if axes == "0" else HOLDER.replace("True", "False")
+    source = (
+        LINEN
+        + holder.replace('"params": 0', f'"params": {axes}')
+        + model
+        + "\n\ndef model():\n    return Model()\n"
+    )
+    assert "it is lifted over axes" in lazy(source, "Model")
     same_in_auto(source, "model()", X)

@@ -122,3 +122,40 @@ def _started(model: Any, train: bool) -> Any:
     variables = model.init(jax.random.key(0), X, train)
     given = {"params": variables["params"]}
     return variables, model.apply(given, X, train, mutable=["batch_stats", "state"])
+
+
+ASKING = """\
+import flax.linen as nn
+import jax.numpy as jnp
+
+
+class Cached(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        ready = self.has_variable("cache", "seen")
+        seen = self.variable("cache", "seen", jnp.zeros, x.shape)
+        count = self.variable("cache", "count", jnp.zeros, ())
+        if ready:
+            seen.value = seen.value + x
+            count.value = count.value + 1
+        return nn.Dense(3)(x) * seen.value
+
+
+class Twice(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        cached = Cached()
+        return cached(cached(x)) + len(self.name or "")
+
+
+def model():
+    return Twice()
+"""
+
+
+def test_a_second_call_in_init_has_the_variables_of_the_first() -> None:
+    after = in_auto(ASKING)
+    assert "class Cached(nnx.Module)" in after
+    with module_of("linen_side", ASKING) as old, module_of("nnx_side", after) as new:
+        runs = [one.model().init_with_output(jax.random.key(0), X) for one in (old, new)]
+    same_bits(*runs)

@@ -89,7 +89,8 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             model = self._built(make, 0, **spare)
         if lacking and method == "__call__":  # which reaches all of it
             held = inside.merged(inside.chosen(nnm.variables_of(model), lacking, None), held)
-        return self._applied(model, method, held, made, args, kwargs)
+        is_again = not (first or lacking)
+        return self._applied(model, method, held, made, args, kwargs, is_again=is_again)
 
     def _holds_own(self, held: dict[str, Any]) -> bool:
         """Whether something is held that no lazy module in the same scope (`share_scope`) has made."""
@@ -129,7 +130,15 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         return self._applied(model, function, held, made, (), {})
 
     def _applied(
-        self, model: Any, method: Any, held: Any, made: Any, args: Any, kwargs: Any
+        self,
+        model: Any,
+        method: Any,
+        held: Any,
+        made: Any,
+        args: Any,
+        kwargs: Any,
+        *,
+        is_again: bool = False,
     ) -> Any:
         """A call with the variables held; the scope is given those made, and what the call changed."""
         scope, path = self.scope, self._scope_path()
@@ -145,6 +154,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             scope_path=path,
             draws=draws,
             is_init=self.is_initializing(),
+            is_again=is_again,
             **kwargs,
         )
         scope.rng_counters.update({name: draws[path, name] for name in scope.rngs})

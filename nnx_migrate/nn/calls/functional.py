@@ -138,6 +138,7 @@ def apply(
     scope_path: Path = (),
     draws: dict[Any, int] | None = None,
     is_init: bool = False,
+    is_again: bool = False,
     **kwargs: Any,
 ) -> Any:
     """``model.apply(values, *args, ...)`` of Linen.
@@ -156,6 +157,7 @@ def apply(
       draws: how many keys it drew in that call before, by path and stream; updated.
       is_init: whether that call is Linen's ``init``, where layers start caches and average nothing,
         and what is changed is only what ``init`` updates or sows.
+      is_again: whether an earlier call of that ``init`` made the variables.
 
     Returns:
       The output; with ``mutable`` other than False, ``(output, changed)`` where ``changed`` holds
@@ -172,7 +174,7 @@ def apply(
         drawn = {**(_keys_of_params(copy, scope_path) if is_init else {}), **(draws or {})}
         tallies = set_streams(copy, rngs, scope_path, drawn)
         before = _flat_variables(copy)
-        here = Running(mutable, frozenset(values), keys_of(rngs), is_init)
+        here = Running(mutable, frozenset(values), keys_of(rngs), is_init, is_again)
         call = functools.partial(_call, here, _method(copy, method), args, kwargs)
         start = _sown_before(copy, values, collections)
         outputs, sown = caught(copy, call, sorted(collections), start)

@@ -37,6 +37,7 @@ class Running:
       given: the collections it was given.
       rngs: its keys, by stream.
       is_init: whether it stands for ``init``.
+      is_again: whether an earlier call of the same ``init`` made the module's variables.
       sown: mutable collections that it sowed into and nobody captured.
       asked: what it was asked for before the variable is made, with the module that asked.
     """
@@ -45,6 +46,7 @@ class Running:
     given: Collection[str] = ()
     rngs: Mapping[str, Any] = field(default_factory=dict)
     is_init: bool = False
+    is_again: bool = False
     sown: set[str] = field(default_factory=set)
     asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
 
@@ -101,7 +103,7 @@ def has_variable(module: nnx.Module, col: str, name: str, *, made_later: bool = 
     """
     held = type(getattr(module, name, None)) is variable_type(col)
     call = _running.get()
-    if not made_later or call is None or not call.is_init:
+    if not made_later or call is None or not call.is_init or call.is_again:
         return held
     key = id(module), col, name
     is_first = key not in call.asked

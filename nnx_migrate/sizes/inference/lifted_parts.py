@@ -1,4 +1,4 @@
-"""Lifted submodules that stack variables."""
+"""Submodules that a lift over axes runs, as nn.vmap and nn.scan do."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from nnx_migrate.sizes.inference.module_arguments import holds_state
 
 
 def refuse_parts(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
-    """A stacked submodule that is given others: Linen stacks their variables, too, where they are made."""
-    if not isinstance(module, Instance) or all(one.call is None for one in module.lifts):
+    """One that is given other submodules: Linen lifts their variables, too, where they are made."""
+    if not isinstance(module, Instance) or not module.lifts:
         return
     assert module.call is not None
     for name, value in module.fields.items():
         if holds_state(analysis, value):
-            reason = (
-                f"a lift stacks its variables, and those of the submodule that is given as {name!r}"
-            )
+            reason = f"it is lifted over axes, and so is the submodule that it is given as {name!r}"
             analysis.problems.append((module.call, reason))
