@@ -8,13 +8,19 @@ from typing import TYPE_CHECKING
 from nnx_migrate.abstract.values import (
     SPREAD,
     STARRED,
+    Choice,
+    Class,
+    Factories,
     Instance,
+    Library,
+    Partial,
     Record,
     Sequence,
     Submodule,
     Unknown,
     Value,
 )
+from nnx_migrate.constructs import layer_of
 from nnx_migrate.sizes.attributes import call_method
 from nnx_migrate.sizes.expressions.conditional import conditional
 from nnx_migrate.sizes.expressions.names import symbol_spelled, symbol_value
@@ -26,9 +32,12 @@ if TYPE_CHECKING:
 
 def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
     """Value of a call."""
-    if isinstance(node.func, ast.IfExp):  # only one of the two is called
+    if isinstance(node.func, ast.IfExp):
         args, kwargs = arguments(interpreter, node, frame)
-        return conditional(
+        chosen = interpreter.evaluate(node.func, frame)
+        if _builds(chosen):  # one submodule, of either class
+            return interpreter.call(chosen, args, kwargs, node, frame)
+        return conditional(  # only one of the two is called
             interpreter,
             node.func,
             frame,
@@ -46,6 +55,16 @@ def read_call(interpreter: Interpreter, node: ast.Call, frame: Frame) -> Value:
     if isinstance(method, tuple):
         return call_method(interpreter, base, name, args, kwargs, node, frame)
     return interpreter.call(method, args, kwargs, node, frame)
+
+
+def _builds(value: Value) -> bool:
+    """Whether a call of a value builds a submodule."""
+    match value:
+        case Choice(options=options):
+            return any(map(_builds, options))
+        case Library(symbol=symbol):
+            return layer_of(symbol) is not None
+    return isinstance(value, Class | Factories | Partial)
 
 
 def _method_call(

@@ -41,6 +41,10 @@ NAMED = {
         "if self.flag:\n    x = self.layer(4)(x)\nreturn nn.Dense(3)(x)",
         ["self.layer_0(x)", "self.dense_0(x)"],
     ),
+    "one of two classes": (
+        "return (nn.LayerNorm if self.flag else nn.RMSNorm)()(nn.RMSNorm()(x))",
+        ["self.layer_0(self.rms_norm_0(x))"],
+    ),
     "beside names of the user's": (
         'x = self.layer(4, name="layer_a")(x)\nreturn self.layer(3)(x)',
         ["self.layer_a(x)", "self.layer_0(x)"],
