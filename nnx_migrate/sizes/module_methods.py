@@ -124,7 +124,8 @@ def _param(
         if as_array(made) is not None:
             return made
     shape = rest[0] if rest else kwargs.get("shape", kwargs.get("init_shape"))
-    is_written_here = isinstance(init, Function)  # its first argument may mean anything
+    # The first argument of a function that is written here may mean anything, but for a tuple.
+    is_written_here = isinstance(init, Function) and not isinstance(shape, Sequence)
     if shape is not None and not is_written_here:
         array = shapes.array_from(shape)
         if array is not None:
@@ -132,8 +133,6 @@ def _param(
     found = as_array(interpreter.call(init, (Unknown("key"), *rest), kwargs, node, frame))
     if found is None and not is_written_here:
         found = as_array(interpreter.call(init, rest, kwargs, node, frame))
-    if found is None and isinstance(shape, Sequence):
-        found = shapes.array_from(shape)
     return found or Unknown("parameter of unknown shape")
 
 
