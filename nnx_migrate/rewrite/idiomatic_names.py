@@ -9,7 +9,8 @@ and a decorator says what Linen calls them, so that variables keep their paths::
             self.block_0 = Block(width, in_features=in_features, rngs=rngs)
 
 The new texts of a run are read here. Names stay where another class inherits from theirs, where code of
-the class has the new name already, and where a string has the old one.
+the class has the new name already, where code elsewhere reads such an attribute, where a string of the class has
+the old one, and of all that is no submodule.
 """
 
 from __future__ import annotations
@@ -41,12 +42,19 @@ _NUMBERED = re.compile(r"([A-Z]\w*)_(\d+)")
 class _Mention:
     """An attribute with an automatic name: ``self.Dense_0``, or ``f"Dense_{i}"`` given to ``setattr``.
 
-    ``number`` is ``*`` for what is counted by a loop.
+    ``number`` is ``*`` for what is counted by a loop; ``value`` is what is stored under the name here.
     """
 
     node: ast.Attribute | ast.JoinedStr
     kind: str
     number: str
+    value: ast.expr | None = None
+
+    @property
+    def builds(self) -> bool:
+        """Whether a submodule that may have variables or streams is stored here."""
+        found = self.value
+        return isinstance(found, ast.Call) and any(one.arg == "rngs" for one in found.keywords)
 
     def renamed(self, renderer: Renderer) -> Any:
         """The node with the name in snake case."""
@@ -66,12 +74,13 @@ def with_idiomatic_names(request: RewriteRequest, result: RewriteResult) -> Rewr
     texts = {**old, **{one.path: one.code for one in result.files if one.code is not None}}
     trees = {path: tree for path, text in texts.items() if (tree := _parsed(text)) is not None}
     others = [tree for one in request.context if (tree := _parsed(one.text)) is not None]
-    bases = {name for tree in (*trees.values(), *others) for name in _bases(tree)}
+    every = (*trees.values(), *others)
+    taken = {name for tree in every for name in (*_bases(tree), *_read_elsewhere(tree))}
     explicit = [one for one in result.classes if one.form is Form.EXPLICIT]
     files, maps = [], {one.nnx: one for one in result.migration_map.classes}
     for one in result.files:
         names = {found.name for found in explicit if found.path == one.path}
-        made = _File(one, trees[one.path], names, bases) if names and one.path in trees else None
+        made = _File(one, trees[one.path], names, taken) if names and one.path in trees else None
         files.append(made.renamed(maps) if made is not None and one.code is not None else one)
     classes = tuple(maps[one.nnx] for one in result.migration_map.classes)
     migration_map = replace(result.migration_map, classes=classes)
@@ -91,14 +100,32 @@ def _bases(tree: ast.Module) -> Iterator[str]:
             yield ast.unparse(one).rpartition(".")[2]
 
 
+def _read_elsewhere(tree: ast.Module) -> Iterator[str]:
+    """The kinds of numbered attributes that are read of another object than a method's own."""
+    own = {id(one.node) for _, cls in _classes(tree, "") for one in _mentions_of(cls)}
+    for node in walk(tree):
+        match node:
+            case ast.Attribute(attr=word) if id(node) not in own:
+                pass
+            case ast.Call(func=ast.Name(id="getattr"), args=[_, ast.Constant(value=str(word)), *_]):
+                pass
+            case _:
+                continue
+        if match := _NUMBERED.fullmatch(word):
+            yield f"{match[1]}_"
+
+
 @dataclass(frozen=True)
 class _File:
-    """A new text, with the qualified names of its explicit classes and the bases of all classes."""
+    """A new text, with the qualified names of its explicit classes.
+
+    ``taken``: names of base classes, and kinds that code elsewhere reads (``Dense_``).
+    """
 
     result: FileResult
     tree: ast.Module
     explicit: set[str]
-    bases: set[str]
+    taken: set[str]
 
     def renamed(self, maps: dict[str, ClassMap]) -> FileResult:
         """The file with its classes' attributes renamed; ``maps`` say so of each class."""
@@ -107,9 +134,10 @@ class _File:
         found: dict[str, list[_Mention]] = {}
         for name, node in _classes(self.tree, ""):
             qualified = self._qualified(name)
-            if qualified is None or node.name in self.bases:
+            if qualified is None or node.name in self.taken:
                 continue
-            mentions = list(_renamed(node, text))
+            renamed = _renamed(node, text)
+            mentions = [one for one in renamed if f"{one.kind}_" not in self.taken]
             if mentions:
                 found[qualified] = mentions
                 edits |= {id(one.node): one.renamed for one in mentions}
@@ -160,12 +188,9 @@ def _classes(node: ast.AST, above: str) -> Iterator[tuple[str, ast.ClassDef]]:
 
 def _renamed(cls: ast.ClassDef, text: str) -> Iterator[_Mention]:
     """The mentions of a class's automatic names that may become snake case."""
-    mentions = [one for method in cls.body for one in _mentions(method)]
-    own = {
-        one.kind
-        for one in mentions
-        if isinstance(one.node, ast.JoinedStr) or isinstance(one.node.ctx, ast.Store)
-    }
+    mentions = _mentions_of(cls)
+    stores = [one for one in mentions if one.value is not None]
+    own = {one.kind for one in stores} - {one.kind for one in stores if not one.builds}
     lines = "\n".join(text.splitlines()[cls.lineno - 1 : cls.end_lineno])
     strings = {n.value for n in walk(cls) if isinstance(n, ast.Constant) if type(n.value) is str}
     shared = Counter(map(snake_case, own))
@@ -178,21 +203,32 @@ def _renamed(cls: ast.ClassDef, text: str) -> Iterator[_Mention]:
             yield one
 
 
+def _mentions_of(cls: ast.ClassDef) -> list[_Mention]:
+    return [one for method in cls.body for one in _mentions(method)]
+
+
 def _mentions(method: ast.AST) -> Iterator[_Mention]:
     if not isinstance(method, ast.FunctionDef) or not (args := method.args.args):
         return
     receiver = args[0].arg
-    for node in walk(method):
+    nodes = walk(method)
+    assigns = [one for one in nodes if isinstance(one, ast.Assign)]
+    stored = {id(target): one.value for one in assigns for target in one.targets}
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == receiver:
                 if match := _NUMBERED.fullmatch(attr):
-                    yield _Mention(node, match[1], match[2])
+                    value = stored.get(id(node))
+                    if value is None and isinstance(node.ctx, ast.Store):
+                        value = node  # stored in another way
+                    yield _Mention(node, match[1], match[2], value)
             case ast.Call(
                 func=ast.Name(id="setattr" | "getattr"),
-                args=[ast.Name(id=name), ast.JoinedStr() as joined, *_],
+                args=[ast.Name(id=name), ast.JoinedStr() as joined, *rest],
             ) if name == receiver:
                 if kind := _counted(joined):
-                    yield _Mention(joined, kind, "*")
+                    is_stored = node.func.id == "setattr"  # type: ignore[attr-defined]
+                    yield _Mention(joined, kind, "*", rest[0] if is_stored else None)
 
 
 def _counted(node: ast.JoinedStr) -> str | None:

@@ -118,6 +118,30 @@ class Model(nn.Module):
     def __call__(self, x):
         return Mlp()(MLP()(x))
 """,
+    "what is no submodule": """
+class Model(nn.Module):
+    def setup(self):
+        self.W_0 = self.param("W_0", nn.initializers.ones, (6,))
+        self.Scale_0 = 2.0
+
+    def __call__(self, x):
+        return x * self.W_0 * self.Scale_0
+""",
+    "code elsewhere reads it": """
+class Part(nn.Module):
+    def setup(self):
+        self.Dense_0 = nn.Dense(6)
+
+    def __call__(self, x):
+        return self.Dense_0(x)
+
+class Model(nn.Module):
+    def setup(self):
+        self.part = Part()
+
+    def __call__(self, x):
+        return self.part(x) + self.part.Dense_0(x)
+""",
     "another class inherits from it": """
 class Base(nn.Module):
     @nn.compact

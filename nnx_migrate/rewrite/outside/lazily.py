@@ -200,6 +200,8 @@ class _Walk:
             and self.project.resolve(value.func, scope) == "functools.partial"
         ):
             self._held(value.args[0], scope, at)
+            if any(one.arg in PLACEMENT for one in value.keywords):
+                raise Unknown(f"what the field {at[1]} is given here has a name already")
             for one in (*value.args[1:], *(k.value for k in value.keywords)):
                 self._plain(one, scope, at[1])
             return

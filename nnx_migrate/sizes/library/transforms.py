@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from nnx_migrate.abstract.values import Native, Partial, Unknown, Value, as_array
+from nnx_migrate.abstract.values import (
+    Class,
+    Factories,
+    Library,
+    Native,
+    Partial,
+    Unknown,
+    Value,
+    as_array,
+)
+from nnx_migrate.constructs import layer_of
+from nnx_migrate.constructs.common.base import PLACEMENT
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 
 
 def _partial(call: LibraryCall) -> Value:
     target = call.args[0] if call.args else Unknown()
+    placed = [name for name in PLACEMENT if name in call.kwargs]
+    is_layer = isinstance(target, Library) and layer_of(target.symbol) is not None
+    if placed and call.frame.own and (is_layer or isinstance(target, Class | Factories | Partial)):
+        reason = (
+            f"a partial of a module class has {placed[0]}=, which its constructor does not take"
+        )
+        call.interpreter.problems.append((call.node, reason))
     return Partial(target, call.args[1:], call.kwargs)
 
 

@@ -127,3 +127,15 @@ def test_a_width_that_only_the_class_knows_is_named_for_it(more: str, names: lis
     assert [one for one in names if f"{one} = nnm.out_features(" not in text] == []
     for index in range(2):
         same_in_auto(BLOCKS.format(more=more), f"MODELS[{index}]", X)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        'proj = partial(self.layer, name="proj")\nreturn self.layer(4)(proj(5)(x))',
+        'proj = partial(nn.Dense, name="proj")\nreturn proj(5)(x)',
+    ],
+)
+def test_a_partial_with_a_name_keeps_its_class_lazy(body: str) -> None:
+    assert "class Model(nn.Module)" in in_auto(source(body))
+    same_in_auto(source(body), "model()", X)
