@@ -34,7 +34,6 @@ from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.walking import walk
 
-NAMES = ("linen", "idiomatic")
 _NUMBERED = re.compile(r"([A-Z]\w*)_(\d+)")
 
 

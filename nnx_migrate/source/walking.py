@@ -39,10 +39,5 @@ def walk(tree: ast.AST) -> list[ast.AST]:
     """The node and all nodes below it, level by level; without ``Load``, ``Store`` and ``Del``."""
     found = [tree]
     for node in found:
-        for name in _FIELDS[node.__class__]:
-            value = getattr(node, name, None)
-            if value.__class__ is list:
-                found += value if None not in value else [one for one in value if one is not None]
-            elif isinstance(value, ast.AST):
-                found.append(value)
+        found += children(node)
     return found

@@ -82,7 +82,9 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             made = inside.merged(nnm.variables_with(model, _call(method, args, kwargs)), held)
             held = inside.merged(nnm.variables_of(model), held)  # as they were before the call
         model = nnm.abstract(make)
-        lacking = set() if first else inside.lacking(model, held, self.scope.is_mutable_collection)
+        lacking = set()
+        if self.scope.mutable and not first:  # looking for places walks the whole module
+            lacking = inside.lacking(model, held, self.scope.is_mutable_collection)
         if lacking:
             # It has the first values of state that is not held yet; its parameters nobody reads.
             spare = {} if "params" in self.scope.rngs else {"params": jax.random.key(0)}

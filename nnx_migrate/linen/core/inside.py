@@ -166,18 +166,20 @@ def lacks_parameters(
     model: nnx.Module, part: Path, held: Mapping[str, Any], calls: bool = True
 ) -> bool:
     """Whether a part, or what is around it, has parameters that are not held."""
-    wanted = places(model, part, calls)
-    return any(path[0] == "params" and _below(held, path) is _ABSENT for path in wanted)
+    return any(one[0] == "params" for one in _absent(model, part, held, calls))
 
 
 def lacking(
     model: nnx.Module, held: Mapping[str, Any], is_mutable: Callable[[str], bool]
 ) -> set[Place]:
     """Where a module has variables, parameters aside, that may be made and are not held."""
-    mutable = {
-        one for one in places(model, (), calls=True) if one[0] != "params" and is_mutable(one[0])
-    }
-    return {one for one in mutable if _below(held, one) is _ABSENT}
+    absent = _absent(model, (), held, calls=True)
+    return {one for one in absent if one[0] != "params" and is_mutable(one[0])}
+
+
+def _absent(model: nnx.Module, part: Path, held: Mapping[str, Any], calls: bool) -> set[Place]:
+    """Where a part, or what is around it, has variables that are not held."""
+    return {one for one in places(model, part, calls) if _below(held, one) is _ABSENT}
 
 
 _ABSENT: Mapping[str, Any] = {}
