@@ -37,7 +37,7 @@ from nnx_migrate.linen.core.functional import (
 from nnx_migrate.linen.core.lifecycle import run_interceptors
 from nnx_migrate.linen.core.module import CompactNameScope, Module, merge_param, share_scope
 from nnx_migrate.linen.core.scope import Scope, TestScope
-from nnx_migrate.linen.core.sizes import Size
+from nnx_migrate.linen.core.sizes.declaration import Size
 from nnx_migrate.linen.core.state import UNSPECIFIED_PARENT as _unspecified_parent
 from nnx_migrate.linen.core.state import ParentDescriptor, SetupState
 from nnx_migrate.linen.core.state import UnspecifiedParent as _Sentinel

@@ -23,7 +23,9 @@ from nnx_migrate import nn as nnm
 from nnx_migrate import sharding
 from nnx_migrate.linen.core import inside
 from nnx_migrate.linen.core.module import Module
-from nnx_migrate.linen.core.sizes import Size, solve, solve_part
+from nnx_migrate.linen.core.sizes.declaration import Size
+from nnx_migrate.linen.core.sizes.names import NamedSize, size_by_name
+from nnx_migrate.linen.core.sizes.solving import solve, solve_part
 from nnx_migrate.linen.core.wrapping import compact, nowrap
 from nnx_migrate.linen.spmd import LogicallyPartitioned
 
@@ -36,6 +38,7 @@ class _Meta(type(Module)):  # type: ignore[misc]
     """Lazy forms are subclasses of each other as the explicit classes are."""
 
     _explicit: Any
+    _declared: Any
 
     def __subclasscheck__(cls, other: type) -> bool:
         own = vars(cls).get("_explicit")
@@ -45,6 +48,14 @@ class _Meta(type(Module)):  # type: ignore[misc]
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return cls.__subclasscheck__(type(instance))
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        """A definition; what it is given is a field, also where its name reads as a size."""
+        sizes = vars(cls).get("_sizes", {})
+        given = [name for name in kwargs if isinstance(sizes.get(name), NamedSize)]
+        if not given:
+            return super().__call__(*args, **kwargs)
+        return _lazy(cls._explicit, cls._declared, frozenset(given))(*args, **kwargs)
 
 
 class ExplicitInLazy(Module, metaclass=_Meta):
@@ -282,9 +293,8 @@ def lazy(cls: Any, **sizes: Size) -> Any:
       cls: a class of `flax.nnx.Module`; one that is lazy already, as ``nn.remat(lazy(Block))`` is, is
         its own lazy class.
       sizes: where each size comes from. Keyword-only arguments (without a default, or with None or a
-        truth value) need not be listed if they are called ``in_features`` (the last axis of the first
-        input) or, for an input NAME of ``__call__``, ``NAME_features`` (its last axis),
-        ``NAME_shape`` (its shape), ``with_NAME`` (whether it is given) or ``init_NAME`` (its truth).
+        truth value) need not be listed if their names say it: ``in_features``, ``x_shape``,
+        ``head_in_features``; see `nnx_migrate.linen.core.sizes.names`.
 
     Raises:
       TypeError: it is no such class, or its constructor takes ``*args`` or ``**kwargs``.
@@ -321,7 +331,10 @@ def explicit(module: Any, *args: Any, rngs: Any, **kwargs: Any) -> Any:
 
 
 @functools.cache
-def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
+def _lazy(
+    cls: Any, declared: tuple[tuple[str, Size], ...], fields: frozenset[str] = frozenset()
+) -> Any:
+    """See `lazy`; ``fields`` have names of sizes."""
     has_own = cls.__init__ is not nnx.Module.__init__  # an interface has none
     found = inspect.signature(cls.__init__).parameters if has_own else {}
     parameters = dict(list(found.items())[1:])
@@ -337,8 +350,8 @@ def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
             )
         if name in sizes:
             continue
-        size = _size_of(parameter, inputs)
-        if size is not None:
+        size = size_by_name(parameter, inputs)
+        if size is not None and name not in fields:
             sizes[name] = size
             continue
         annotations[name] = Any
@@ -358,28 +371,6 @@ def _lazy(cls: Any, declared: tuple[tuple[str, Size], ...]) -> Any:
     }
     make: Any = _Meta
     return make(cls.__name__, (ExplicitInLazy,), body)
-
-
-def _size_of(parameter: inspect.Parameter, inputs: frozenset[str]) -> Size | None:
-    """Where a keyword argument comes from by its name, if it is a size or a fact of the call.
-
-    ``inputs`` are the parameters of ``__call__``: one with a default is a field unless it names one.
-    """
-    name, default = parameter.name, parameter.default
-    is_required = default is parameter.empty
-    if parameter.kind is not parameter.KEYWORD_ONLY:
-        return None
-    if is_required or isinstance(default, bool):
-        for start, fact in (("with_", "given"), ("init_", "truth")):
-            if name.startswith(start) and name.removeprefix(start) in inputs:
-                return Size(name.removeprefix(start), None, fact=fact)
-    if name == "in_features" and (is_required or default is None):
-        return Size()
-    for end, axis in (("_features", -1), ("_shape", None)):
-        argument = name.removesuffix(end)
-        if name.endswith(end) and argument in inputs and (is_required or default is None):
-            return Size(argument, axis=axis)
-    return None
 
 
 def _field(parameter: inspect.Parameter) -> Any:

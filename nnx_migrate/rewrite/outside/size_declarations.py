@@ -7,6 +7,7 @@ What `nnx_migrate.linen.lazy` reads off the name of a size is not written. The r
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterable, Mapping
 
 from nnx_migrate.edit.calls import Argument, call, named
@@ -19,6 +20,8 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
 Arguments = Mapping[str, tuple[SizeArgument, ...]]
+_SIZE = re.compile(r"\w+_(features|shape)(_of)*")
+_PART = re.compile(r"(?P<name>\w+)(?:\.(?P<field>\w+)|(?P<items>(?:\[\d+\])*))")
 _DEPTH = 6  # longest chain of sizes of submodules of submodules
 
 
@@ -36,23 +39,41 @@ def declarations(project: Project, cls: ClassInfo, arguments: Arguments) -> dict
     for one in arguments.get(cls.name, ()):
         if one.name in taken:
             raise Unknown(f"the size {one.name} has the name of a field")
-        if not _is_named(cls, one):
+        if not _is_named(project, cls, one, arguments):
             found[one.name] = _declared(project, one, arguments)
     return found
 
 
-def _is_named(cls: ClassInfo, one: SizeArgument) -> bool:
-    """Whether the size's name says where it comes from."""
-    if one.fact in FACT_PREFIXES and one.method == "__call__":
+def _is_named(project: Project, cls: ClassInfo, one: SizeArgument, arguments: Arguments) -> bool:
+    """Whether the size's name says where it comes from, as `nnx_migrate.linen` reads names."""
+    if one.method != "__call__":
+        return False
+    if one.fact is not None:
         return one.name == f"{FACT_PREFIXES[one.fact]}_{one.argument}"
-    if one.fact or one.submodule or one.each or one.within:
+    of, leaf = _path(project, one, arguments)
+    steps = of.split("/") if of else []
+    stars = steps.count("*")
+    rest = steps[stars:]
+    if "*" in rest or leaf.axis not in (None, -1):
         return False
-    if one.method != "__call__" or one.argument is None or not one.argument.isidentifier():
-        return False
-    if one.name == "in_features":
-        return one.axis == -1 and one.argument == _first(cls, one.method)
-    ending = "shape" if one.axis is None else "features"
-    return one.axis in (None, -1) and one.name == f"{one.argument}_{ending}"
+    if not of:
+        if one.name == "in_features":
+            return one.axis == -1 and one.argument == _first(cls, one.method)
+        is_alone = len(_parameters(cls)) == 1
+        return one.name in _names(one, is_alone)
+    keys = {"in_features"} if leaf.axis == -1 else set()
+    keys |= _names(leaf, has_fields=False)
+    names = {"_".join([*rest, key]) + "_of" * stars for key in keys}
+    return one.name in names and not _reads_as_input(cls, one.name)
+
+
+def _names(one: SizeArgument, has_fields: bool) -> set[str]:
+    """Names that say which input, or which item or field of it, a size is of."""
+    found = re.fullmatch(_PART, one.argument or "")
+    if found is None or (found["field"] and not has_fields):
+        return set()
+    part = found["field"] or "_".join([found["name"], *re.findall(r"\d+", found["items"])])
+    return {f"{part}_shape" if one.axis is None else f"{part}_features"}
 
 
 def _is_keyword(field: Field) -> bool:
@@ -64,11 +85,18 @@ def _is_keyword(field: Field) -> bool:
 
 def _reads_as_size(cls: ClassInfo, name: str) -> bool:
     """Whether ``lazy`` takes a keyword argument of this name for a size or a fact."""
+    facts = {f"{start}_{one}" for one in _parameters(cls) for start in FACT_PREFIXES.values()}
+    return name in facts or _SIZE.fullmatch(name) is not None
+
+
+def _reads_as_input(cls: ClassInfo, name: str) -> bool:
+    """Whether ``lazy`` takes it for the size of an input of the class's own call."""
+    return name in {f"{one}_{end}" for one in _parameters(cls) for end in ("features", "shape")}
+
+
+def _parameters(cls: ClassInfo) -> list[str]:
     found = cls.find("__call__")
-    inputs = parameter_names(found[1]) if found is not None else ()
-    names = {f"{start}_{one}" for one in inputs for start in FACT_PREFIXES.values()}
-    names |= {f"{one}_{end}" for one in inputs for end in ("features", "shape")}
-    return name in {"in_features", *names}
+    return list(parameter_names(found[1]))[1:] if found is not None else []
 
 
 def _first(cls: ClassInfo, method: str) -> str | None:

@@ -1,0 +1,95 @@
+"""`Size`: which input of which call a constructor argument is the size of."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax.numpy as jnp
+
+Path = tuple[str, ...]
+_STEP = re.compile(r"\.(\w+)|\[(\w+)\]")
+
+
+class UnknownSize(TypeError):
+    """A size that neither the call nor the variables show."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Size:
+    """A constructor argument that comes from an input of the first call.
+
+    ``argument``: the input's name, or a part of it (``"carry[1]"``, ``"graphs.nodes"``); None for the
+    first. ``axis``: which of its dimensions; None for the whole shape. ``of``: the scope path of a
+    submodule, when it is that one's input; a ``*`` in it stands for each direct submodule there, and
+    the size is a dict by their names. ``method``: which call has the input. ``fact``: not a size but
+    whether the input is ``"given"``, or its ``"truth"``.
+
+    >>> lazy(MlpBlock, in_features=Size(axis=-1), length=Size("tokens", 1))
+    """
+
+    argument: str | None = None
+    axis: int | None = -1
+    of: str = ""
+    method: str = "__call__"
+    fact: str | None = None
+
+    def read(self, inputs: Mapping[str, Any]) -> Any:
+        """The size in the inputs of a call; None where the input is not given."""
+        value = _part(inputs, self.argument)
+        if self.fact == "given":
+            return value is not None
+        if self.fact == "truth":
+            return bool(value)
+        if value is None:
+            return None
+        shape = jnp.shape(value)
+        return shape if self.axis is None else shape[self.axis]
+
+    def read_at(self, path: Path, inputs: Mapping[str, Any]) -> Any:
+        """The size in the inputs of the module at a scope path; None where they do not show it."""
+        return self.read(inputs) if self.fits(path) else None
+
+    @property
+    def path(self) -> Path:
+        """The steps of ``of``."""
+        return tuple(self.of.split("/")) if self.of else ()
+
+    @property
+    def is_of_part(self) -> bool:
+        """Whether it is the size of a submodule's input."""
+        return bool(self.path) and self.fact is None
+
+    @property
+    def shows_nowhere(self) -> bool:
+        """Whether variables do not show it: a whole shape, or one size for each of several submodules."""
+        return self.fact is None and (self.axis is None or "*" in self.path)
+
+    def fits(self, path: Path) -> bool:
+        """Whether the inputs of the submodule at a scope path may show it."""
+        return len(self.path) == len(path) and all(
+            step in ("*", name) for step, name in zip(self.path, path, strict=True)
+        )
+
+
+def _part(inputs: Mapping[str, Any], argument: str | None) -> Any:
+    if argument is None:
+        return next(iter(inputs.values()), None)
+    name = re.match(r"\w+", argument)
+    assert name is not None
+    value = inputs.get(name.group())
+    for attribute, item in _STEP.findall(argument[name.end() :]):
+        if value is None:
+            return None
+        value = getattr(value, attribute) if attribute else value[int(item)]
+    return value
+
+
+def inputs_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> dict[str, Any]:
+    """The inputs of a method by their names, ``self`` left out; defaults where they are left out."""
+    bound = inspect.signature(function).bind(None, *args, **kwargs)
+    bound.apply_defaults()
+    return dict(list(bound.arguments.items())[1:])

@@ -1,0 +1,123 @@
+"""Names that say which size a constructor argument is.
+
+``in_features`` is the last axis of the first input, ``NAME_features`` that of another one,
+``NAME_shape`` its shape. NAME may have numbers (``carry_1_features``: of ``carry[1]``) or be a field
+of an input (``nodes_features``: of ``graphs.nodes``). A submodule's scope path before such a name is
+that of the submodule: ``encoder_mlp_in_features``. ``_of`` behind it is a dict, by the names of the
+direct submodules: ``mlp_in_features_of`` of ``*/mlp``. ``with_NAME`` is whether an input is given,
+``init_NAME`` its truth.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import jax
+
+from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
+
+_ENDINGS: dict[str, int | None] = {"_features": -1, "_shape": None}
+_FACTS = (("with_", "given"), ("init_", "truth"))
+_NAME = re.compile(r"(?P<key>\w+_(?:features|shape))(?P<each>(?:_of)*)")
+_INDEX = re.compile(r"(?:_\d+)+")
+
+
+def size_by_name(parameter: inspect.Parameter, inputs: Collection[str]) -> Size | None:
+    """Which size or fact a keyword argument is by its name; None where the name says nothing.
+
+    Args:
+      inputs: the parameters of ``__call__``. An argument with a default is a field unless it names
+        one of them, or its default is None.
+    """
+    name, default = parameter.name, parameter.default
+    if parameter.kind is not parameter.KEYWORD_ONLY:
+        return None
+    is_required = default is parameter.empty
+    if is_required or isinstance(default, bool):
+        for start, fact in _FACTS:
+            if name.startswith(start) and name.removeprefix(start) in inputs:
+                return Size(name.removeprefix(start), None, fact=fact)
+    if not is_required and default is not None:
+        return None
+    if name == "in_features":
+        return Size()
+    for end, axis in _ENDINGS.items():
+        if name.endswith(end) and name.removesuffix(end) in inputs:
+            return Size(name.removesuffix(end), axis=axis)
+    return NamedSize.of_name(name)
+
+
+@dataclasses.dataclass(frozen=True)
+class NamedSize(Size):
+    """A size whose place shows when the module is built and called.
+
+    ``key``: the name without ``_of``; ``each``: how many of these it has.
+    """
+
+    key: str = ""
+    each: int = 0
+
+    @classmethod
+    def of_name(cls, name: str) -> NamedSize | None:
+        """The size of a name; None where it is none's."""
+        found = _NAME.fullmatch(name)
+        if found is None:
+            return None
+        key = found["key"]
+        axis = _ENDINGS["_" + key.rpartition("_")[2]]
+        return cls(axis=axis, key=key, each=found["each"].count("_of"))
+
+    @property
+    def path(self) -> Path:
+        """A ``*`` for each submodule of which a dict has the size, and an unknown rest."""
+        return (*("*",) * self.each, "?")
+
+    def fits(self, path: Path) -> bool:
+        """Whether the name may be that of an input of the submodule at a scope path."""
+        return len(path) >= self.each and self.key.startswith(_start(path[self.each :]))
+
+    def read_at(self, path: Path, inputs: Mapping[str, Any]) -> Any:
+        """The size in the inputs of the module at a scope path; None where none has this name."""
+        if not self.fits(path):
+            return None
+        key = self.key.removeprefix(_start(path[self.each :]))
+        if key == "in_features":
+            return self.read(inputs)
+        name = key.rpartition("_")[0]
+        arguments = [one for one in (_part(given, at, name) for at, given in inputs.items()) if one]
+        return Size(arguments[0], self.axis).read(inputs) if len(arguments) == 1 else None
+
+    def require_one(self, paths: Collection[Path]) -> None:
+        """Raise where submodules at several paths have a size of this name.
+
+        Raises:
+          UnknownSize: they do.
+        """
+        groups = [path[: self.each] for path in paths]
+        if len(groups) != len(set(groups)):
+            found = ", ".join("/".join(path) or "the module itself" for path in sorted(paths))
+            raise UnknownSize(
+                f"{self.key} may be a size of each of {found}: say which with"
+                f' lazy(Class, {self.key}=Size(of="..."))'
+            )
+
+
+def _start(path: Path) -> str:
+    return "".join(f"{step}_" for step in path)
+
+
+def _part(value: Any, argument: str, name: str) -> str | None:
+    """The text of the part of an input that a name stands for: ``carry[1]``, ``graphs.nodes``."""
+    if name == argument:
+        return argument
+    if name.startswith(argument) and _INDEX.fullmatch(name.removeprefix(argument)):
+        numbers = name.removeprefix(argument)[1:].split("_")
+        return argument + "".join(f"[{number}]" for number in numbers)
+    if isinstance(value, jax.Array | jax.ShapeDtypeStruct):
+        return None
+    fields = (*getattr(value, "_fields", ()), *getattr(value, "__dict__", ()))
+    return f"{argument}.{name}" if name in fields else None

@@ -1,0 +1,94 @@
+"""All sizes with which an explicit class is built: for a call, or for code that reads a part of it."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize, inputs_of
+from nnx_migrate.linen.core.sizes.names import NamedSize
+from nnx_migrate.linen.core.sizes.trials import Trials, called_on, class_of, some_value
+from nnx_migrate.linen.core.sizes.variables import of_variables, shown_by
+
+
+def solve(
+    make: Callable[..., Any],
+    sizes: Mapping[str, Size],
+    optional: frozenset[str],
+    method: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    held: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """The sizes with which a module is built for a call.
+
+    Args:
+      make: the class with all other arguments.
+      sizes: where each size comes from.
+      optional: those that are None where no call reaches what they measure.
+      held: the variables that the call is given; None when it makes them.
+
+    Raises:
+      UnknownSize: one shows nowhere.
+    """
+    inputs = inputs_of(getattr(class_of(make), method), args, kwargs)
+    found: dict[str, Any] = {}
+    measured: dict[str, Size] = {}
+    hidden: list[str] = []
+    for name, size in sizes.items():
+        if size.method != method:
+            hidden.append(name)
+            continue
+        value = size.read_at((), inputs)
+        if value is None and size.path:
+            measured[name] = size
+        elif value is not None or name not in optional:
+            found[name] = value
+    if hidden:
+        needed = {name: sizes[name] for name in (*hidden, *measured)}
+        if any(one.shows_nowhere for one in needed.values()):
+            found |= called_on(make, needed, found, method, args, kwargs)
+        needed = {name: one for name, one in needed.items() if name not in found}
+        call = functools.partial(called_on, make, method=method, args=args, kwargs=kwargs)
+        found |= of_variables(make, needed, found, held, call) if needed else {}
+        measured = {}
+    if not measured:
+        return found
+    try:
+        shown = Trials(make, found, measured, method, args, kwargs).run()
+    except Exception:
+        # A call of its own may need what only the given variables hold: the cache of a decoder.
+        shown = shown_by(make, measured, found, held) if held else {}
+        if shown.keys() < measured.keys():
+            raise
+    unknown = [name for name, one in shown.items() if one is None and name not in optional]
+    unknown = [name for name in unknown if isinstance(measured[name], NamedSize)]
+    if unknown:
+        raise UnknownSize(
+            f"{class_of(make).__qualname__}: nothing that was called has an input for {unknown[0]}:"
+            f" give it, or say where it shows: lazy(Class, {unknown[0]}=Size(...))"
+        )
+    return found | shown
+
+
+def solve_part(
+    make: Callable[..., Any],
+    sizes: Mapping[str, Size],
+    optional: frozenset[str],
+    held: Mapping[str, Any],
+    run: Callable[[Any], Any] | None,
+) -> dict[str, Any]:
+    """The sizes with which a module is built of which code reads a part, or calls it by ``run``.
+
+    They are what the variables held show, or what is measured in the call. What neither shows belongs
+    to parts that are not there: it is left out if it may be, and else any number.
+    """
+    found = shown_by(make, sizes, {}, held)
+    rest = {name: size for name, size in sizes.items() if name not in found}
+    guesses = {name: some_value(size) for name, size in rest.items() if name not in optional}
+    if run is not None:
+        measured = {name: size for name, size in rest.items() if size.path}
+        known = {name: one for name, one in guesses.items() if name not in measured}
+        found |= called_on(make, measured, {**found, **known}, run, (), {})
+    return guesses | found

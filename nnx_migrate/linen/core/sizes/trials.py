@@ -1,0 +1,229 @@
+"""Sizes of submodules' inputs: found by calling the module, built with guesses, without values."""
+
+from __future__ import annotations
+
+import contextvars
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from nnx_migrate import nn as nnm
+from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize, inputs_of
+from nnx_migrate.linen.core.sizes.names import NamedSize
+from nnx_migrate.nn.variables.sharing import linen_place
+
+_RANKS = (3, 2, 4, 1, 5)
+_TRIALS = 400  # guesses before giving up: a deep model may need one for each layer
+_GUESSES = (64, 128, 32, 1, 256, 16, 8)  # widths that most layers can be built with
+_SEEN: contextvars.ContextVar[dict[Path, Any]] = contextvars.ContextVar("seen")
+
+
+def class_of(make: Any) -> Any:
+    """The class that a partial of a class makes."""
+    while isinstance(make, functools.partial):
+        make = make.func
+    return make
+
+
+def some_value(size: Size) -> Any:
+    """A value with which a module can be built whatever its size is."""
+    guess = _GUESSES[0] if size.axis is not None else (1, 1, _GUESSES[0])
+    return _nested(size.path, {}, guess)
+
+
+def called_on(
+    make: Callable[..., Any],
+    sizes: Mapping[str, Size],
+    known: dict[str, Any],
+    method: str | Callable[[Any], Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> dict[str, Any]:
+    """Sizes in the inputs with which a method or function calls the module or its submodules."""
+    found = Trials(make, known, sizes, method, args, kwargs).run()
+    return {name: one for name, one in found.items() if one is not None}
+
+
+class _Each(dict[str, Any]):
+    """Sizes by submodule, and a guess for those not measured yet."""
+
+    guess: Any = None
+
+    def __missing__(self, name: str) -> Any:
+        return self.guess
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name]
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@dataclasses.dataclass
+class Trials:
+    """Finds the sizes of submodules' inputs by trial."""
+
+    make: Callable[..., Any]
+    known: dict[str, Any]
+    sizes: Mapping[str, Size]
+    method: str | Callable[[Any], Any]  # its name, or a function of the module
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def run(self) -> dict[str, Any]:
+        """The sizes.
+
+        Raises:
+          what the call raises with them.
+        """
+        seen: dict[Path, Any] = {}
+        guesses = self._guesses()
+        shape = next(guesses)
+        for _ in range(_TRIALS):
+            values = {name: self._value(size, seen, shape) for name, size in self.sizes.items()}
+            now, error = self._trial(values)
+            if error is None and all(seen.get(path) == one for path, one in now.items()):
+                return self._result(now)
+            if error is not None and all(seen.get(path) == one for path, one in now.items()):
+                following = next(guesses, None)  # it cannot be built, or called, with this guess
+                if following is None:
+                    raise error
+                shape = following
+            seen |= now
+        raise UnknownSize(f"{class_of(self.make).__qualname__}: its sizes depend on themselves")
+
+    def _result(self, seen: dict[Path, Any]) -> dict[str, Any]:
+        found = {name: self._settled(size, seen) for name, size in self.sizes.items()}
+        fields = {name for name, one in found.items() if one is None and self._is_field(name)}
+        if not fields:
+            return found
+        # The guess for what is a field with the name of a size may be in what was measured.
+        rest = {name: one for name, one in self.sizes.items() if name not in fields}
+        return {**dict.fromkeys(fields), **dataclasses.replace(self, sizes=rest).run()}
+
+    def _is_field(self, name: str) -> bool:
+        """Whether what is measured nowhere may be left out."""
+        default = inspect.signature(class_of(self.make).__init__).parameters[name].default
+        return isinstance(self.sizes[name], NamedSize) and default is not inspect.Parameter.empty
+
+    def _guesses(self) -> Iterator[tuple[int, ...]]:
+        """Shapes of inputs: those of the call with other widths, then with other numbers of axes."""
+        leaves = [jnp.shape(one) for one in jax.tree.leaves((self.args, self.kwargs))]
+        widths = (_GUESSES[0], *(shape[-1] for shape in leaves if shape), *_GUESSES[1:])
+        lead = next((shape[:-1] for shape in leaves if shape), ())
+        yield from ((*lead, width) for width in widths)
+        if any(size.axis is None for size in self.sizes.values()):
+            every = (*lead, *(1,) * max(_RANKS))
+            yield from ((*every[: rank - 1], _GUESSES[0]) for rank in _RANKS)
+
+    def _value(self, size: Size, seen: dict[Path, Any], shape: tuple[int, ...]) -> Any:
+        """A guess that agrees with all that was measured."""
+        measured = _measured(size, seen)
+        guess = next(reversed(measured.values()), None)
+        if guess is None:
+            guess = shape[-1] if size.axis is not None else shape
+        return _nested(size.path, measured, guess)
+
+    def _settled(self, size: Size, seen: dict[Path, Any]) -> Any:
+        measured = _measured(size, seen)
+        if isinstance(size, NamedSize):
+            size.require_one(measured)
+        return _nested(size.path, measured, None)
+
+    def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
+        """The inputs of the submodules' first calls, as shapes, and how the call ended."""
+        leaves, tree = jax.tree.flatten((self.args, self.kwargs))
+        places = [i for i, one in enumerate(leaves) if isinstance(one, jax.Array) or _is_array(one)]
+
+        def call(arrays: list[Any]) -> None:
+            full = list(leaves)
+            for place, array in zip(places, arrays, strict=True):
+                full[place] = array
+            args, kwargs = jax.tree.unflatten(tree, full)
+            model = self.make(**self.known, **values, rngs=nnx.Rngs(0))
+            _listen(model, self.sizes.values())
+            if not isinstance(self.method, str):
+                nnm.variables_with(model, self.method)
+            elif self.method == "__call__":
+                nnm.variables_of(model, *args, **kwargs)
+            else:
+                getattr(model, self.method)(*args, **kwargs)
+
+        seen: dict[Path, Any] = {}
+        token = _SEEN.set(seen)
+        try:
+            jax.eval_shape(call, [leaves[i] for i in places])
+        except Exception as error:  # noqa: BLE001 - raised by `run` unless another guess mends it
+            return seen, error
+        finally:
+            _SEEN.reset(token)
+        return seen, None
+
+
+def _is_array(value: Any) -> bool:
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
+def _measured(size: Size, seen: Mapping[Path, Any]) -> dict[Path, Any]:
+    """What the inputs of submodules show of a size, by their paths."""
+    found = {path: size.read_at(path, inputs) for path, inputs in seen.items()}
+    return {path: one for path, one in found.items() if one is not None}
+
+
+def _nested(pattern: Path, measured: Mapping[Path, Any], guess: Any) -> Any:
+    """Values by path as nested dicts, one level for each ``*``."""
+    if "*" not in pattern:
+        return next(iter(measured.values()), guess)
+    at = pattern.index("*")
+    found = {} if guess is None else _Each()
+    for name in dict.fromkeys(path[at] for path in measured):
+        below = {path[at + 1 :]: one for path, one in measured.items() if path[at] == name}
+        found[name] = _nested(pattern[at + 1 :], below, guess)
+    if isinstance(found, _Each):
+        found.guess = _nested(pattern[at + 1 :], {}, guess)
+    return found
+
+
+def _listen(model: nnx.Module, sizes: Iterable[Size]) -> None:
+    """Let the submodules that may show such sizes tell what they are first called with."""
+    place = linen_place(model)
+    for path, one in list(nnx.iter_modules(model)):
+        names = tuple(map(str, place(path)))
+        if any(size.fits(names) for size in sizes):
+            one.__class__ = _listening(type(one))
+            one._linen_path = names  # type: ignore[attr-defined]
+
+
+@functools.cache
+def _listening(kind: Any) -> Any:
+    class Listening(kind):  # type: ignore[misc]
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            inputs = inputs_of(kind.__call__, args, kwargs)
+            # One by one: a tree of them all would be in the order of the names.
+            shapes = {name: _shapes_alone(one) for name, one in inputs.items()}
+            _SEEN.get().setdefault(self._linen_path, shapes)
+            return super().__call__(*args, **kwargs)
+
+    Listening.__name__, Listening.__qualname__ = kind.__name__, kind.__qualname__
+    Listening.__module__ = kind.__module__
+    return Listening
+
+
+def _shapes_alone(tree: Any) -> Any:
+    """What may be kept of an input after the trace, and be compared; of a module its class."""
+    return jax.tree.map(_shape_alone, tree, is_leaf=lambda one: isinstance(one, nnx.Module))
+
+
+def _shape_alone(value: Any) -> Any:
+    if isinstance(value, nnx.Module):
+        return type(value)
+    return jax.ShapeDtypeStruct(value.shape, value.dtype) if _is_array(value) else value

@@ -1,0 +1,142 @@
+"""Sizes by the names of constructor arguments."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import pytest
+from flax import nnx
+
+import nnx_migrate.linen as nn
+from nnx_migrate.linen.core.sizes.declaration import UnknownSize
+from nnx_migrate.linen.core.sizes.names import NamedSize
+
+KEY = jax.random.key(0)
+
+
+class Graph(NamedTuple):
+    nodes: Any
+    edges: Any
+
+
+GRAPH = Graph(jnp.ones((7, 3)), jnp.ones((9, 5)))
+INPUTS = {"x": jnp.ones((2, 4)), "carry": (jnp.ones((2, 6)), jnp.ones((2, 8))), "graph": GRAPH}
+READ = {
+    "the first input, of whatever name": ("in_features", (), 4),
+    "an input": ("x_features", (), 4),
+    "its shape": ("x_shape", (), (2, 4)),
+    "an item": ("carry_1_features", (), 8),
+    "a field": ("edges_features", (), 5),
+    "a submodule's": ("mlp_head_in_features", ("mlp", "head"), 4),
+    "a submodule's item": ("cell_0_carry_0_features", ("cell_0",), 6),
+    "that of each submodule": ("in_features_of", ("any",), 4),
+    "that of a part of each": ("attn_x_shape_of", ("block_1", "attn"), (2, 4)),
+    "that of each of each": ("x_shape_of_of", ("block_1", "attn"), (2, 4)),
+}
+NOT_READ = {
+    "of another submodule": ("mlp_head_in_features", ("mlp", "tail")),
+    "of a submodule above": ("mlp_head_in_features", ("mlp",)),
+    "of no input": ("y_features", ()),
+    "of no item": ("x_of_features", ()),
+    "of a method of an input": ("count_features", ()),
+    "of a part that is not each": ("in_features_of", ()),
+    "of a part of the part": ("in_features_of", ("any", "dense")),
+}
+
+
+@pytest.mark.parametrize(("name", "path", "size"), READ.values(), ids=READ)
+def test_a_name_is_read_where_it_says(name: str, path: tuple[str, ...], size: Any) -> None:
+    assert NamedSize.of_name(name).read_at(path, INPUTS) == size
+
+
+@pytest.mark.parametrize(("name", "path"), NOT_READ.values(), ids=NOT_READ)
+def test_a_name_is_not_read_elsewhere(name: str, path: tuple[str, ...]) -> None:
+    assert NamedSize.of_name(name).read_at(path, INPUTS) is None
+
+
+@pytest.mark.parametrize("name", ["features", "width", "_features", "x_features_of_x", "shape_of"])
+def test_other_names_are_no_sizes(name: str) -> None:
+    assert NamedSize.of_name(name) is None
+
+
+class Head(nnx.Module):
+    def __init__(self, *, in_features: int, hidden_features: int = 2, rngs: nnx.Rngs):
+        self.Dense_0 = nnx.Linear(in_features, hidden_features, rngs=rngs)
+
+    def __call__(self, hidden):
+        return self.Dense_0(hidden)
+
+
+class Net(nnx.Module):
+    """Its parts get what no input shows; ``wide_features`` may be given."""
+
+    def __init__(
+        self,
+        *,
+        nodes_features: int,
+        head_in_features: int,
+        in_features_of: dict[str, int],
+        wide_features: int | None = None,
+        rngs: nnx.Rngs,
+    ):
+        self.nodes = nnx.Linear(nodes_features, nodes_features, rngs=rngs)
+        self.head = Head(in_features=head_in_features, rngs=rngs)
+        self.mix = nnx.Linear(in_features_of["mix"], wide_features or 4, rngs=rngs)
+
+    def __call__(self, graph):
+        x = self.nodes(graph.nodes)
+        x = self.mix(jnp.concatenate([x, x], -1))
+        return self.head(jnp.concatenate([x, x], -1))
+
+
+@pytest.mark.parametrize(("fields", "wide"), [({}, 4), ({"wide_features": 6}, 6)])
+def test_what_is_not_given_is_measured_by_its_name(fields: Any, wide: int) -> None:
+    params = nn.lazy(Net)(**fields).init(KEY, GRAPH)["params"]
+    shapes = jax.tree.map(jnp.shape, params)
+    assert shapes["nodes"]["kernel"] == (3, 3)
+    assert shapes["mix"]["kernel"] == (6, wide)
+    assert shapes["head"]["Dense_0"]["kernel"] == (2 * wide, 2)
+
+
+class Pair(nnx.Module):
+    """Names of submodules run into each other."""
+
+    def __init__(self, *, a_b_in_features: int, rngs: nnx.Rngs):
+        self.a_b = nnx.Linear(a_b_in_features, 4, rngs=rngs)
+        self.a = nnx.Dict(b=nnx.Linear(4, 5, rngs=rngs))
+
+    def __call__(self, x):
+        return self.a["b"](self.a_b(x))
+
+
+class Nowhere(nnx.Module):
+    def __init__(self, *, tail_in_features: int, rngs: nnx.Rngs):
+        self.head = nnx.Linear(3, tail_in_features, rngs=rngs)
+
+    def __call__(self, x):
+        return self.head(x)
+
+
+@pytest.mark.parametrize(
+    ("cls", "message"),
+    [
+        (Pair, r"a_b_in_features may be a size of each of a/b, a_b: say which with lazy\("),
+        (Nowhere, r"Nowhere: nothing that was called has an input for tail_in_features: give it"),
+    ],
+)
+def test_a_name_that_does_not_say_one_place_raises(cls: Any, message: str) -> None:
+    with pytest.raises(UnknownSize, match=message):
+        nn.lazy(cls)().init(KEY, jnp.ones((2, 3)))
+
+
+def test_a_place_that_is_declared_goes_before_the_name() -> None:
+    variables = nn.lazy(Pair, a_b_in_features=nn.Size(of="a_b"))().init(KEY, jnp.ones((2, 3)))
+    assert variables["params"]["a_b"]["kernel"].shape == (3, 4)
+
+
+def test_a_definition_with_a_given_size_is_the_same_class_for_isinstance() -> None:
+    module = nn.lazy(Net)(wide_features=6)
+    assert isinstance(module, nn.lazy(Net))
+    assert module.clone().wide_features == 6

@@ -1,0 +1,84 @@
+"""Which sizes ``lazy`` is told, and which their names tell it."""
+
+from __future__ import annotations
+
+import pytest
+
+from nnx_migrate.model import SizeArgument
+from tests.rewrite.outside.converting import HEAD, convert_modules
+
+GRAPHS = """\
+import flax.linen as nn
+class Net(nn.Module):
+    def __call__(self, graphs):
+        return graphs
+"""
+TOLD_BY_NAME = {
+    "its first input": SizeArgument("in_features", argument="x"),
+    "another input": SizeArgument("train_features", argument="train"),
+    "a shape": SizeArgument("x_shape", argument="x", axis=None),
+    "an item of an input": SizeArgument("x_1_features", argument="x[1]"),
+    "a submodule's first input": SizeArgument("head_in_features", submodule="head"),
+    "a class's own in_features": SizeArgument(
+        "head_in_features", argument="hidden", submodule="head"
+    ),
+    "another input of a submodule": SizeArgument(
+        "encoder_0_mask_features", argument="mask", submodule="encoder_0"
+    ),
+    "a shape of a submodule's": SizeArgument(
+        "a_b_y_shape", argument="y", axis=None, submodule="a/b"
+    ),
+    "of each": SizeArgument("in_features_of", each="in_features"),
+    "of a part of each": SizeArgument(
+        "attn_proj_in_features_of", each="in_features", within="attn/proj"
+    ),
+}
+DECLARED = {
+    "another axis": (SizeArgument("depth", argument="x", axis=1), 'depth=Size("x", 1)'),
+    "another name": (SizeArgument("input_x_features", argument="x"), 'input_x_features=Size("x")'),
+    "another method": (
+        SizeArgument("z_features", method="encode", argument="z"),
+        'z_features=Size("z", method="encode")',
+    ),
+    "a layer's input that its name does not name": (
+        SizeArgument("attn_in_kv_features", argument="inputs_k", submodule="attn"),
+        'attn_in_kv_features=Size("inputs_k", of="attn")',
+    ),
+    "a submodule that reads as an input of its own": (
+        SizeArgument("x_features", submodule="layer"),
+        'x_features=Size(of="layer")',
+    ),
+    "of each of a submodule's": (
+        SizeArgument("body_in_features_of", submodule="body", each="in_features"),
+        'body_in_features_of=Size(of="body/*")',
+    ),
+    "a field of one of several inputs": (
+        SizeArgument("nodes_features", argument="x.nodes"),
+        'nodes_features=Size("x.nodes")',
+    ),
+}
+
+
+@pytest.mark.parametrize("size", TOLD_BY_NAME.values(), ids=TOLD_BY_NAME)
+def test_what_a_name_tells_is_not_written(size: SizeArgument) -> None:
+    new, _ = convert_modules({"m": f"{HEAD}m = MLP(4)\n"}, sizes={"m.MLP": (size,)})
+    assert new["m"] == f"{HEAD}m = lazy(MLP)(4)\n"
+
+
+@pytest.mark.parametrize(("size", "text"), DECLARED.values(), ids=DECLARED)
+def test_what_no_name_tells_is_declared(size: SizeArgument, text: str) -> None:
+    new, _ = convert_modules({"m": f"{HEAD}m = MLP(4)\n"}, sizes={"m.MLP": (size,)})
+    assert new["m"] == f"{HEAD}m = lazy(MLP, {text})(4)\n"
+
+
+def test_a_field_of_the_only_input_is_told_by_its_name() -> None:
+    sizes = {"m.Net": (SizeArgument("nodes_features", argument="graphs.nodes"),)}
+    new, _ = convert_modules({"m": f"{GRAPHS}m = Net()\n"}, ["m.Net"], sizes)
+    assert new["m"] == f"{GRAPHS}m = lazy(Net)()\n"
+
+
+@pytest.mark.parametrize("name", ["hidden_features", "patch_shape", "with_x"])
+def test_a_field_given_by_keyword_alone_has_no_name_of_a_size(name: str) -> None:
+    head = HEAD.replace("features: int", f"{name}: int = nn.field(kw_only=True)", 1)
+    _, results = convert_modules({"m": f"{head}m = MLP({name}=4)\n"})
+    assert f"the field {name} has the name of a size" in [one.reason for one in results["m"].doubts]
