@@ -108,8 +108,8 @@ def _places(ours: Sequence[Unseen], theirs: Sequence[Unseen], count: int) -> str
         alone = [one for one in ours if one.text(line) in texts]
         if sum(texts.values()) == count and len(alone) < len(found):
             found = alone
-    sure = len(found) == count
     names = list(dict.fromkeys(one.place for one in found if one.place))
+    sure = len(found) == count or len({one.place for one in found}) == 1
     shown = "; ".join(names[:_PLACES])
     rest = f" and {len(names) - _PLACES} more places" if len(names) > _PLACES else ""
     return f": {'' if sure else 'one of '}{shown}{rest}" if names else ""

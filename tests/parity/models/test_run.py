@@ -54,7 +54,7 @@ def test_deepseek_is_the_same_model_on_eight_devices(
     passed = {name for name, check in checks.items() if check["status"] == "pass"}
     assert passed == REQUIRED | {"losses_over_steps"}
     assert (document["verdict"], document["ok"]) == ("equal_by_rules", True)
-    assert document["rules_used"] == ["unit_mesh_axes"]
+    assert document["rules_used"] == ["unit_mesh_axes", "dataflow"]
     assert (document["model"], document["versions"]["python"]) == (
         "deepseek2-16b (size=tiny)",
         sys.version.split()[0],
