@@ -13,7 +13,19 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from nnx_migrate.abstract.values import Argument, Array, Static, Unknown, Value
+from nnx_migrate.abstract.values import (
+    Argument,
+    Array,
+    Choice,
+    Class,
+    Factories,
+    Library,
+    Partial,
+    Static,
+    Unknown,
+    Value,
+)
+from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
@@ -150,7 +162,8 @@ def _unknown(
     for call in _calls(method):
         is_known = interpreter.known_callees.get(id(call))
         if is_known is None:
-            is_known = not _is_computed(interpreter.project, cls, call.func, bound)
+            is_computed = _is_computed(interpreter.project, cls, call.func, bound)
+            is_known = not (is_computed or _is_class_field(interpreter, call.func))
         if not is_known and not (isinstance(call.func, ast.Attribute) and is_plain(call.func.attr)):
             yield call
 
@@ -213,3 +226,23 @@ def _is_computed(project: Project, cls: ClassInfo, callee: ast.expr, bound: froz
         case ast.Call(func=ast.Name() | ast.Attribute() as maker):
             return _is_unknown(project, maker, cls.scope)
     return True
+
+
+def _is_class_field(interpreter: Interpreter, callee: ast.expr) -> bool:
+    """Whether it is a field that holds classes of modules: ``{n: self.layer(4) for n in names}``."""
+    if not isinstance(callee, ast.Attribute) or not _is_own(callee):
+        return False
+    return _builds(interpreter.project, interpreter.root.fields.get(callee.attr))
+
+
+def _builds(project: Project, value: Value | None) -> bool:
+    match value:
+        case Class():
+            return True
+        case Factories(options=options) | Choice(options=options):
+            return any(_builds(project, one) for one in options)
+        case Partial(target=target):
+            return _builds(project, target)
+        case Library(symbol=symbol):
+            return is_module_class(project, symbol)
+    return False

@@ -156,6 +156,27 @@ def test_what_a_call_builds_by_a_table_is_lazy(body: str) -> None:
     assert "may build a submodule of a class that is not known" in refusal(text).reason
 
 
+FIELD_BODIES = {
+    "dict comprehension": "        parts = {n: self.layer(4) for n in ('a', 'b')}\n        return parts['a'](x)\n",
+    "two loops": "        parts = [self.layer(i + j) for i in self.kinds for j in self.kinds]\n        return parts[0](x)\n",
+}
+
+
+@pytest.mark.parametrize("default", ["nn.Dense", "functools.partial(nn.Dense, use_bias=False)"])
+@pytest.mark.parametrize("body", FIELD_BODIES.values(), ids=FIELD_BODIES)
+def test_what_code_that_is_not_followed_builds_by_a_field_is_lazy(body: str, default: str) -> None:
+    text = (
+        f"{HEADER}    layer: Any = {default}\n\n    @nn.compact\n    def __call__(self, x):\n{body}"
+    )
+    assert "self.layer may build a submodule" in refusal(text).reason
+
+
+def test_what_such_code_computes_by_a_field_is_explicit() -> None:
+    code = "        return {n: self.act(x) for n in ('a', 'b')}\n"
+    text = f"{HEADER}    act: Callable = nn.relu\n\n    def __call__(self, x):\n{code}"
+    assert "self.act(x) for n in" in converted(text)
+
+
 def test_what_a_call_builds_by_a_table_is_lazy_when_a_list_is_filled() -> None:
     text = f"""{HEADER}\
     @nn.compact
