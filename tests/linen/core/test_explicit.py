@@ -764,12 +764,24 @@ class Listed(nnx.Module):
     def turned(self, x):
         return -self(x)
 
+    def first(self, x):
+        return self.d_0(x)
+
 
 def test_sizes_of_several_submodules_show_in_the_call_that_another_method_makes() -> None:
-    model = nn.lazy(Listed, in_features_of=nn.Size(of="*"))()
+    model = nn.lazy(Listed)()
     variables = model.init(KEY, X)
     found = model.apply(variables, X, method="turned")
     np.testing.assert_array_equal(found, -model.apply(variables, X))
+
+
+def test_those_that_another_method_does_not_call_show_in_the_variables() -> None:
+    model = nn.lazy(Listed)()
+    variables = model.init(KEY, X)
+    found = model.apply(variables, X, method="first")
+    np.testing.assert_array_equal(found, model.bind(variables).d_0(X))
+    layer = variables["params"]["d_0"]
+    np.testing.assert_allclose(found, X @ layer["kernel"] + layer["bias"][None], rtol=1e-6)
 
 
 class WithNorm(nnx.Module):

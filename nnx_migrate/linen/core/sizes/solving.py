@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize, inputs_of
+from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
 from nnx_migrate.linen.core.sizes.trials import Trials, called_on, class_of, some_value
 from nnx_migrate.linen.core.sizes.variables import of_variables, shown_by
@@ -49,6 +50,7 @@ def solve(
         needed = {name: sizes[name] for name in (*hidden, *measured)}
         if any(one.shows_nowhere for one in needed.values()):
             found |= called_on(make, needed, found, method, args, kwargs)
+            found |= _completed(make, needed, found, held)
         needed = {name: one for name, one in needed.items() if name not in found}
         call = functools.partial(called_on, make, method=method, args=args, kwargs=kwargs)
         found |= of_variables(make, needed, found, held, call) if needed else {}
@@ -70,6 +72,20 @@ def solve(
             f" give it, or say where it shows: lazy(Class, {unknown[0]}=Size(...))"
         )
     return found | shown
+
+
+def _completed(
+    make: Callable[..., Any], sizes: Mapping[str, Size], found: dict[str, Any], held: Any
+) -> dict[str, Any]:
+    """Dicts of sizes with those of submodules that the call does not reach, as the variables show."""
+    dicts = {name: size for name, size in sizes.items() if isinstance(found.get(name), SizeDict)}
+    if not held or not dicts:
+        return {}
+    known = {**{name: some_value(size) for name, size in sizes.items()}, **found}
+    shown = shown_by(make, dicts, known, held)
+    return {
+        name: SizeDict({**found[name], **parts}, found[name].guess) for name, parts in shown.items()
+    }
 
 
 def solve_part(

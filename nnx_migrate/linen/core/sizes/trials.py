@@ -15,6 +15,7 @@ from flax import nnx
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize, inputs_of
+from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
 from nnx_migrate.nn.variables.sharing import linen_place
 
@@ -33,8 +34,11 @@ def class_of(make: Any) -> Any:
 
 def some_value(size: Size) -> Any:
     """A value with which a module can be built whatever its size is."""
-    guess = _GUESSES[0] if size.axis is not None else (1, 1, _GUESSES[0])
-    return _nested(size.path, {}, guess)
+    return _nested(size.path, {}, _spare(size))
+
+
+def _spare(size: Size) -> Any:
+    return _GUESSES[0] if size.axis is not None else (1, 1, _GUESSES[0])
 
 
 def called_on(
@@ -45,27 +49,12 @@ def called_on(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> dict[str, Any]:
-    """Sizes in the inputs with which a method or function calls the module or its submodules."""
-    found = Trials(make, known, sizes, method, args, kwargs).run()
+    """Sizes in the inputs with which a method or function calls the module or its submodules.
+
+    A dict of sizes has those of the submodules that are called, and any number for others.
+    """
+    found = Trials(make, known, sizes, method, args, kwargs, is_partial=True).run()
     return {name: one for name, one in found.items() if one is not None}
-
-
-class _Each(dict[str, Any]):
-    """Sizes by submodule, and a guess for those not measured yet."""
-
-    guess: Any = None
-
-    def __missing__(self, name: str) -> Any:
-        return self.guess
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self[name]
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __bool__(self) -> bool:
-        return True
 
 
 @dataclasses.dataclass
@@ -78,6 +67,7 @@ class Trials:
     method: str | Callable[[Any], Any]  # its name, or a function of the module
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    is_partial: bool = False  # whether the call need not reach every submodule
 
     def run(self) -> dict[str, Any]:
         """The sizes.
@@ -137,7 +127,8 @@ class Trials:
         measured = _measured(size, seen)
         if isinstance(size, NamedSize):
             size.require_one(measured)
-        return _nested(size.path, measured, None)
+        is_open = self.is_partial and "*" in size.path
+        return _nested(size.path, measured, _spare(size) if is_open else None)
 
     def _trial(self, values: dict[str, Any]) -> tuple[dict[Path, Any], Exception | None]:
         """The inputs of the submodules' first calls, as shapes, and how the call ended."""
@@ -184,13 +175,11 @@ def _nested(pattern: Path, measured: Mapping[Path, Any], guess: Any) -> Any:
     if "*" not in pattern:
         return next(iter(measured.values()), guess)
     at = pattern.index("*")
-    found = {} if guess is None else _Each()
+    found = {}
     for name in dict.fromkeys(path[at] for path in measured):
         below = {path[at + 1 :]: one for path, one in measured.items() if path[at] == name}
         found[name] = _nested(pattern[at + 1 :], below, guess)
-    if isinstance(found, _Each):
-        found.guess = _nested(pattern[at + 1 :], {}, guess)
-    return found
+    return found if guess is None else SizeDict(found, _nested(pattern[at + 1 :], {}, guess))
 
 
 def _listen(model: nnx.Module, sizes: Iterable[Size]) -> None:

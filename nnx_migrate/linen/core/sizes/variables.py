@@ -12,6 +12,7 @@ from flax import nnx
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
+from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.trials import class_of, some_value
 
 _PRIMES = (61 * 64, 67 * 64)  # two widths that no other dimension has
@@ -90,14 +91,44 @@ def shown_by(
     guess |= found
     first = _built_shapes(make, guess)
     for name in numbers:
-        other = _built_shapes(make, {**guess, name: _PRIMES[1]})
-        for path, shape in other.items():
-            axes = [i for i, (a, b) in enumerate(zip(first[path], shape, strict=True)) if a != b]
-            one = axes[0] if len(axes) == 1 and path in shapes else None
-            if one is not None and (first[path][one], shape[one]) == _PRIMES:
-                found[name] = shapes[path][one]
-                break
+        size = _axis(first, _built_shapes(make, {**guess, name: _PRIMES[1]}), shapes)
+        found |= {} if size is None else {name: size}
+    for name, one in sizes.items():
+        if one.path.count("*") == 1 and one.axis is not None:
+            parts = _shown_parts(make, name, {**guess, **found}, shapes)
+            found |= {name: SizeDict(parts, guess[name].guess)} if parts else {}
     return found
+
+
+def _shown_parts(
+    make: Callable[..., Any],
+    name: str,
+    known: dict[str, Any],
+    shapes: Mapping[Path, tuple[int, ...]],
+) -> dict[str, int]:
+    """The sizes in a dict by submodules that an axis of a variable has."""
+    each = SizeDict({}, _PRIMES[0])
+    first = _built_shapes(make, {**known, name: each})
+    found: dict[str, int] = {}
+    for part in sorted(each.asked):
+        other = {**known, name: SizeDict({part: _PRIMES[1]}, _PRIMES[0])}
+        size = _axis(first, _built_shapes(make, other), shapes)
+        found |= {} if size is None else {part: size}
+    return found
+
+
+def _axis(
+    first: Mapping[Path, tuple[int, ...]],
+    other: Mapping[Path, tuple[int, ...]],
+    shapes: Mapping[Path, tuple[int, ...]],
+) -> int | None:
+    """The size of the axis that differs between modules built with either of two primes."""
+    for path, shape in other.items():
+        axes = [i for i, (a, b) in enumerate(zip(first[path], shape, strict=True)) if a != b]
+        one = axes[0] if len(axes) == 1 and path in shapes else None
+        if one is not None and (first[path][one], shape[one]) == _PRIMES:
+            return shapes[path][one]
+    return None
 
 
 def _shown_facts(
