@@ -17,10 +17,11 @@ from typing import Any, TypeAlias
 from nnx_migrate.edit.calls import NONE, Argument, Comments
 from nnx_migrate.edit.expressions import attribute, dotted, string
 from nnx_migrate.edit.fitting import Place, Unrenderable
+from nnx_migrate.edit.page import Page, page_of
 from nnx_migrate.edit.sources import Sources, sources_of
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.wrapping import Page, refitted, width_of
+from nnx_migrate.edit.wrapping import refitted
 
 Made: TypeAlias = Any  # an expression, a sequence of statements, or GONE
 Replacement: TypeAlias = "Made | Callable[[Renderer], Made]"
@@ -56,7 +57,7 @@ class Renderer:
     @property
     def page(self) -> Page:
         """How lines of this file are laid out."""
-        return Page(self.unit, width_of(self.text))
+        return page_of(self.text, self.unit)
 
     def with_edits(self, edits: Mapping[int, Replacement]) -> Renderer:
         """A copy with more edits; on the same node the new one wins."""

@@ -8,43 +8,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from nnx_migrate.edit.calls import comments_in
 from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.edit.page import Page
 from nnx_migrate.edit.syntax import cst
 
-WIDTH = 100
-_WIDTHS = (80, 88, WIDTH, 120)
-_SAMPLE = 100  # lines of a file that show its width
-_LONG = re.compile(r"https?://|noqa|pylint|type: ignore")
-
-
-@dataclass(frozen=True)
-class Page:
-    """How lines of a file are laid out.
-
-    Attributes:
-        unit: one level of indentation.
-        width: columns of a line.
-    """
-
-    unit: str
-    width: int = WIDTH
-
-
-@lru_cache(maxsize=256)
-def width_of(text: str) -> int:
-    """The width that a file keeps to: the least usual one that 99 % of its lines have.
-
-    Short files do not show theirs.
-    """
-    lines = [one for one in text.splitlines() if one.strip() and not _LONG.search(one)]
-    if len(lines) < _SAMPLE:
-        return WIDTH
-    longest = sorted(map(len, lines))[len(lines) * 99 // 100 - 1]
-    return next((one for one in _WIDTHS if longest <= one), _WIDTHS[-1])
+_LAST_COMMA = re.compile(r",\s*\n\s*[)\]}]")  # formatters keep what ends so on its lines
 
 
 def wrapped(statement: Any, indent: int, page: Page, *, is_moved: bool = False) -> Any:
@@ -64,9 +35,7 @@ def wrapped(statement: Any, indent: int, page: Page, *, is_moved: bool = False) 
     stays = _fits(text, indent, page) and not (is_moved and "\n" in text)
     if value is None or stays or comments_in(small):
         return statement
-    from nnx_migrate.edit.flattening import flattened
-
-    flat = flattened(value)
+    flat = _on_one_line(small).value
     if "\n" in code_of(flat):
         return statement
     start = indent + len(code_of(small.with_changes(value=flat))) - len(code_of(flat))
@@ -75,11 +44,32 @@ def wrapped(statement: Any, indent: int, page: Page, *, is_moved: bool = False) 
 
 
 def refitted(old: Any, new: Any, indent: int, page: Page) -> Any:
-    """A line with edits in it, laid out anew where it fitted before them and does not now."""
+    """A line with edits in it, laid out anew where they made it too long, or short enough for one line."""
     if not isinstance(new, cst.SimpleStatementLine) or len(old.body) != 1 or len(new.body) != 1:
         return new
-    did_fit = _fits(code_of(old.body[0]), indent, page)
-    return wrapped(new, indent, page) if did_fit else new
+    text = code_of(old.body[0])
+    if not _fits(text, indent, page):
+        return new
+    needed_lines = "\n" in text and not _fits(code_of(_on_one_line(old.body[0])), indent, page)
+    return _joined(new, indent, page) if needed_lines else wrapped(new, indent, page)
+
+
+def _on_one_line(small: Any) -> Any:
+    from nnx_migrate.edit.flattening import flattened
+
+    value = getattr(small, "value", None)
+    return small if value is None else small.with_changes(value=flattened(value))
+
+
+def _joined(statement: Any, indent: int, page: Page) -> Any:
+    """A statement on one line, if it fits there and neither a comment nor a last comma keeps its lines."""
+    small = statement.body[0]
+    if comments_in(small) or _LAST_COMMA.search(code_of(small)):
+        return wrapped(statement, indent, page)
+    flat = _on_one_line(small)
+    text = code_of(flat)
+    fits = "\n" not in text and _fits(text, indent, page)
+    return statement.with_changes(body=[flat]) if fits else wrapped(statement, indent, page)
 
 
 def _fits(text: str, indent: int, page: Page) -> bool:
@@ -174,10 +164,10 @@ class _Writer:
         )
 
     def _column(self, depth: int) -> int:
-        return self.indent + depth * len(self.page.unit.expandtabs())
+        return self.indent + depth * len(self.page.inner.expandtabs())
 
     def _end(self, depth: int) -> cst.ParenthesizedWhitespace:
-        return _line_end(self.page.unit * depth)
+        return _line_end(self.page.inner * depth)
 
 
 def _without_comma(one: Any) -> Any:

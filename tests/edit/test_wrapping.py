@@ -6,7 +6,8 @@ import libcst as cst
 import pytest
 
 from nnx_migrate.edit.expressions import module_code
-from nnx_migrate.edit.wrapping import WIDTH, Page, refitted, width_of, wrapped
+from nnx_migrate.edit.page import Page
+from nnx_migrate.edit.wrapping import refitted, wrapped
 
 PAGE = Page("  ", 40)
 
@@ -107,16 +108,32 @@ def test_only_an_edit_that_made_a_line_too_long_changes_its_layout() -> None:
 
 
 @pytest.mark.parametrize(
-    ("longest", "lines", "width"),
-    [(79, 200, 80), (80, 200, 80), (87, 200, 88), (95, 200, 100), (400, 200, 120), (79, 20, WIDTH)],
+    ("old", "new", "result"),
+    [
+        (
+            "x = nn.Dropout(rate=rate_of_all)(\n  x, train=1\n)\n",
+            "x = self.Dropout_0(\n  x, train=1\n)\n",
+            "x = self.Dropout_0(x, train=1)\n",
+        ),
+        (  # it fitted on one line and was broken all the same
+            "x = nn.Dense(3)(\n  x\n)\n",
+            "x = self.Dense_0(\n  x\n)\n",
+            "x = self.Dense_0(\n  x\n)\n",
+        ),
+        (
+            "x = nn.Dropout(rate=rate_of_all)(\n  x, train=1,\n)\n",
+            "x = self.Dropout_0(\n  x, train=1,\n)\n",
+            "x = self.Dropout_0(\n  x, train=1,\n)\n",
+        ),
+        (
+            "x = nn.Dropout(rate=rate_of_all)(\n  x, train=1  # why\n)\n",
+            "x = self.Dropout_0(\n  x, train=1  # why\n)\n",
+            "x = self.Dropout_0(\n  x, train=1  # why\n)\n",
+        ),
+    ],
 )
-def test_a_file_shows_its_width_where_it_is_long_enough(
-    longest: int, lines: int, width: int
+def test_what_needed_several_lines_and_fits_on_one_now_stands_there(
+    old: str, new: str, result: str
 ) -> None:
-    text = "\n".join(["x" * longest] * lines)
-    assert width_of(text) == width
-
-
-def test_one_link_or_line_in_a_hundred_is_no_width() -> None:
-    lines = ["x" * 70] * 150
-    assert width_of("\n".join([*lines, "y" * 300, "# https://" + "z" * 200])) == 80
+    (before,), (after,) = cst.parse_module(old).body, cst.parse_module(new).body
+    assert module_code([refitted(before, after, 4, PAGE)]) == result

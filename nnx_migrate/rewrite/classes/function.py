@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.edit.page import page_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import (
     after,
@@ -24,7 +25,7 @@ from nnx_migrate.edit.statements import (
     without_comments,
 )
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.wrapping import width_of, wrapped_function
+from nnx_migrate.edit.wrapping import wrapped_function
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
@@ -193,4 +194,4 @@ def _layout_of(function: ScopeFunction) -> Layout:
     """A builder stands at the left margin; its body is indented as the function's is."""
     lines = function.module.lines
     unit = unit_of(function.module.text, lines.starts, function.node)
-    return Layout(lines.newline, 0, unit or "    ", width_of(function.module.text))
+    return Layout(lines.newline, 0, page_of(function.module.text, unit or "    "))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nnx_migrate.edit.expressions import code_of
+from nnx_migrate.edit.page import Page
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.writing.document import described, documented, init_docstring
 from nnx_migrate.rewrite.classes.writing.layout import Layout
@@ -171,7 +172,7 @@ def test_several_arguments_stand_on_lines_of_their_own() -> None:
         SizeArgument("a_in_features", submodule="a"),
         SizeArgument("b_in_features", submodule="b"),
     ]
-    (found,) = init_docstring(two, Layout("\n", 4, "    ", 100))
+    (found,) = init_docstring(two, Layout("\n", 4, Page("    ")))
     assert code_of(found).splitlines() == [
         '"""Build the layers.',
         "",

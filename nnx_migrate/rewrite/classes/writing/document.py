@@ -122,7 +122,7 @@ def init_docstring(arguments: Sequence[SizeArgument], layout: Layout) -> list[St
     if not unclear:
         return []
     single, indent = f"{unclear[0].name}: {described(unclear[0])}", " " * layout.body
-    if len(unclear) == 1 and len(single) + 6 + layout.body <= layout.width:
+    if len(unclear) == 1 and len(single) + 6 + layout.body <= layout.page.width:
         return [docstring(single)]
     first = "Build the layers."
     lines = [first, "", f"{indent}{HEADING}", *_entries(unclear, indent + layout.unit), indent]

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nnx_migrate.edit.wrapping import Page, width_of
+from nnx_migrate.edit.page import Page, page_of
 from nnx_migrate.source.classes import ClassInfo
 
 
@@ -17,19 +17,17 @@ class Layout:
     Attributes:
       newline: the end-of-line in use.
       indent: width of the indentation of the class body.
-      unit: one more level.
-      width: columns of a line.
+      page: how its file lays lines out.
     """
 
     newline: str
     indent: int
-    unit: str
-    width: int
+    page: Page
 
     @property
-    def page(self) -> Page:
-        """How lines are laid out."""
-        return Page(self.unit, self.width)
+    def unit(self) -> str:
+        """One more level of indentation."""
+        return self.page.unit
 
     @property
     def body(self) -> int:
@@ -44,8 +42,7 @@ def layout_of(cls: ClassInfo) -> Layout:
     inner = unit_of(cls.module.text, cls.module.lines.starts, cls.node) or "    "
     units = [unit_of(cls.module.text, cls.module.lines.starts, one) for one in methods]
     unit = next((one for one in units if one), inner)
-    width = width_of(cls.module.text)
-    return Layout(cls.module.lines.newline, outer + len(inner), unit, width)
+    return Layout(cls.module.lines.newline, outer + len(inner), page_of(cls.module.text, unit))
 
 
 def unit_of(text: str, starts: Sequence[int], node: ast.ClassDef | ast.FunctionDef) -> str | None:

@@ -7,10 +7,11 @@ from typing import Any
 
 from nnx_migrate.edit.calls import Argument, call, named
 from nnx_migrate.edit.expressions import string
+from nnx_migrate.edit.page import Page
 from nnx_migrate.edit.statements import run
 from nnx_migrate.edit.syntax import cst
 from nnx_migrate.edit.words import snake_case
-from nnx_migrate.edit.wrapping import Page, wrapped
+from nnx_migrate.edit.wrapping import wrapped
 
 
 def named_in_linen(
