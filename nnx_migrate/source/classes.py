@@ -58,6 +58,15 @@ class ClassInfo:
         return {node.name: node for node in self.node.body if isinstance(node, ast.FunctionDef)}
 
     @cached_property
+    def local_names(self) -> frozenset[str]:
+        """Names that its code uses: its methods, inherited ones too, or the function it stands for."""
+        code = [method for cls in self.mro for method in cls.methods.values()]
+        code += [self.function] if self.function is not None else []
+        nodes = [node for one in code for node in walk(one)]
+        names = {node.id for node in nodes if isinstance(node, ast.Name)}
+        return frozenset(names | {node.arg for node in nodes if isinstance(node, ast.arg)})
+
+    @cached_property
     def mro(self) -> tuple[ClassInfo, ...]:
         """Project classes in resolution order, itself first (depth first, duplicates last)."""
         order: list[ClassInfo] = [self]

@@ -118,12 +118,17 @@ def _follow(
 
 
 def _symbol(rounds: Rounds, name: str) -> str:
-    """A name of this loop's own: what an earlier loop left may be read after this one."""
+    """A name of this loop's own: what an earlier loop left may be read after this one.
+
+    The class's code may have locals of any name, which move into ``__init__`` with it.
+    """
     symbols, place = rounds.interpreter.symbols, (rounds.statement, name)
+    taken = rounds.interpreter.root.info.local_names
     if place not in symbols:
         stem = f"{name}_features" if rounds.frame.own else f"{ex.FOREIGN}{name}_features"
         numbered = (f"{stem}_{number}" for number in count(2))
-        symbols[place] = next(one for one in chain([stem], numbered) if one not in symbols.values())
+        free = (one for one in chain([stem], numbered) if one not in taken)
+        symbols[place] = next(one for one in free if one not in symbols.values())
     return symbols[place]
 
 

@@ -9,7 +9,9 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.constructs.common.base import IMPORTS
 from nnx_migrate.rewrite.classes.checks.conflicts import read_too_early
 from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.sizes.interpreter import OUT_VARIABLE
 from nnx_migrate.sizes.result import SCOPE_NAME
+from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -38,12 +40,30 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
             "build the submodule where its input is known, or give the size as a field",
             "sizes",
         )
+    _check_own(cls, function)
     imported = {name.partition(".")[0] for name in IMPORTS}
     known = set(dir(builtins)) | imported | {"__class__"} | _class_names(cls) | builders
     inside = set(walk(function))
     for one in functions:
         own = names_bound_below(function if one in inside else one) - {one.name}
         _check_known(cls, one, known | own)
+
+
+def _check_own(cls: ClassInfo, function: ast.FunctionDef) -> None:
+    """Refuse locals of the class's code that are called as locals of ``__init__`` are."""
+    nodes = list(walk(function))
+    bound = {
+        one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+    }
+    called = {
+        one.func.id for one in nodes if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+    }
+    own = {name for name in bound if name == SCOPE_NAME or name.startswith(OUT_VARIABLE)}
+    taken = (own | (called & {COUNTER})) & cls.local_names
+    taken |= {"rngs"} & (bound | (cls.module.table.keys() & cls.local_names))
+    if taken:
+        name = min(taken)
+        raise Refused(cls.node, f"its code uses the name {name!r}", "rename it", "names")
 
 
 def _check_known(cls: ClassInfo, function: ast.FunctionDef, known: set[str]) -> None:

@@ -84,7 +84,7 @@ class Structures:
         properties[one.name] = call("nnm.get_submodules", "self", string(one.name))
         asks_index = found is not None and found.asks_name and found.item.name is None
         if found is not None and (self.sizes.carried.get(id(found.node)) or asks_index):
-            edits[id(one.statement)] = self._loop(found, collect=f"{one.name}_list")
+            edits[id(one.statement)] = self._loop(found, collect=self._free(f"{one.name}_list"))
             return
         is_added = isinstance(one.statement, ast.AugAssign)
 
@@ -101,6 +101,12 @@ class Structures:
         local = names_bound_below(self.method) - {"self"}
         local |= {one.name for one in self.sizes.new_arguments}
         return bool(found.reads() & local)
+
+    def _free(self, name: str) -> str:
+        """The name of a local that the class's code does not use."""
+        while name in self.cls.local_names:
+            name += "_"
+        return name
 
     def _loop(
         self, found: ComprehensionLoop, collect: str | None = None
