@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -26,6 +27,8 @@ KINDS: tuple[Kind, ...] = (
 )  # fmt: skip
 DECORATORS = ("", "", "", "@nn.remat", "@nn.jit", "@partial(nn.remat, prevent_cse=False)", "@jax.named_scope('call')")  # fmt: skip
 _REQUIRED = ("inner=nn.Dense(4)", "inner=nn.LayerNorm()", "inner=nn.Sequential([nn.Dense(4), nn.relu])")  # fmt: skip
+_LOCALS = ("y", "i", "block", "dense", "first", "layer", "layers", "options", "skips", "w")
+_TOOLS = ("in_features", "module", "names", "nnx", "rngs", "scope_name", "x_features", "x_shape")
 _FLAGS = ("flag=False", "flag=True", "flag=not self.flag")
 
 
@@ -85,11 +88,22 @@ def classes(draw: st.DrawFn, name: str, known: Sequence[Written], takes_train: b
     text = class_text(
         name, [*docstring, *fields, *attributes], [*methods, *body, *_turned(takes_train)]
     )
+    text = draw(crowded(text))
     options = (*_FLAGS, *(o for part in parts for o in part.options if o != "REQUIRED"))
     top = tuple(one for part in parts for one in part.top)
     return Written(
         name, text, takes_train, tuple(dict.fromkeys(options)), required, "", form == "setup", top
     )  # fmt: skip
+
+
+@st.composite
+def crowded(draw: st.DrawFn, text: str) -> str:
+    """The text, perhaps with locals that are called as those of explicit constructors are."""
+    found = [one for one in _LOCALS if re.search(rf"\b{one} = |for {one} in", text)]
+    if not found or draw(st.integers(0, 3)):
+        return text
+    word = draw(st.sampled_from([one for one in _TOOLS if one not in text]))
+    return re.sub(rf"(?<![.\w'\"]){draw(st.sampled_from(found))}\b(?!=)", word, text)
 
 
 def _turned(takes_train: bool) -> list[list[str]]:

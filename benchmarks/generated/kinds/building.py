@@ -47,6 +47,8 @@ def placed(n: str, t: str, known: object = ()) -> list[Piece]:
         ["q, k, v = (nn.Dense(4)(x) for _ in range(3))", "x = nn.softmax(q @ k.T) @ v"],
         ["x, y = nn.Dense(4)(x), nn.LayerNorm()(x)", "x = x - y"],
         ["x += nn.Dense(4)(x)"],
+        ["y = 4", "for w in (3, 5):", "    x = nn.Dense(w)(x)", "x = nn.Dense(y)(x)"],
+        ["for w, *skips in ((3, 4), (5, 6)):", "    x = nn.Dense(w + skips[0])(x)", "x = nn.Dense(4)(x)"],
         ["x = functools.reduce(lambda z, f: f(z), [nn.Dense(4), nn.relu, nn.LayerNorm()], x)"],
         ["class Inner(nn.Module):", "    @nn.compact", "    def __call__(self, x):", "        return nn.Dense(4)(x)", "x = Inner()(x)"],
         ["del_me = x", "x = nn.Dense(4)(del_me)", "del del_me"],
