@@ -141,7 +141,8 @@ class Trials:
                 full[place] = array
             args, kwargs = jax.tree.unflatten(tree, full)
             model = self.make(**self.known, **values, rngs=nnx.Rngs(0))
-            _listen(model, self.sizes.values())
+            # What the module itself is called with is known, where that is the call.
+            _listen(model, self.sizes.values(), with_root=self.method != "__call__")
             if not isinstance(self.method, str):
                 nnm.variables_with(model, self.method)
             elif self.method == "__call__":
@@ -182,12 +183,12 @@ def _nested(pattern: Path, measured: Mapping[Path, Any], guess: Any) -> Any:
     return found if guess is None else SizeDict(found, _nested(pattern[at + 1 :], {}, guess))
 
 
-def _listen(model: nnx.Module, sizes: Iterable[Size]) -> None:
-    """Let the submodules that may show such sizes tell what they are first called with."""
+def _listen(model: nnx.Module, sizes: Iterable[Size], *, with_root: bool) -> None:
+    """Let the modules that may show such sizes tell what they are first called with."""
     place = linen_place(model)
     for path, one in list(nnx.iter_modules(model)):
         names = tuple(map(str, place(path)))
-        if any(size.fits(names) for size in sizes):
+        if (names or with_root) and any(size.fits(names) for size in sizes):
             one.__class__ = _listening(type(one))
             one._linen_path = names  # type: ignore[attr-defined]
 
