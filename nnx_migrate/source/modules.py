@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from nnx_migrate.source.named_axes import with_named_calls
+from nnx_migrate.source.named_axes import may_name_calls, with_named_calls
 from nnx_migrate.source.names import (
     Binding,
     FunctionNode,
@@ -42,7 +42,7 @@ class Module:
         return Lines(self.text)
 
     @cached_property
-    def nodes(self) -> list[ast.AST]:
+    def nodes(self) -> Sequence[ast.AST]:
         """Every node of the tree."""
         return walk(self.tree)
 
@@ -147,6 +147,7 @@ def parse(name: str, path: str, text: str, *, is_package: bool = False) -> Modul
     Raises:
         SyntaxError: the text is no Python of the running version.
     """
-    module = Module(name, path, text, ast.parse(text, type_comments=False), is_package)
-    with_named_calls(module.tree, module.table, text)
-    return module
+    module = Module(name, path, text, ast.parse(text), is_package)
+    if not may_name_calls(text):
+        return module
+    return replace(module, tree=with_named_calls(ast.parse(text), module.tree, module.table))

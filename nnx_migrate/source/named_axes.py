@@ -34,14 +34,23 @@ class NamedCall(ast.Call):
     fallback: ast.expr | None
 
 
-def with_named_calls(tree: ast.Module, table: Table, text: str) -> ast.Module:
-    """``tree``, changed in place: every declaration that is read as a variable."""
-    if any(word in text for word in _WORDS):
-        nodes = list(walk(tree))
-        inner = [one for one in nodes if isinstance(one, ast.FunctionDef | ast.Lambda)]
-        shadowed = frozenset[str]().union(*map(names_bound_below, inner))
-        known = {name: one for name, one in table.items() if name not in shadowed}
-        for cls in (one for one in nodes if isinstance(one, ast.ClassDef) and one.bases):
+def may_name_calls(text: str) -> bool:
+    """Whether a file may have such declarations."""
+    return any(word in text for word in _WORDS)
+
+
+def with_named_calls(tree: ast.Module, plain: ast.Module, table: Table) -> ast.Module:
+    """``tree``, changed in place: every declaration that is read as a variable.
+
+    Args:
+        plain: a tree of the same text, as it is written.
+        table: what the file's names are bound to.
+    """
+    inner = [one for one in walk(plain) if isinstance(one, ast.FunctionDef | ast.Lambda)]
+    shadowed = frozenset[str]().union(*map(names_bound_below, inner))
+    known = {name: one for name, one in table.items() if name not in shadowed}
+    for cls in ast.walk(tree):
+        if isinstance(cls, ast.ClassDef) and cls.bases:
             for method in (one for one in cls.body if isinstance(one, ast.FunctionDef)):
                 _replace_in(method, known)
     return tree

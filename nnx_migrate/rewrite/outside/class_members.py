@@ -7,7 +7,7 @@ both forms: code goes on to take it of the class itself.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
@@ -82,7 +82,7 @@ def _member(cls: ClassInfo, name: str) -> tuple[ClassInfo, ast.stmt] | None:
     return None
 
 
-def _run(method: ast.FunctionDef) -> list[ast.AST]:
+def _run(method: ast.FunctionDef) -> Sequence[ast.AST]:
     """What a method evaluates: its defaults, and its body when it is called."""
     defaults = (*method.args.defaults, *(one for one in method.args.kw_defaults if one))
     return [one for part in (*method.body, *defaults) for one in walk(part)]
@@ -90,7 +90,7 @@ def _run(method: ast.FunctionDef) -> list[ast.AST]:
 
 def _are_free(
     project: Project,
-    nodes: list[ast.AST],
+    nodes: Sequence[ast.AST],
     scope: Scope,
     own: Mapping[str, ClassInfo],
     seen: set[tuple[str, str]],

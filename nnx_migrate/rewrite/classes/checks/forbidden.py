@@ -110,7 +110,8 @@ def check_generic(project: Project, cls: ClassInfo) -> None:
             id(one)
             for node in walk(method)
             for field in ("annotation", "returns")
-            for one in walk(getattr(node, field, None) or ast.Pass())
+            for part in (getattr(node, field, None),)
+            for one in (walk(part) if part is not None else ())
         }
         for node in walk(method):
             if not isinstance(node, ast.Subscript) or id(node) in annotations:
