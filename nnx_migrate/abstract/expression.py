@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 Const = int | float | str | bool | None | tuple["Const", ...]
 
@@ -55,7 +55,7 @@ class Expr:
     @cached_property
     def names(self) -> frozenset[str]:
         """Free names; ``self`` and the builtins that sizes use are none."""
-        found = {node.id for node in walk(self.node) if isinstance(node, ast.Name)}
+        found = {node.id for node in each(self.node, ast.Name)}
         return frozenset(found - _BUILTINS)
 
     @cached_property

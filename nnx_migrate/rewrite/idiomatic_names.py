@@ -32,7 +32,7 @@ from nnx_migrate.rewrite.classes.writing.linen_names import named_in_linen
 from nnx_migrate.rewrite.imports import ImportConflict, settle_imports
 from nnx_migrate.rewrite.loading import relative
 from nnx_migrate.rewrite.request import RewriteRequest
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _NUMBERED = re.compile(r"([A-Z]\w*)_(\d+)")
 
@@ -191,7 +191,7 @@ def _renamed(cls: ast.ClassDef, text: str) -> Iterator[_Mention]:
     stores = [one for one in mentions if one.value is not None]
     own = {one.kind for one in stores} - {one.kind for one in stores if not one.builds}
     lines = "\n".join(text.splitlines()[cls.lineno - 1 : cls.end_lineno])
-    strings = {n.value for n in walk(cls) if isinstance(n, ast.Constant) if type(n.value) is str}
+    strings = {n.value for n in each(cls, ast.Constant) if type(n.value) is str}
     shared = Counter(map(snake_case, own))
     for one in mentions:
         new = snake_case(one.kind)

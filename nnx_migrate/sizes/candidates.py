@@ -11,7 +11,7 @@ from nnx_migrate.sizes.families import family_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Import, dotted
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _DEPTH = 5  # longest chain of fields and partials that is followed
 
@@ -177,9 +177,8 @@ class Candidates:
 def _local_value(function: ast.FunctionDef, name: str) -> ast.expr | None:
     values = [
         node.value
-        for node in walk(function)
-        if isinstance(node, ast.Assign)
-        and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
+        for node in each(function, ast.Assign)
+        if any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
     ]
     return values[0] if len(values) == 1 else None
 

@@ -38,7 +38,7 @@ from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 OUT_VARIABLE = "out_features_"
 _STEPS = 1_500_000
@@ -316,7 +316,7 @@ def _called_name(call: ast.Call) -> str:
 @lru_cache(maxsize=1024)
 def _calls_named(node: ast.AST, stem: str) -> tuple[ast.Call, ...]:
     """The calls of this name in a class, in the order of its text."""
-    calls = [one for one in walk(node) if isinstance(one, ast.Call) and _called_name(one) == stem]
+    calls = [one for one in each(node, ast.Call) if _called_name(one) == stem]
     return tuple(sorted(calls, key=lambda one: (one.lineno, one.col_offset)))
 
 

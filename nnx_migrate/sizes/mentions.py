@@ -12,7 +12,7 @@ from operator import itemgetter
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Definition, Import
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,7 @@ def _renamings(project: Project) -> frozenset[tuple[str, str]]:
         (alias.name, alias.asname)
         for module in project.modules.values()
         if " as " in module.text
-        for one in module.nodes
-        if isinstance(one, ast.ImportFrom)
+        for one in each(module.tree, ast.ImportFrom)
         for alias in one.names
         if alias.asname
     )

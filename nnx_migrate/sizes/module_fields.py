@@ -11,7 +11,7 @@ from nnx_migrate.source.classes import arguments_by_field
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.names import Assignment
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 @lru_cache(maxsize=2)  # every analysis of a project asks
@@ -56,7 +56,7 @@ def _holds_module(
 
 
 def _builds(project: Project, value: ast.expr, scope: Scope) -> bool:
-    calls = (one.func for one in walk(value) if isinstance(one, ast.Call))
+    calls = (one.func for one in each(value, ast.Call))
     return any(is_module_class(project, project.resolve(one, scope)) for one in calls)
 
 

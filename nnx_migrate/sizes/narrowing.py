@@ -11,7 +11,7 @@ from nnx_migrate.abstract.values import Argument, Array, Choice, Value, is_insta
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.ranks import ranked
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ def note_test(targets: list[ast.expr], value: ast.expr, frame: Frame) -> None:
     is_test = isinstance(value, ast.Compare | ast.BoolOp)
     if not frame.tests and not is_test:
         return
-    names = {one.id for target in targets for one in walk(target) if isinstance(one, ast.Name)}
+    names = {one.id for target in targets for one in each(target, ast.Name)}
     for local, test in list(frame.tests.items()):
-        read = {one.id for one in walk(test) if isinstance(one, ast.Name)}
+        read = {one.id for one in each(test, ast.Name)}
         if names & {local, *read}:
             del frame.tests[local]
     if len(names) == 1 and is_test:

@@ -9,7 +9,7 @@ from nnx_migrate.sizes.static_parameters import parameters_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RECEIVER = "self"
 
@@ -21,11 +21,8 @@ def calls_on_self(
     found = [
         (one, home)
         for home in homes
-        for one in walk(home)
-        if isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr == name
-        and is_self(one.func.value)
+        for one in each(home, ast.Call)
+        if isinstance(one.func, ast.Attribute) and one.func.attr == name and is_self(one.func.value)
     ]
     others = reads_of_others(project, cls, name)
     mentions = sum(

@@ -8,7 +8,7 @@ import re
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _PATH = re.compile(r"[^\W\d]\w*(?:\.\w+|\[\d+\])*")
 _READABLE = frozenset(("self", "int"))
@@ -84,7 +84,7 @@ def _loop_variable(info: ClassInfo, call: ast.Call) -> str | None:
 
 def _times_bound(loop: ast.AST, name: str | None) -> int:
     """How often a loop binds a name: once as its variable, or again in its body."""
-    names = (node for node in walk(loop) if isinstance(node, ast.Name) and node.id == name)
+    names = (node for node in each(loop, ast.Name) if node.id == name)
     return sum(not isinstance(node.ctx, ast.Load) for node in names)
 
 

@@ -6,7 +6,7 @@ import ast
 
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 # What the function gains as keyword-only parameters.
 IN_FEATURES = "in_features"
@@ -52,7 +52,7 @@ def is_extensible(node: ast.FunctionDef) -> bool:
     spec = node.args
     every = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, spec.vararg, spec.kwarg]
     names = {one.arg for one in every if one}
-    bound = {one.id for one in walk(node) if isinstance(one, ast.Name)}
+    bound = {one.id for one in each(node, ast.Name)}
     return not (names | bound) & _TAKEN and bool(spec.args or spec.kwonlyargs or spec.vararg)
 
 
@@ -72,7 +72,7 @@ def _has_known_keys(node: ast.FunctionDef, value: ast.expr) -> bool:
     """Whether ``**value`` is the function's own ``**kwargs`` or a dict with keys in the text."""
     if not isinstance(value, ast.Name):
         return False
-    uses = [one for one in walk(node) if isinstance(one, ast.Name) and one.id == value.id]
+    uses = [one for one in each(node, ast.Name) if one.id == value.id]
     if node.args.kwarg is not None and node.args.kwarg.arg == value.id:
         return all(_is_spread(node, one) or _sets_known_key(node, one) for one in uses)
     if value.id not in {one.id for one in uses if isinstance(one.ctx, ast.Store)}:

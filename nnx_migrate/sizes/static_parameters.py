@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 @dataclass(frozen=True)
@@ -188,6 +188,4 @@ def _stored(target: ast.expr) -> list[str]:
 
 
 def _names(node: ast.AST) -> set[str]:
-    return {
-        one.id for one in walk(node) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
-    }
+    return {one.id for one in each(node, ast.Name) if isinstance(one.ctx, ast.Load)}

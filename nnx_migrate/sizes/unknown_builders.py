@@ -29,7 +29,7 @@ from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.frames import Frame
@@ -97,7 +97,7 @@ def _maker(
         case Array():
             return ast.unparse(node.func)  # an array is never called, so it was no activation
         case Static(expr=expr):
-            makers = (one.func for one in walk(expr.node) if isinstance(one, ast.Call))
+            makers = (one.func for one in each(expr.node, ast.Call))
             for one in makers:
                 is_plain_one = isinstance(one, ast.Attribute) and is_plain(one.attr)
                 if not is_plain_one and _is_unknown(interpreter.project, one, frame.scope):
@@ -177,11 +177,7 @@ def _run_by_setup(info: ClassInfo) -> Iterator[tuple[ClassInfo, ast.FunctionDef]
         seen.add(name)
         if found is not None:
             yield found
-            pending += [
-                one.attr
-                for one in walk(found[1])
-                if isinstance(one, ast.Attribute) and _is_own(one)
-            ]
+            pending += [one.attr for one in each(found[1], ast.Attribute) if _is_own(one)]
 
 
 def _calls(method: ast.FunctionDef) -> Iterator[ast.Call]:

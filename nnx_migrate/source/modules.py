@@ -20,7 +20,7 @@ from nnx_migrate.source.names import (
 )
 from nnx_migrate.source.parents import Parents
 from nnx_migrate.source.spans import Lines
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Module:
         """The top-level statements that store a name, also inside of functions, by the name."""
         found: dict[str, list[ast.stmt]] = {}
         for statement in self.tree.body:
-            names = (one for one in walk(statement) if isinstance(one, ast.Name))
+            names = (one for one in each(statement, ast.Name))
             for name in {one.id for one in names if isinstance(one.ctx, ast.Store)}:
                 found.setdefault(name, []).append(statement)
         return {name: tuple(statements) for name, statements in found.items()}

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.names import Import, Table, canonical, dotted
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 _HOME = "flax.linen.partitioning."
 _METHODS = {f"{_HOME}param_with_axes": "param", f"{_HOME}variable_with_axes": "variable"}
@@ -46,7 +46,7 @@ def with_named_calls(tree: ast.Module, plain: ast.Module, table: Table) -> ast.M
         plain: a tree of the same text, as it is written.
         table: what the file's names are bound to.
     """
-    inner = [one for one in walk(plain) if isinstance(one, ast.FunctionDef | ast.Lambda)]
+    inner = each(plain, ast.FunctionDef | ast.Lambda)
     shadowed = frozenset[str]().union(*map(names_bound_below, inner))
     known = {name: one for name, one in table.items() if name not in shadowed}
     for cls in ast.walk(tree):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -216,7 +216,7 @@ def _other_targets(statement: ast.stmt) -> Iterator[str]:
         case ast.Try(handlers=handlers):
             yield from (handler.name for handler in handlers if handler.name)
     for target in targets:
-        yield from (node.id for node in walk(target) if isinstance(node, ast.Name))
+        yield from (node.id for node in each(target, ast.Name))
 
 
 def parameter_names(function: FunctionNode) -> tuple[str, ...]:
@@ -234,7 +234,7 @@ def function_table(function: FunctionNode, package: str) -> Table:
     table, _ = table_of(body, package)
     for name in parameter_names(function):
         table[name] = Opaque() if name in table else Parameter()
-    special = [one for one in walk(function) if isinstance(one, _REBINDING)]
+    special = each(function, _REBINDING)
     for node in special:
         if isinstance(node, ast.Nonlocal):
             table.update({name: Opaque() for name in node.names if name in table})

@@ -8,6 +8,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from functools import lru_cache
+from types import UnionType
+from typing import Any, TypeVar, overload
+
+N = TypeVar("N", bound=ast.AST)
 
 # What holds no nodes: names, flags, numbers.
 _LEAVES = frozenset({ast.Constant, ast.Global, ast.Nonlocal})
@@ -60,3 +64,19 @@ def _walked(tree: ast.AST) -> Sequence[ast.AST]:
 
 
 _walked_once = lru_cache(maxsize=1 << 14)(_walked)
+
+
+@overload
+def each(tree: ast.AST, kind: type[N]) -> Sequence[N]: ...
+@overload
+def each(tree: ast.AST, kind: UnionType | tuple[type[ast.AST], ...]) -> Sequence[Any]: ...
+def each(tree: ast.AST, kind: Any) -> Sequence[Any]:
+    """The nodes of a kind, or of one of several, in the same order."""
+    return _each_once(tree, kind) if tree.__class__ in _HOLDERS else _each(tree, kind)
+
+
+def _each(tree: ast.AST, kind: Any) -> Sequence[Any]:
+    return [one for one in walk(tree) if isinstance(one, kind)]
+
+
+_each_once = lru_cache(maxsize=1 << 16)(_each)

@@ -54,7 +54,7 @@ from nnx_migrate.sizes.scope_functions import (
 )
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 RULE = "scope_function"
 OWN = "self"  # the receiver of helper methods
@@ -116,7 +116,7 @@ class _Conversion:
     def _takes(self, part: CompactPart) -> tuple[str, ...]:
         """The given parameters that the builder's lines read."""
         tree = tree_of(part.statements)
-        read = {one.id for one in walk(tree) if isinstance(one, ast.Name)}
+        read = {one.id for one in each(tree, ast.Name)}
         return tuple(one for one in self.function.given if one in read)
 
     def _counts(self) -> bool:

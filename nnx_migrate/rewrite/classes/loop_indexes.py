@@ -19,7 +19,7 @@ from nnx_migrate.edit.syntax import cst
 from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Exit, Loop, Step, builds
 from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.source.other_values import is_self
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _LETTERS = "ijkl"
 
@@ -93,13 +93,13 @@ class Indexes:
 
 
 def _reads(node: ast.AST, name: str) -> bool:
-    loads = (one for one in walk(node) if isinstance(one, ast.Name) and one.id == name)
+    loads = (one for one in each(node, ast.Name) if one.id == name)
     return any(isinstance(one.ctx, ast.Load) for one in loads)
 
 
 def _names(text: str) -> set[str]:
     tree = ast.parse(text, mode="eval")
-    return {one.id for one in walk(tree) if isinstance(one, ast.Name)}
+    return {one.id for one in each(tree, ast.Name)}
 
 
 def _is_within(loop: Loop, outer: Loop) -> bool:

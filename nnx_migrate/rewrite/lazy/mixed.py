@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.request import RewriteRequest
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Import, relative_target
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _COMMENT = re.compile(r"#\s*nnx-migrate:\s*keep\b")
 _BASE = "its base "
@@ -180,7 +180,7 @@ def _handed_on(
 
 
 def _imports(module: Module) -> Iterator[ast.ImportFrom]:
-    return (one for one in walk(module.tree) if isinstance(one, ast.ImportFrom))
+    return (one for one in each(module.tree, ast.ImportFrom))
 
 
 def _elsewhere(

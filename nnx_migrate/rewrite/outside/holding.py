@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.classes.fields.types import items_are_called
 from nnx_migrate.sizes import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _BUILT = (SiteKind.FACTORY, SiteKind.FUNCTION)
 
@@ -64,7 +64,7 @@ def _called(project: Project, site: Site) -> set[str]:
         return {keyword.arg or "" for keyword in site.call.keywords}
     spec = function.args
     names = {one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
-    calls = [one for one in walk(function) if isinstance(one, ast.Call)]
+    calls = each(function, ast.Call)
     return names & {one.func.id for one in calls if isinstance(one.func, ast.Name)}
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.source.names import Opaque, Table, table_of
 from nnx_migrate.source.project import Module, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 Frame = ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -142,7 +142,7 @@ class _Walker:
 
     def _comprehension(self, place: Place, node: ast.AST) -> None:
         targets = [one.target for one in getattr(node, "generators", [])]
-        names = {n.id for t in targets for n in walk(t) if isinstance(n, ast.Name)}
+        names = {n.id for t in targets for n in each(t, ast.Name)}
         table: Table = {name: Opaque() for name in names}
         inside = Scope(place.scope.module, (table, *place.scope.tables))
         for _, child in _children(node):

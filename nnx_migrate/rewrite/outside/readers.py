@@ -23,7 +23,7 @@ from nnx_migrate.source.names import (
     first_name,
 )
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import children, walk
+from nnx_migrate.source.walking import children, each
 
 _DEPTH = 6  # longest chain of re-exports
 _FLAX = ("flax", "nnx_migrate")
@@ -123,7 +123,7 @@ def _reads_whole(
     project: Project, module: str, statement: ast.stmt
 ) -> tuple[frozenset[str], frozenset[int]]:
     """What a statement reads, and the ids of the classes in it."""
-    classes = frozenset(id(one) for one in walk(statement) if isinstance(one, ast.ClassDef))
+    classes = frozenset(id(one) for one in each(statement, ast.ClassDef))
     return _reads_but(project, project.modules[module], statement, frozenset()), classes
 
 

@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.outside.data import Unknown
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 Arguments = Mapping[str, tuple[SizeArgument, ...]]
 _SIZE = re.compile(r"\w+_(features|shape)(_of)*")
@@ -78,7 +78,7 @@ def _names(one: SizeArgument, has_fields: bool) -> set[str]:
 
 def _is_keyword(field: Field) -> bool:
     """Whether a field may be given by keyword alone."""
-    options = (one for one in walk(field.node) if isinstance(one, ast.keyword))
+    options = (one for one in each(field.node, ast.keyword))
     every = (*options, *field.owner.node.keywords)
     return field.keyword_only or any(one.arg == "kw_only" for one in every)
 

@@ -15,6 +15,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.names import Definition, Import, Opaque, imported_names
 from nnx_migrate.source.project import Module, Project
+from nnx_migrate.source.walking import each
 
 
 def ambiguous_names(project: Project, places: Places) -> Iterator[Access]:
@@ -61,7 +62,7 @@ def _overwritten(project: Project, module: Module) -> Iterator[Access]:
             continue
         if class_homes(project)[cls.name].intersection(module.stars):
             name = cls.node.name
-            node = next(one for one in module.nodes if isinstance(one, ast.ImportFrom))
+            node = next(one for one in each(module.tree, ast.ImportFrom))
             yield Access(node, module.path, cls.module.name, name, _reason(name))
 
 

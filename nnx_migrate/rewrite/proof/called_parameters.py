@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.links import Links
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import Assignment, Opaque, parameter_names
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _CALLERS = frozenset(  # functions of jax that call what they are given
     {
@@ -116,7 +116,7 @@ def _root(node: ast.expr) -> str:
 
 
 def _names(node: ast.expr) -> list[str]:
-    return [one.id for one in walk(node) if isinstance(one, ast.Name)]
+    return [one.id for one in each(node, ast.Name)]
 
 
 def _directly_called(project: Project, cls: ClassInfo, method: ast.FunctionDef) -> Iterator[str]:
@@ -143,11 +143,7 @@ def _called_positions(project: Project, symbol: str | None) -> set[int]:
     function = project.function(symbol)
     if function is None:
         return set()
-    called = {
-        node.func.id
-        for node in walk(function)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-    }
+    called = {node.func.id for node in each(function, ast.Call) if isinstance(node.func, ast.Name)}
     return {i for i, name in enumerate(parameter_names(function)) if name in called}
 
 
@@ -155,8 +151,7 @@ def _handed_on(method: ast.FunctionDef, values: dict[str, str]) -> set[str]:
     """Parameters that calls are given beside their first argument, the array."""
     return {
         values[one.id]
-        for node in walk(method)
-        if isinstance(node, ast.Call)
+        for node in each(method, ast.Call)
         for one in (*node.args[1:], *(keyword.value for keyword in node.keywords))
         if isinstance(one, ast.Name) and one.id in values
     }

@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from nnx_migrate.rewrite.proof.members import assigned_in
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _LOOKS = frozenset({"bool", "hasattr", "id", "isinstance", "print", "repr", "str", "type"})
 # Around a value of which nothing else is kept.
@@ -80,8 +80,8 @@ def _attributes(project: Project, name: str) -> tuple[tuple[Module, ast.Attribut
     return tuple(
         (module, one)
         for module in project.modules.values()
-        for one in module.nodes
-        if isinstance(one, ast.Attribute) and one.attr == name
+        for one in each(module.tree, ast.Attribute)
+        if one.attr == name
     )
 
 

@@ -18,7 +18,7 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes
 from nnx_migrate.source.named_imports import TABLE, Declared, NamedImport, named_imports
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 _TAKEN = "a module is imported by its name, and the class may be taken from it"
 
@@ -109,8 +109,6 @@ def _strings(project: Project) -> frozenset[str]:
         for module in project.modules.values()
         for statement in module.tree.body
         if "__all__" not in bound_names(statement)
-        for node in walk(statement)
-        if isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and node.value.isidentifier()
+        for node in each(statement, ast.Constant)
+        if isinstance(node.value, str) and node.value.isidentifier()
     )

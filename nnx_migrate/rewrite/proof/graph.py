@@ -17,7 +17,7 @@ from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.named_imports import name_starts
 from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 Key = tuple[str, str]  # module, and the function or class of its top level; "" for the rest
 
@@ -146,8 +146,7 @@ def _renamed(module: Module) -> dict[str, str]:
     """What names that imports give another name are called where they come from."""
     return {
         alias.asname: alias.name.rpartition(".")[2]
-        for node in module.nodes
-        if isinstance(node, _IMPORTS)
+        for node in each(module.tree, _IMPORTS)
         for alias in node.names
         if alias.asname
     }

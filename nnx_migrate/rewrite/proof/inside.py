@@ -21,7 +21,7 @@ from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.other_values import is_name, is_no_module, is_self
 from nnx_migrate.source.parents import FUNCTIONS
 from nnx_migrate.source.project import Module, Project, Scope
-from nnx_migrate.source.walking import children, walk
+from nnx_migrate.source.walking import children, each, walk
 
 # What need not run with the statement that it stands in.
 _NOT_ALWAYS = (
@@ -154,9 +154,8 @@ def _is_signature(node: ast.expr, module: Module) -> bool:
         case ast.Name(id=name):
             values = [
                 one.value
-                for one in module.nodes
-                if isinstance(one, ast.Assign)
-                and any(isinstance(t, ast.Name) and t.id == name for t in one.targets)
+                for one in each(module.tree, ast.Assign)
+                if any(isinstance(t, ast.Name) and t.id == name for t in one.targets)
             ]
             return bool(values) and all(
                 not isinstance(one, ast.Name) and _is_signature(one, module) for one in values
@@ -174,7 +173,7 @@ def _readers(project: Project, module: Module, call: ast.Call) -> list[ast.AST] 
     functions = _functions(module, given[0]) if given else []
     for function in functions:
         first = _first(function)
-        loads = (one for one in walk(function) if isinstance(one, ast.Name) and one.id == first)
+        loads = (one for one in each(function, ast.Name) if one.id == first)
         if first is None or not all(is_carried(project, module, one) for one in loads):
             return None
     return [*functions] or None
@@ -263,9 +262,9 @@ def _functions(module: Module, given: ast.expr) -> list[FunctionNode]:
         return [given]
     if not isinstance(given, ast.Name):
         return []
-    bound = [one for one in module.nodes if isinstance(one, ast.Name) and one.id == given.id]
-    named = [one for one in module.nodes if isinstance(one, ast.arg) and one.arg == given.id]
+    bound = [one for one in each(module.tree, ast.Name) if one.id == given.id]
+    named = [one for one in each(module.tree, ast.arg) if one.arg == given.id]
     if named or any(not isinstance(one.ctx, ast.Load) for one in bound):
         return []
-    every = (one for one in module.nodes if isinstance(one, ast.FunctionDef))
+    every = (one for one in each(module.tree, ast.FunctionDef))
     return [one for one in every if one.name == given.id]

@@ -10,7 +10,7 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.other_values import ARRAYS, is_name, is_other_class, is_self
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 def classes_of(project: Project, module: Module, node: ast.expr) -> frozenset[str] | None:
@@ -33,7 +33,7 @@ def made_of(project: Project, info: ClassInfo, name: str) -> frozenset[str] | No
     # A subclass may set it, too.
     heirs = (one for one in project.linen.values() if any(base is info for base in one.mro))
     for owner in {id(one): one for heir in heirs for one in heir.mro}.values():
-        if any(is_name(one, "setattr") for one in walk(owner.node) if isinstance(one, ast.Name)):
+        if any(is_name(one, "setattr") for one in each(owner.node, ast.Name)):
             return None
         for method in owner.methods.values():
             for value in assigned_in(method).get(f"self.{name}", ()):

@@ -9,7 +9,7 @@ from functools import lru_cache
 from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 def read_by(
@@ -41,12 +41,7 @@ def _names(texts: Mapping[str, str], cls: ClassInfo) -> set[str] | None:
     text = texts.get(cls.module.path)
     if text is None:
         return None
-    return {
-        one.id
-        for node in named_classes(text, cls)
-        for one in walk(node)
-        if isinstance(one, ast.Name)
-    }
+    return {one.id for node in named_classes(text, cls) for one in each(node, ast.Name)}
 
 
 def named_classes(text: str, cls: ClassInfo) -> list[ast.ClassDef]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 # What Linen does not do without a scope (flax 0.12.8, linen/module.py).
 _BOUND = frozenset(
@@ -46,10 +46,8 @@ def stored(cls: ClassInfo) -> set[str]:
     found = {
         node.attr
         for owner in cls.mro
-        for node in walk(owner.node)
-        if isinstance(node, ast.Attribute)
-        and isinstance(node.ctx, ast.Store)
-        and getattr(node.value, "id", None) == "self"
+        for node in each(owner.node, ast.Attribute)
+        if isinstance(node.ctx, ast.Store) and getattr(node.value, "id", None) == "self"
     }
     return found - _fields(cls)
 

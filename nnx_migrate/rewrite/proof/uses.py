@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 Use = tuple[str, int, str]  # path, line, why
 
@@ -59,7 +59,7 @@ def _keeps(function: ast.FunctionDef, is_called: bool) -> bool:
     nodes = list(walk(function))
     inner = [one for one in nodes[1:] if isinstance(one, ast.FunctionDef | ast.Lambda)]
     taking = inner if is_called and inner else [function]
-    parameters = {one.arg for taker in taking for one in walk(taker) if isinstance(one, ast.arg)}
+    parameters = {one.arg for taker in taking for one in each(taker, ast.arg)}
     fine = {id(one.value) for one in nodes if isinstance(one, ast.Return | ast.Attribute)}
     return any(
         isinstance(one, ast.Name) and one.id in parameters and id(one) not in fine for one in nodes
@@ -73,7 +73,7 @@ def _classes_in_fields(project: Project, cls: ClassInfo) -> Iterator[Use]:
         return
     for owner in cls.mro:
         for method in owner.methods.values():
-            outer = {id(one.func) for one in walk(method) if isinstance(one, ast.Call)}
+            outer = {id(one.func) for one in each(method, ast.Call)}
             for node in walk(method):
                 match node:
                     case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):

@@ -33,7 +33,7 @@ from nnx_migrate.sizes.expressions.indexing import index_array
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.instance_attributes import VARIABLES
 from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -287,8 +287,8 @@ def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
     return [
         one.slice
         for cls in interpreter.root.info.mro
-        for one in walk(cls.node)
-        if isinstance(one, ast.Subscript) and ast.dump(one.value) == ast.dump(node.value)
+        for one in each(cls.node, ast.Subscript)
+        if ast.dump(one.value) == ast.dump(node.value)
     ]
 
 

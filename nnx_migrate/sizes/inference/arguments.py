@@ -14,7 +14,7 @@ from nnx_migrate.sizes.inference.initial_call import METHOD, fact_argument
 from nnx_migrate.sizes.inference.local_names import is_taken
 from nnx_migrate.sizes.method_lifts import Unplaced, callers_axis
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 
 def _opaque_argument(
@@ -47,7 +47,7 @@ def name_arguments(
         | set(analysis.opaque)
     )
     if analysis.root.info.function is not None:
-        taken |= {one.arg for one in walk(analysis.root.info.function) if isinstance(one, ast.arg)}
+        taken |= {one.arg for one in each(analysis.root.info.function, ast.arg)}
     arguments = {}
     named: dict[str, str] = {}  # path -> argument name: axes of one input share theirs
     for name, (path, axis) in inputs.items():

@@ -16,7 +16,7 @@ from nnx_migrate.abstract.values import Argument, Static, Unknown, Use, Value, g
 from nnx_migrate.model import FACT_PREFIXES, SizeArgument
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 METHOD = "__call__"
 
@@ -27,7 +27,7 @@ def fact_argument(name: str, call: ast.FunctionDef | None, taken: set[str]) -> S
     assert fact is not None
     parameter, _ = ex.input_of(name)
     text = f"{FACT_PREFIXES[fact]}_{parameter}"
-    used = {one.id for one in walk(call) if isinstance(one, ast.Name)} if call else set()
+    used = {one.id for one in each(call, ast.Name)} if call else set()
     while text in taken | used:
         text = f"input_{text}"
     return SizeArgument(
@@ -98,9 +98,7 @@ def _in_call(analysis: ClassAnalysis, argument: SizeArgument, use: Use) -> Expr 
     own = {ex.input_of(name)[0] for name in found.names if ex.fact_of(name)}
     is_denied = not own.isdisjoint(analysis.interpreter.denied)
     method = analysis.root.info.find(METHOD)
-    names = (
-        {one.arg for one in walk(method[1].args) if isinstance(one, ast.arg)} if method else set()
-    )
+    names = {one.arg for one in each(method[1].args, ast.arg)} if method else set()
     if is_denied:
         raise Unsure(_unknown(argument), by_default=True)
     if not own <= names or (own and not use.primary):

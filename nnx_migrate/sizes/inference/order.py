@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping, Sequence
 
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 Counts = Mapping[int, int | None]  # by id of a call: how many it numbers, None when nobody knows
 _PLAIN = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Expr, ast.Return, ast.Assert)
@@ -35,7 +35,7 @@ def number_of(function: ast.FunctionDef, counts: Counts, call: ast.Call) -> int 
 
 def total_of(function: ast.FunctionDef, counts: Counts) -> int | None:
     """How many submodules one call of a function numbers; None when the text does not tell."""
-    returns = [node for node in walk(function) if isinstance(node, ast.Return)]
+    returns = each(function, ast.Return)
     if any(one is not function.body[-1] for one in returns):
         return None  # what comes after it may not run
     total, _ = _of_block(function.body, counts, None)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
 from nnx_migrate.sizes.result import Site
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 def needed_inputs(
@@ -50,7 +50,7 @@ def _texts_behind(
     ``shape = (k, x.shape[3]); w = make(shape); self.param("w", lambda *_: w)``: what such a
     statement reads besides sizes decides whether ``__init__`` can run it.
     """
-    parameters = {one.arg for one in walk(method.args) if isinstance(one, ast.arg)}
+    parameters = {one.arg for one in each(method.args, ast.arg)}
     values: dict[str, list[ast.expr]] = {}
     for node in walk(method):
         if isinstance(node, ast.Assign):

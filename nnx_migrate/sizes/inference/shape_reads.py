@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _READS = ("shape", "ndim")
 
@@ -58,7 +58,7 @@ def _holders(method: ast.FunctionDef, made: set[str]) -> set[str]:
 
 
 def _names(target: ast.AST) -> set[str]:
-    return {one.id for one in walk(target) if isinstance(one, ast.Name)}
+    return {one.id for one in each(target, ast.Name)}
 
 
 def _has_shape(node: ast.AST, made: set[str]) -> bool:

@@ -13,7 +13,7 @@ from nnx_migrate.abstract.values import Array, Sequence, Unknown, Value, as_arra
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.frames import Frame, Loop
 from nnx_migrate.sizes.statements.widening import common_axes, widened
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -58,16 +58,15 @@ class Rounds:
 
 def target_variables(target: ast.expr) -> set[str]:
     """Names that a loop target binds."""
-    return {one.id for one in walk(target) if isinstance(one, ast.Name)}
+    return {one.id for one in each(target, ast.Name)}
 
 
 def shortened(statement: ast.For) -> set[str]:
     """Locals that rounds rebind to a part of themselves: ``rest = rest[:-1]``."""
     return {
         target.id
-        for one in walk(statement)
-        if isinstance(one, ast.Assign)
-        and isinstance(one.value, ast.Subscript)
+        for one in each(statement, ast.Assign)
+        if isinstance(one.value, ast.Subscript)
         and isinstance(one.value.slice, ast.Slice)
         and isinstance(one.value.value, ast.Name)
         for target in one.targets

@@ -25,7 +25,7 @@ from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.method_lifts import lifts_of, takes_last
 from nnx_migrate.sizes.static_parameters import defaults_of
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -109,7 +109,7 @@ def _entered(interpreter: Interpreter, function: Function, frame: Frame) -> Iter
 @lru_cache(maxsize=1 << 13)
 def _rebound(node: ast.AST) -> frozenset[str]:
     """Names of the function around it that a nested function binds."""
-    found = (one for one in walk(node) if isinstance(one, ast.Nonlocal))
+    found = (one for one in each(node, ast.Nonlocal))
     return frozenset(name for one in found for name in one.names)
 
 

@@ -22,7 +22,7 @@ from nnx_migrate.sizes.statements.entry import Entry, Rounds, target_variables
 from nnx_migrate.sizes.statements.loop_carry import carry, runs, settled_entry
 from nnx_migrate.sizes.statements.widening import forgotten, is_varying, widened
 from nnx_migrate.source.bindings import binds_always
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -116,7 +116,7 @@ def _name_unknown(interpreter: Interpreter, frame: Frame, statement: ast.For) ->
     """Give unknown last sizes that enter a loop a name: one argument can hand each of them in."""
     if not frame.own or not interpreter.names_entries:
         return
-    read = {one.id for one in walk(statement) if isinstance(one, ast.Name)}
+    read = {one.id for one in each(statement, ast.Name)}
     for name in sorted(read & frame.env.keys()):
         array = frame.env[name] if isinstance(frame.env[name], Array) else None
         if isinstance(array, Array) and array.rank != 0 and array.axis(-1) is None:

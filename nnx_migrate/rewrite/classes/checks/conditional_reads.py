@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "tied"
 PERHAPS_READ = (
@@ -38,7 +38,7 @@ def perhaps_read(
       Refused: the other calls give the submodule parameters, so that Linen's init makes none in them.
     """
     methods = [
-        (method, {node.attr for node in walk(method) if isinstance(node, ast.Attribute)})
+        (method, {node.attr for node in each(method, ast.Attribute)})
         for owner in cls.mro
         for name, method in owner.methods.items()
         if name != "setup"
@@ -67,7 +67,7 @@ def _is_always_built(item: Item, optional: Collection[str]) -> bool:
     if item.kind is not ItemKind.SITE or item.free_of_variables or item.site is None:
         return False
     texts = (ast.parse(text, mode="eval") for text in item.site.sizes.values())
-    read = {node.id for one in texts for node in walk(one) if isinstance(node, ast.Name)}
+    read = {node.id for one in texts for node in each(one, ast.Name)}
     return item.site.reached is None and not read & {*optional}
 
 
@@ -126,6 +126,6 @@ class _Reads:
 
     def _is_of_fields(self, test: ast.expr) -> bool:
         """Whether the class's fields decide; calls of functions do not change that."""
-        called = {id(one.func) for one in walk(test) if isinstance(one, ast.Call)}
-        names = [one for one in walk(test) if isinstance(one, ast.Name)]
+        called = {id(one.func) for one in each(test, ast.Call)}
+        names = each(test, ast.Name)
         return all(one.id == self.receiver or id(one) in called for one in names)

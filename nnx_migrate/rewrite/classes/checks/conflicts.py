@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 def check_collections(items: Mapping[int, Item]) -> None:
@@ -168,7 +168,7 @@ def _heads(statement: ast.stmt) -> Iterator[ast.AST]:
 
 def _walrus_names(node: ast.AST) -> set[str]:
     """Names that ``:=`` binds while ``node`` is evaluated."""
-    return {one.target.id for one in walk(node) if isinstance(one, ast.NamedExpr)}
+    return {one.target.id for one in each(node, ast.NamedExpr)}
 
 
 def _loads(node: ast.AST, names: set[str]) -> str | None:

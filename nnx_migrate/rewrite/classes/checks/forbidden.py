@@ -18,7 +18,7 @@ from nnx_migrate.sizes.result import SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
@@ -95,7 +95,7 @@ def _builds_itself(project: Project, cls: ClassInfo, method: ast.FunctionDef) ->
     arguments = (*method.args.posonlyargs, *method.args.args)
     if not arguments or "classmethod" not in project.decorators(cls, method):
         return False
-    calls = (node.func for node in walk(method) if isinstance(node, ast.Call))
+    calls = (node.func for node in each(method, ast.Call))
     return any(isinstance(one, ast.Name) and one.id == arguments[0].arg for one in calls)
 
 

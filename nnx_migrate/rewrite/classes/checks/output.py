@@ -15,7 +15,7 @@ from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import bound_names, names_bound_below
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "class"
 
@@ -30,7 +30,7 @@ def check_init(cls: ClassInfo, tree: ast.Module, builders: frozenset[str] = froz
     Raises:
       Refused: one is none of these, or is read before it is bound.
     """
-    functions = [one for one in walk(tree) if isinstance(one, ast.FunctionDef)]
+    functions = each(tree, ast.FunctionDef)
     function = functions[0]
     early = read_too_early(function)
     if early is not None:

@@ -9,7 +9,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.variables.init_updates import init_updates
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 Note = tuple[ast.AST, str]
 _MOVED = (
@@ -42,9 +42,8 @@ def _unguarded(
         receiver = receiver_of(method)
         local = {
             one.targets[0].id
-            for one in walk(method)
-            if isinstance(one, ast.Assign)
-            and isinstance(one.targets[0], ast.Name)
+            for one in each(method, ast.Assign)
+            if isinstance(one.targets[0], ast.Name)
             and id(one.value) in items
             and items[id(one.value)].kind is ItemKind.VARIABLE
         }

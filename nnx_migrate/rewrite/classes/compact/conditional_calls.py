@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
 _ADDS = frozenset({"append", "extend", "insert"})  # methods that only change the list
@@ -30,11 +30,7 @@ def refuse_perhaps_called(
     Raises:
       Refused: its parameters would depend on the path that Linen's ``init`` takes.
     """
-    read = {
-        one.id
-        for one in walk(method)
-        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)
-    }
+    read = {one.id for one in each(method, ast.Name) if isinstance(one.ctx, ast.Load)}
     for later, names, item, key in _named(method.body, _Held(items, wrappers, {}), ()):
         name = names[0]
         wanted = [_Wanted(_readers(method, one), key if one == name else None) for one in names]
@@ -67,8 +63,8 @@ def _readers(method: ast.FunctionDef, name: str) -> frozenset[str]:
         more = {
             _named_function(one)
             for one in functions
-            for node in walk(one)
-            if isinstance(node, ast.Name) and node.id in found and isinstance(node.ctx, ast.Load)
+            for node in each(one, ast.Name)
+            if node.id in found and isinstance(node.ctx, ast.Load)
         }
         if more <= found:
             return frozenset(found)
@@ -242,9 +238,7 @@ def _statement(statement: ast.stmt, wanted: _Wanted) -> bool | None:
             return None
     if _reads(statement, wanted):
         return True
-    stores = (
-        one for one in walk(statement) if isinstance(one, ast.Name) and one.id in wanted.names
-    )
+    stores = (one for one in each(statement, ast.Name) if one.id in wanted.names)
     return False if any(isinstance(one.ctx, ast.Store | ast.Del) for one in stores) else None
 
 

@@ -18,7 +18,7 @@ from nnx_migrate.rewrite.classes.uses.references import Edits
 from nnx_migrate.sizes.scope_functions import scope_functions
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 RULE = "helper"
 
@@ -52,7 +52,7 @@ def helpers_of(project: Project, cls: ClassInfo, context: ConversionContext) -> 
         if not isinstance(made, ConvertedFunction):
             raise _refused(one.node, made)
         found.inside.add(key)
-        found.builds |= {id(node) for node in walk(one.node) if isinstance(node, ast.Call)}
+        found.builds |= {id(node) for node in each(one.node, ast.Call)}
         found.edits |= made.edits
         found.imports |= made.imports
         found.review += made.review

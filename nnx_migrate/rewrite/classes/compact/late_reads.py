@@ -13,7 +13,7 @@ from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import bound_names
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
 
@@ -24,11 +24,7 @@ def refuse_late_reads(method: ast.FunctionDef, items: Mapping[int, Item]) -> Non
     Raises:
       Refused: its value in ``__init__`` may not be its value in the call.
     """
-    functions = {
-        one.name: one
-        for one in walk(method)
-        if isinstance(one, ast.FunctionDef) and one is not method
-    }
+    functions = {one.name: one for one in each(method, ast.FunctionDef) if one is not method}
     bound = dict(_bound(method))
     for item in items.values():
         if item.kind is not ItemKind.SITE:
@@ -65,7 +61,7 @@ def _bound(method: ast.FunctionDef) -> Iterator[tuple[str, int]]:
             parts.append(node)
         for name in (name for one in parts for name in bound_names(one)):
             lines.setdefault(name, []).append(node.lineno)  # type: ignore[attr-defined]
-    parameters = {one.arg for one in walk(method.args) if isinstance(one, ast.arg)}
+    parameters = {one.arg for one in each(method.args, ast.arg)}
     for name, places in lines.items():
         if len(places) > 1 or name in parameters:
             yield name, max(places)

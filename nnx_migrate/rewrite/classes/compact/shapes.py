@@ -24,7 +24,7 @@ from nnx_migrate.rewrite.classes.reading.taint import Replaced, value_of
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import target_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
 _ATTRIBUTES = frozenset({"shape", "ndim", "size"})
@@ -154,7 +154,7 @@ class Shapes:
 
     def _copies(self, value: ast.expr) -> list[ast.expr]:
         """What ``value`` calls that is a submodule, or a local that holds one."""
-        functions = [one.func for one in walk(value) if isinstance(one, ast.Call)]
+        functions = [one.func for one in each(value, ast.Call)]
         return [
             one
             for one in functions

@@ -27,7 +27,7 @@ from nnx_migrate.rewrite.classes.variables.init_updates import updates_by_variab
 from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import names_bound_below
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def convert_compact(method: CompactMethod) -> CompactPart:
 def global_reads(statements: Sequence[Statement]) -> frozenset[str]:
     """Names that the statements read and do not bind."""
     tree = tree_of(statements)
-    read = {n.id for n in walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    read = {n.id for n in each(tree, ast.Name) if isinstance(n.ctx, ast.Load)}
     return frozenset(read - names_bound_below(tree))
 
 

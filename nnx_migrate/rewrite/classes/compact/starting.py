@@ -24,7 +24,7 @@ from nnx_migrate.rewrite.classes.reading.taint import (
     tainted_name,
     value_of,
 )
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 def with_updates(
@@ -159,7 +159,7 @@ def spent_keys(
         for node in walk(one)
     }
     found: dict[int, ast.Assign | None] = {key: None for key in streams if key in inside}
-    names = [one for one in walk(method) if isinstance(one, ast.Name)]
+    names = each(method, ast.Name)
     for node in walk(method):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=call) if id(call) in streams:

@@ -26,7 +26,7 @@ from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.run_time_names import run_time_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
 
@@ -152,8 +152,8 @@ def _names(
 
 def _words(method: CompactMethod) -> frozenset[str]:
     """All names of the method, of its file and of the arguments of ``__init__``."""
-    words = {one.id for one in walk(method.method) if isinstance(one, ast.Name)}
-    words |= {one.arg for one in walk(method.method) if isinstance(one, ast.arg)}
+    words = {one.id for one in each(method.method, ast.Name)}
+    words |= {one.arg for one in each(method.method, ast.arg)}
     words |= {one.name for one in method.cls.fields}
     words |= {one.name for one in method.sizes.new_arguments}
     return frozenset(words | method.cls.module.table.keys())

@@ -14,7 +14,7 @@ from dataclasses import replace
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
 _CARRY = "initialize_carry"
@@ -51,18 +51,12 @@ def without_uncalled(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
 
 def _only_asked(method: ast.FunctionDef) -> Iterator[ast.Call]:
     """What is bound to a local name once, and then only asked for a carry or fields."""
-    names = [one for one in walk(method) if isinstance(one, ast.Name)]
-    asked = {
-        id(one.value)
-        for one in walk(method)
-        if isinstance(one, ast.Attribute) and one.attr not in _CALLS
-    }
+    names = each(method, ast.Name)
+    asked = {id(one.value) for one in each(method, ast.Attribute) if one.attr not in _CALLS}
     asked -= {
         id(one.func.value)
-        for one in walk(method)
-        if isinstance(one, ast.Call)
-        and isinstance(one.func, ast.Attribute)
-        and one.func.attr != _CARRY
+        for one in each(method, ast.Call)
+        if isinstance(one.func, ast.Attribute) and one.func.attr != _CARRY
     }
     for node in walk(method):
         match node:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Collection
 
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each
 
 _LIFTS = frozenset(
     f"flax.linen.{name}"
@@ -25,9 +25,7 @@ def unused_classes(
     Args:
       built: ids of the constructor calls that the new method no longer makes.
     """
-    callees = {
-        id(node.func) for node in walk(method) if isinstance(node, ast.Call) and id(node) in built
-    }
+    callees = {id(node.func) for node in each(method, ast.Call) if id(node) in built}
     found: list[ast.stmt] = []
     for statement in method.body:
         match statement:
@@ -39,7 +37,7 @@ def unused_classes(
 
 
 def _only_called(method: ast.FunctionDef, name: str, callees: Collection[int]) -> bool:
-    uses = [node for node in walk(method) if isinstance(node, ast.Name) and node.id == name]
+    uses = [node for node in each(method, ast.Name) if node.id == name]
     loads = [one for one in uses if isinstance(one.ctx, ast.Load)]
     single = len(uses) == len(loads) + 1
     return single and bool(loads) and all(id(one) in callees for one in loads)

@@ -19,7 +19,7 @@ from nnx_migrate.rewrite.classes.fields.removals import DATACLASS
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "class-decorator"
 _HARMLESS = frozenset({"typing.final", "typing_extensions.final", "typing.runtime_checkable"})
@@ -63,13 +63,13 @@ def adapted_decorators(
 
 
 def _names(function: ast.FunctionDef) -> set[str]:
-    names = {one.id for one in walk(function) if isinstance(one, ast.Name)}
-    return names | {one.attr for one in walk(function) if isinstance(one, ast.Attribute)}
+    names = {one.id for one in each(function, ast.Name)}
+    return names | {one.attr for one in each(function, ast.Attribute)}
 
 
 def _hands_on(function: ast.FunctionDef) -> bool:
     """Whether the function gives one of its arguments, perhaps the class, to another function."""
-    given = {one.arg for one in walk(function) if isinstance(one, ast.arg)}
+    given = {one.arg for one in each(function, ast.arg)}
     for node in walk(function):
         match node:
             case ast.Call(func=ast.Name(id=name)) if name in _ONLY_LOOK:

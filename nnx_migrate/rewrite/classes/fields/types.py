@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from nnx_migrate.source.classes import ClassInfo, Field
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _FROZEN = ("Sequence", "sequence", "List", "list", "Iterable", "Mapping", "Dict", "dict")
 _TUPLES = ("Tuple", "tuple")
@@ -64,7 +64,7 @@ def _calls_items(method: ast.FunctionDef, name: str) -> bool:
             case _:
                 continue
         if any(_is_field(part, name) for part in walk(over)):
-            items |= {part.id for part in walk(target) if isinstance(part, ast.Name)}
+            items |= {part.id for part in each(target, ast.Name)}
     for node in walk(method):
         match node:
             case ast.Call(func=ast.Subscript(value=held)) if _is_field(held, name):

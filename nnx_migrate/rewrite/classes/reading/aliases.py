@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Loop, Step
 from nnx_migrate.source.bindings import bound_names, paired, target_names
 from nnx_migrate.source.names import FunctionNode, parameter_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 Groups = Mapping[str, frozenset[str]]
 
@@ -94,7 +94,7 @@ def _changed_around(function: FunctionNode) -> frozenset[str]:
     for one in walk(function):
         if isinstance(one, ast.stmt) and one is not function:
             own |= set(bound_names(one))
-    around = {name for one in walk(function) if isinstance(one, ast.Nonlocal) for name in one.names}
+    around = {name for one in each(function, ast.Nonlocal) for name in one.names}
     return frozenset((changed_names(function) - own) | around)
 
 

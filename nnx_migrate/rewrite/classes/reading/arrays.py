@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, stat
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import bound_names, names_bound_below, target_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _ARRAYS = ("jax.numpy.", "numpy.", "jax.lax.", "jax.random.", "jax.nn.", "jax.scipy.", "jax.")
 _NOT_ARRAYS = ("jax.nn.initializers.", "jax.numpy.dtype", "jax.numpy.finfo", "numpy.dtype")
@@ -242,7 +242,7 @@ def _binds_only(project: Project, scope: Scope, statement: ast.stmt, names: set[
     """Whether a statement does nothing but bind one of the names to a computed value."""
     match statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            calls = [one.func for one in walk(value) if isinstance(one, ast.Call)]
+            calls = [one.func for one in each(value, ast.Call)]
             pure = all((project.resolve(one, scope) or "").startswith(_ARRAYS) for one in calls)
             return name in names and pure and not _has_effect(value)
     return False

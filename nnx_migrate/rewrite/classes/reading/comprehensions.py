@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains
 from nnx_migrate.source.bindings import target_names
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 # Functions of Python that read all of a generator at once.
 _READING_ALL = frozenset(
@@ -28,13 +28,10 @@ def refuse_lazy(method: ast.FunctionDef, items: Mapping[int, object], rule: str)
     """
     read = {
         id(call.args[0])
-        for call in walk(method)
-        if isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Name)
-        and call.func.id in _READING_ALL
-        and call.args
+        for call in each(method, ast.Call)
+        if isinstance(call.func, ast.Name) and call.func.id in _READING_ALL and call.args
     }
-    read |= {id(one.value) for one in walk(method) if isinstance(one, ast.Starred)}
+    read |= {id(one.value) for one in each(method, ast.Starred)}
     for node in walk(method):
         if isinstance(node, ast.GeneratorExp) and contains(node, items) and id(node) not in read:
             raise Refused(
@@ -102,5 +99,5 @@ def _bound_by(node: ast.AST) -> frozenset[str]:
         case ast.For(target=target):
             return frozenset(target_names(target))
         case ast.Lambda(args=arguments):
-            return frozenset(one.arg for one in walk(arguments) if isinstance(one, ast.arg))
+            return frozenset(one.arg for one in each(arguments, ast.arg))
     return _variables(node)

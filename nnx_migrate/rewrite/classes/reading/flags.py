@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _HANDED_ON = frozenset({"deterministic", "use_running_average", "train", "training"})
 
@@ -54,7 +54,7 @@ def _only_tested(method: ast.FunctionDef) -> set[str]:
         match node:
             case ast.If(test=test) | ast.IfExp(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
                 tested.add(id(test))
-    names = [one for one in walk(method) if isinstance(one, ast.Name)]
+    names = each(method, ast.Name)
     other = {one.id for one in names if id(one) not in tested}
     return (set(parameter_names(method)) & {one.id for one in names}) - other
 

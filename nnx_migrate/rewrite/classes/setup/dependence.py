@@ -14,7 +14,7 @@ from nnx_migrate.rewrite.classes.items import receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import paired
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _STATIC = frozenset({"shape", "ndim", "size", "dtype"})  # the same for every value of a variable
 _MAKERS = frozenset({"param", "variable"})
@@ -101,12 +101,10 @@ def _bindings(method: ast.FunctionDef) -> Iterator[tuple[ast.AST, ast.AST]]:
 
 def _bound(target: ast.AST, receiver: str) -> tuple[set[str], set[str]]:
     """Local names and attributes that a target changes, ``d[k]`` and ``self.d[k]`` included."""
-    names = {one.id for one in walk(target) if isinstance(one, ast.Name)} - {receiver}
+    names = {one.id for one in each(target, ast.Name)} - {receiver}
     attributes = {
         one.attr
-        for one in walk(target)
-        if isinstance(one, ast.Attribute)
-        and isinstance(one.value, ast.Name)
-        and one.value.id == receiver
+        for one in each(target, ast.Attribute)
+        if isinstance(one.value, ast.Name) and one.value.id == receiver
     }
     return names, attributes

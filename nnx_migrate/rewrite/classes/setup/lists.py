@@ -15,7 +15,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, stat
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.writing.construct import asks_its_name
 from nnx_migrate.source.bindings import target_names
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 
 @dataclass(frozen=True)
@@ -127,11 +127,7 @@ def listed_items(
 ) -> list[Item]:
     """Submodules with names of their own in local lists that become attributes."""
     lists = {
-        node.id
-        for one in found
-        if one.kind is Kind.STRUCTURE
-        for node in walk(one.value)
-        if isinstance(node, ast.Name)
+        node.id for one in found if one.kind is Kind.STRUCTURE for node in each(one.value, ast.Name)
     }
     listed: list[Item] = []
     parts: list[ast.expr]

@@ -17,7 +17,7 @@ from nnx_migrate.rewrite.classes.reading.attributes import (
 from nnx_migrate.rewrite.classes.setup.dependence import dependence_in
 from nnx_migrate.rewrite.classes.setup.lists import listed_params
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 _VARIABLES = (Kind.PARAM, Kind.VARIABLE)
 
@@ -69,8 +69,8 @@ def _stored_name(name: str, method: ast.FunctionDef, items: Mapping[int, Item]) 
     ]
     stores = [
         node
-        for node in walk(method)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+        for node in each(method, ast.Name)
+        if node.id == name and isinstance(node.ctx, ast.Store)
     ]
     item = items.get(id(values[0])) if len(values) == len(stores) == 1 else None
     return None if item is None else _literal(item)

@@ -28,7 +28,7 @@ from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import dotted, table_of
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "class"
 Edits = dict[int, Replacement]
@@ -217,8 +217,8 @@ def _asked_types(cls: ClassInfo) -> set[int]:
     """Ids of what ``isinstance`` and ``issubclass`` are asked for, also inside a tuple or union."""
     return {
         id(inner)
-        for node in walk(cls.node)
-        if isinstance(node, ast.Call) and dotted(node.func) in _TYPE_QUESTIONS
+        for node in each(cls.node, ast.Call)
+        if dotted(node.func) in _TYPE_QUESTIONS
         for argument in node.args[1:2]
         for inner in walk(argument)
     }

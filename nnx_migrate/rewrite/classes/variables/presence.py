@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, receiver_of, self_call
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "module-api"
 _MAKERS = frozenset({"param", "perturb", "variable", "put_variable", "sow"})
@@ -110,7 +110,7 @@ def _is_before(owner: Method, made: ast.Call, method: Method, asked: ast.Call) -
     """Whether ``made`` may run before ``asked``: elsewhere, above it, or in a loop around both."""
     if owner is not method:
         return True
-    loops = (one for one in walk(method) if isinstance(one, _LOOPS))
+    loops = (one for one in each(method, _LOOPS))
     around = any({id(made), id(asked)} <= set(map(id, walk(loop))) for loop in loops)
     return around or _place(made) < _place(asked)
 

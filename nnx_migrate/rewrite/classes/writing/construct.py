@@ -32,7 +32,7 @@ from nnx_migrate.rewrite.classes.writing.in_scope import building_call
 from nnx_migrate.sizes.result import SCOPE_NAME, ClassSizes, Site, SiteKind
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "submodule"
 
@@ -300,7 +300,7 @@ def without_applied_only(cls: ClassInfo, sizes: ClassSizes) -> ClassSizes:
 
 def _uses_of_attributes(method: ast.FunctionDef) -> Iterator[tuple[str, str]]:
     """Attributes of ``self`` and what is done with each: applied, a field of it read, or other."""
-    called = {id(node.func) for node in walk(method) if isinstance(node, ast.Call)}
+    called = {id(node.func) for node in each(method, ast.Call)}
     inner: dict[int, str] = {}
     for node in walk(method):
         if isinstance(node, ast.Attribute):
@@ -333,7 +333,7 @@ def _handed(text: str) -> set[str]:
 
 def _names(text: str) -> set[str]:
     tree = ast.parse(text, mode="eval")
-    return {one.id for one in walk(tree) if isinstance(one, ast.Name)}
+    return {one.id for one in each(tree, ast.Name)}
 
 
 def _tested(node: cst.CSTNode) -> set[str]:
