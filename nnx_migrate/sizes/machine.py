@@ -39,7 +39,6 @@ from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.callables import changes_size
 from nnx_migrate.sizes.expressions.evaluation import evaluate
-from nnx_migrate.sizes.flow import Rest
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.interpreter import Interpreter, out_variable
 from nnx_migrate.sizes.library.dispatch import call_library
@@ -55,42 +54,14 @@ _DEPTH = 60
 class Machine(Interpreter):
     """Runs code of a class under analysis; see the module docstring."""
 
-    # ---- syntax
-
-    def evaluate(self, node: ast.expr, frame: Frame) -> Value:
-        """Abstract value of an expression."""
-        return evaluate(self, node, frame)
-
-    def run_block(self, body: list[ast.stmt], frame: Frame) -> tuple[str | None, Rest]:
-        """Run a block; what ended it early, or None and the conditions under which its end is met."""
-        return run_block(self, body, frame)
-
-    def attribute(self, base: Value, name: str, frame: Frame) -> Value:
-        """``base.name``."""
-        return attribute_of(self, base, name, frame)
+    evaluate = evaluate
+    run_block = run_block
+    attribute = attribute_of
+    call_library = call_library
+    call_function = call_function
+    set_up = set_up
 
     # ---- calls
-
-    def call_library(
-        self,
-        symbol: str,
-        args: tuple[Value, ...],
-        kwargs: dict[str, Value],
-        node: ast.Call,
-        frame: Frame,
-    ) -> Value:
-        """Result of calling a function by its symbol."""
-        return call_library(self, symbol, args, kwargs, node, frame)
-
-    def call_function(
-        self, function: Function, args: tuple[Value, ...], kwargs: dict[str, Value]
-    ) -> Value:
-        """Result of calling a function of the project."""
-        return call_function(self, function, args, kwargs)
-
-    def set_up(self, instance: Instance) -> None:
-        """Run an instance's ``setup`` once."""
-        set_up(self, instance)
 
     def call(
         self,

@@ -32,17 +32,14 @@ if TYPE_CHECKING:
 def evaluate(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
     """Abstract value of an expression."""
     interpreter.step()
-    value = _evaluate(interpreter, node, frame)
+    read = _READERS.get(type(node))
+    if read is None:
+        value: Value = Unknown(f"{type(node).__name__} is not modelled")
+    else:
+        value = read(interpreter, node, frame)
     if frame.own:
         interpreter.note(node, value, frame)
     return value
-
-
-def _evaluate(interpreter: Interpreter, node: ast.expr, frame: Frame) -> Value:
-    read = _READERS.get(type(node))
-    if read is None:
-        return Unknown(f"{type(node).__name__} is not modelled")
-    return read(interpreter, node, frame)
 
 
 def _constant(interpreter: Interpreter, node: ast.Constant, frame: Frame) -> Value:

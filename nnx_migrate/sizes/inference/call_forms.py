@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from nnx_migrate.abstract.values import CallForm, Submodule
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.source.linked import linked_modules
-from nnx_migrate.source.modules import Module
 from nnx_migrate.source.other_values import is_no_module, is_self
+from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
 
@@ -18,8 +19,7 @@ def call_forms(analysis: ClassAnalysis, layer: Submodule) -> frozenset[CallForm]
     uses = analysis.root.records.get(id(layer.call), [])
     forms = {use.form for use in uses}
     for name in _attributes(analysis, layer.call):
-        for module in analysis.interpreter.project.modules.values():
-            forms.update(_outside(analysis, module, name))
+        forms.update(_outside(analysis, name))
     return frozenset(one for one in forms if one is not None) if None not in forms else frozenset()
 
 
@@ -33,29 +33,35 @@ def _attributes(analysis: ClassAnalysis, call: ast.Call) -> Iterator[str]:
                 yield from (one.attr for one in parts if isinstance(one, ast.Attribute))
 
 
-def _outside(analysis: ClassAnalysis, module: Module, name: str) -> Iterator[CallForm | None]:
-    """The calls of attributes of that name by other code that may have the layer in hand.
+def _outside(analysis: ClassAnalysis, name: str) -> Iterator[CallForm | None]:
+    """The calls of attributes of that name by other code that may have the layer in hand."""
+    own = set(map(id, analysis.nodes))
+    for around, form in _loads(analysis.interpreter.project, name):
+        if around is None or (id(around) not in own and _inherits(analysis, around)):
+            yield form
+
+
+@lru_cache(maxsize=1 << 10)  # many classes have layers of one name
+def _loads(project: Project, name: str) -> tuple[tuple[ast.ClassDef | None, CallForm | None], ...]:
+    """How attributes of that name are called, and in which class where they are ``self``'s.
 
     A file without a name of Linen or of a Linen class may be given a module to call, as a helper is;
     that it keeps one of its layers under another name is not expected.
     """
-    own = set(map(id, analysis.nodes))
-    project = analysis.interpreter.project
-    is_linked = module.name in linked_modules(project)
-    for node in module.by_word.get(name, ()):
-        if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
-            continue
-        around = module.parents.class_of(node)
-        if around is not None and is_self(node.value):
-            if id(around) in own or not _inherits(analysis, around):
+    found = []
+    for module in project.modules.values():
+        for node in module.by_word.get(name, ()):
+            if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):
                 continue
-        elif is_no_module(project, module, node.value):
-            continue
-        parent = module.parents.of(node)
-        if isinstance(parent, ast.Call) and parent.func is node:
-            yield _form(parent)
-        elif is_linked:
-            yield None
+            around = module.parents.class_of(node) if is_self(node.value) else None
+            if around is None and is_no_module(project, module, node.value):
+                continue
+            parent = module.parents.of(node)
+            if isinstance(parent, ast.Call) and parent.func is node:
+                found.append((around, _form(parent)))
+            elif module.name in linked_modules(project):
+                found.append((around, None))
+    return tuple(found)
 
 
 def _inherits(analysis: ClassAnalysis, node: ast.ClassDef) -> bool:
