@@ -29,6 +29,7 @@ from nnx_migrate.abstract.values import (
     join,
     spelled_out,
 )
+from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.instance_attributes import VARIABLES, instance_attribute
 from nnx_migrate.sizes.lists import READING, hold, list_method
@@ -171,7 +172,8 @@ def call_method(
             array = as_array(base)
             if array is not None:
                 return _array_method(interpreter, array, name, args, kwargs, node, frame)
-            values = interpreter.each(
+            values = each(
+                interpreter,
                 base,
                 base.options,
                 lambda one: call_method(interpreter, one, name, args, kwargs, node, frame),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -21,13 +21,11 @@ from nnx_migrate.abstract.values import (
     Argument,
     Array,
     CallForm,
-    Choice,
     Instance,
     Submodule,
     Use,
     Value,
     as_array,
-    is_none,
 )
 from nnx_migrate.sizes.factories import FactoryFunction
 from nnx_migrate.sizes.flow import Rest
@@ -150,25 +148,6 @@ class Interpreter(ABC):
             self.presence = before
             self.conditions.pop()
 
-    def each(
-        self, choice: Choice, options: Iterable[Value], read: Callable[[Value], Value]
-    ) -> list[Value]:
-        """What is read of options of a choice, each under the condition that it is the one.
-
-        A module that one branch of a test builds is the one wherever it is built, and what is None is none.
-        """
-        tests = (choice.test, ex.negation(choice.test)) if choice.test is not None else ()
-        is_only = sum(is_none(one) is not True for one in choice.options) == 1
-        found = []
-        for one in options:
-            at = next(i for i, option in enumerate(choice.options) if option is one)
-            if is_only or (isinstance(one, Submodule | Instance) and one.is_conditional):
-                found.append(read(one))
-                continue
-            with self.under(tests[at] if tests else None):
-                found.append(read(one))
-        return found
-
     def prove(self, array: Array | None, *, least: int = 0, exact: int | None = None) -> None:
         """Note how many axes an array has, where every call shows it."""
         if array is not None and not self.conditions:
@@ -219,9 +198,14 @@ class Interpreter(ABC):
                 self.ranks.method,
                 form,
             )
-            uses = module.owner.records.setdefault(id(module.call), [])
-            uses.append(use)
-            self.journal.append(uses)
+            self.add(use)
+
+    def add(self, use: Use) -> None:
+        """Remember a call of a submodule that a module owns."""
+        assert use.module.owner is not None
+        uses = use.module.owner.records.setdefault(id(use.module.call), [])
+        uses.append(use)
+        self.journal.append(uses)
 
     # ---- what runs code, in machine.py
     @abstractmethod

@@ -38,6 +38,7 @@ from nnx_migrate.sizes import construction
 from nnx_migrate.sizes.annotations import annotated_symbol
 from nnx_migrate.sizes.attributes import attribute_of
 from nnx_migrate.sizes.callables import changes_size
+from nnx_migrate.sizes.choices import each
 from nnx_migrate.sizes.expressions.evaluation import evaluate
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.interpreter import Interpreter, out_variable
@@ -143,7 +144,7 @@ class Machine(Interpreter):
         known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
         if not known:
             return self.call_unknown(target.options[0], args, node, frame)
-        results = self.each(target, known, lambda one: self._call(one, args, kwargs, node, frame))
+        results = each(self, target, known, lambda one: self._call(one, args, kwargs, node, frame))
         return join_all(target.test, results)
 
     def call_unknown(
