@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -70,8 +71,26 @@ def rewrite(options: RewriteOptions, engine: Engine | None = None) -> int:
     Raises:
         UsageError: nothing was done.
     """
-    # Syntax trees are many objects and hardly any garbage: looking for it often costs much.
-    gc.set_threshold(200_000, 50, 100)
+    with _uncollected():
+        return _rewrite(options, engine)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """No garbage collection: trees are many objects, and what is let go of them is gone at once.
+
+    Looking through them took a tenth of the time; what only it would find is a fifth of the memory.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _rewrite(options: RewriteOptions, engine: Engine | None) -> int:
     check(options)
     found = discover(options.paths, options.select, options.exclude)
     root = find_root(found.base, options.root)

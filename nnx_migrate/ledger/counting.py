@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import gc
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 
@@ -51,30 +49,17 @@ def count(
     """
     project = Project(sources, read)
     found = Places()
-    with _uncollected():
-        tainted = taints(project, at_once)
-        paths = sorted(
-            path
-            for path, source in project.sources.items()
-            if source.module in tainted and (only is None or path in only)
-        )
-        for part in _parts(project, paths, at_once):
-            project.trim(at_once)
-            _count_part(project, tainted, part, found, are_lazy_linen)
+    tainted = taints(project, at_once)
+    paths = sorted(
+        path
+        for path, source in project.sources.items()
+        if source.module in tainted and (only is None or path in only)
+    )
+    for part in _parts(project, paths, at_once):
+        project.trim(at_once)
+        _count_part(project, tainted, part, found, are_lazy_linen)
     wanted = sorted(project.sources if only is None else set(project.sources) & set(only))
     return found.count(tuple(wanted))
-
-
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """No garbage collection: what is let go here is gone at once, and looking for more takes long."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _parts(project: Project, paths: Iterable[str], size: int) -> Iterator[list[str]]:
