@@ -7,7 +7,6 @@ from typing import Any
 
 import libcst as cst
 
-from nnx_migrate.edit.calls import comments_in
 from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.edit.fitting import Place, Unrenderable, fitted
 from nnx_migrate.edit.statements import (
@@ -19,6 +18,7 @@ from nnx_migrate.edit.statements import (
     skip,
 )
 from nnx_migrate.edit.visiting import may_hold_edits
+from nnx_migrate.edit.walking import comments_in
 
 
 def apply(

@@ -9,7 +9,7 @@ from typing import Any
 
 from nnx_migrate.edit.expressions import Expression, Written, element, operand, unenclosed, written
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.walking import children
+from nnx_migrate.edit.walking import comments_in
 
 UNIT = "    "
 
@@ -220,20 +220,6 @@ def space_after(one: cst.Arg) -> Any:
 
 
 # ---- reading
-
-
-def comments_in(node: Any) -> list[str]:
-    """The comments inside a node, in order."""
-    found: list[str] = []
-    todo = [node]
-    while todo:
-        one = todo.pop()
-        kind = type(one)
-        if kind is cst.Comment:
-            found.append(one.value)
-        elif kind is not cst.Name and kind is not cst.SimpleWhitespace:
-            todo += reversed(children(one))
-    return found
 
 
 def left_out(old: Any, *made: Any, taken: Iterable[str] = ()) -> list[str]:

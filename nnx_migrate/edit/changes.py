@@ -9,10 +9,10 @@ from typing import Any
 import libcst as cst
 
 from nnx_migrate.edit import imports
-from nnx_migrate.edit.calls import comments_in
 from nnx_migrate.edit.data import EditError, ImportChange, Line, NewImport
 from nnx_migrate.edit.draft import Draft
 from nnx_migrate.edit.expressions import dotted as dotted_node
+from nnx_migrate.edit.walking import comments_in
 
 
 def change_import(draft: Draft, statement: ast.stmt, change: ImportChange) -> None:

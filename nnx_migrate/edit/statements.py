@@ -10,9 +10,10 @@ import ast
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-from nnx_migrate.edit.calls import comments_in, left_out
+from nnx_migrate.edit.calls import left_out
 from nnx_migrate.edit.expressions import Expression, Written, code_of, element, written
 from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.walking import comments_in
 
 Statement: TypeAlias = Any  # a statement on lines of its own, cst.BaseStatement
 Statements: TypeAlias = Sequence[Any]

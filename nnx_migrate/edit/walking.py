@@ -72,3 +72,17 @@ def children(node: Any, *, code: bool = False) -> list[Any]:
         elif _IS_NODE[type(value)]:
             found.append(value)
     return found
+
+
+def comments_in(node: Any) -> list[str]:
+    """The comments inside a node, in order."""
+    found: list[str] = []
+    todo = [node]
+    while todo:
+        one = todo.pop()
+        kind = type(one)
+        if kind is cst.Comment:
+            found.append(one.value)
+        elif kind is not cst.Name and kind is not cst.SimpleWhitespace:
+            todo += reversed(children(one))
+    return found

@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from nnx_migrate.edit.calls import comments_in
 from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.edit.page import Page
 from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.walking import comments_in
 
 _LAST_COMMA = re.compile(r",\s*\n\s*[)\]}]")  # formatters keep what ends so on its lines
 

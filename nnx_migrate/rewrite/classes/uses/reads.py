@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from nnx_migrate.constructs.module_api import CARRIED, OWN_ONLY, RECIPES
-from nnx_migrate.edit.calls import call, comments_in, named, with_comments
+from nnx_migrate.edit.calls import call, named, with_comments
 from nnx_migrate.edit.expressions import (
     Expression,
     attribute,
@@ -17,6 +17,7 @@ from nnx_migrate.edit.expressions import (
     string,
 )
 from nnx_migrate.edit.rendering import Renderer, Replacement
+from nnx_migrate.edit.walking import comments_in
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import (
     Item,

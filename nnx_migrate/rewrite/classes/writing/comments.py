@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from nnx_migrate.edit.calls import comments_in
 from nnx_migrate.edit.statements import after, as_block, comment_lines, is_docstring
 from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.walking import comments_in
 
 
 def with_comments_of(old: Any, new: Any) -> Any:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from nnx_migrate.abstract.values import CallForm
 from nnx_migrate.constructs import convert_call, convert_factory, layer_of
 from nnx_migrate.constructs.common.base import PLACEMENT, Code, LayerCall, Refusal, same_call
-from nnx_migrate.edit.calls import Argument, comments_in, left_out, named, with_comments
+from nnx_migrate.edit.calls import Argument, left_out, named, with_comments
 from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import (
     Expression,
@@ -23,7 +23,7 @@ from nnx_migrate.edit.expressions import (
 from nnx_migrate.edit.names import names_in
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.walking import children
+from nnx_migrate.edit.walking import children, comments_in
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
