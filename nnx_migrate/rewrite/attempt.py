@@ -20,7 +20,7 @@ from nnx_migrate.rewrite.keep import kept_lines
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.outside import OutsideContext, OutsideResult, Remark, convert_outside
 from nnx_migrate.rewrite.outside.data import Doubted
-from nnx_migrate.rewrite.outside.factory_sizes import passed_sizes
+from nnx_migrate.rewrite.outside.factories import passed_sizes
 from nnx_migrate.rewrite.outside.holding import fields_of_modules
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of

@@ -13,10 +13,9 @@ from nnx_migrate.rewrite.classes import (
     ConvertedClass,
     ConvertedFunction,
 )
-from nnx_migrate.rewrite.classes.interfaces import is_interface
+from nnx_migrate.rewrite.classes.inheritance import is_interface
 from nnx_migrate.rewrite.conversions import Conversions, Memory
-from nnx_migrate.rewrite.cut import Cut, cut
-from nnx_migrate.rewrite.elsewhere import unreached
+from nnx_migrate.rewrite.cut import Cut, cut, unreached
 from nnx_migrate.rewrite.factories import stuck_in_scope, stuck_users
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.links import Links, links_of

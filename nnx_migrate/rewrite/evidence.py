@@ -10,10 +10,9 @@ from nnx_migrate.digests import digest
 from nnx_migrate.evidence.read import load
 from nnx_migrate.evidence.schema import EvidenceError
 from nnx_migrate.model import Finding, Outcome, RewriteResult
-from nnx_migrate.rewrite.argument_results import argument_results
 from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.request import RewriteRequest
-from nnx_migrate.rewrite.size_results import size_results
+from nnx_migrate.rewrite.size_results import argument_results, size_results
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.sizes.evidence import ProjectEvidence
 from nnx_migrate.source.classes import ClassInfo

@@ -21,8 +21,7 @@ from nnx_migrate.edit.statements import (
     skip,
 )
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.rewrite.import_joining import joined
-from nnx_migrate.rewrite.import_order import in_order
+from nnx_migrate.rewrite.new_imports import in_order, joined
 from nnx_migrate.source.names import Import, canonical, relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import walk

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from functools import lru_cache
 
 from nnx_migrate.source.parents import FUNCTIONS
 from nnx_migrate.source.project import Module, Project, Scope
@@ -66,3 +67,19 @@ def is_self(node: ast.expr) -> bool:
 def is_name(node: ast.expr, name: str | None) -> bool:
     """Whether an expression is a name, and that one."""
     return isinstance(node, ast.Name) and node.id == name
+
+
+# Attributes of modules that code applies to variables: ``bound.head.apply({"params": ...}, x)``.
+
+
+@lru_cache(maxsize=2)  # every class with a layer that is not always built asks
+def applied_outside(project: Project) -> frozenset[str]:
+    """Names of attributes whose ``apply`` is called, of other modules than ``self``."""
+    found: set[str] = set()
+    for module in project.modules.values():
+        for node in module.by_word.get("apply", ()):
+            match node:
+                case ast.Attribute(value=ast.Attribute(value=owner, attr=name)):
+                    if not is_self(owner):
+                        found.add(name)
+    return frozenset(found)

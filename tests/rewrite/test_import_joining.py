@@ -6,7 +6,7 @@ import libcst as cst
 import pytest
 
 from nnx_migrate.edit.data import NewImport
-from nnx_migrate.rewrite.import_joining import joined
+from nnx_migrate.rewrite.new_imports import joined
 
 LINEN = "nnx_migrate.linen"
 

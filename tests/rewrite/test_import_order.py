@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from nnx_migrate.rewrite.import_order import in_order
+from nnx_migrate.rewrite.new_imports import in_order
 
 
 def ordered(text: str, *new: str) -> str:

@@ -12,10 +12,13 @@ from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, TAKEN
 from nnx_migrate.model import ClassMap, Confidence
-from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
+from nnx_migrate.rewrite.classes.checks.calls import (
+    check_compact_calls,
+    check_every_call,
+    check_late,
+)
 from nnx_migrate.rewrite.classes.checks.conditional_reads import perhaps_read
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
-from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
 from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_functions,
     check_generic,
@@ -29,11 +32,10 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
-from nnx_migrate.rewrite.classes.checks.stacking import check_late
 from nnx_migrate.rewrite.classes.checks.unread import unread
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
-from nnx_migrate.rewrite.classes.compact.late_variables import made_always
+from nnx_migrate.rewrite.classes.compact.late import made_always
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.split import CompactPart, convert_compact
 from nnx_migrate.rewrite.classes.compact.uncalled import without_uncalled
@@ -48,18 +50,25 @@ from nnx_migrate.rewrite.classes.data import (
     ConvertedClass,
     Refused,
     Wants,
+    or_refusal,
 )
-from nnx_migrate.rewrite.classes.fields.class_decorators import adapted_decorators
+from nnx_migrate.rewrite.classes.fields.class_decorators import (
+    adapted_decorators,
+    removals,
+    removed_decorators,
+)
 from nnx_migrate.rewrite.classes.fields.late import late_fields
 from nnx_migrate.rewrite.classes.fields.parameters import Parameter, parameters_of
 from nnx_migrate.rewrite.classes.fields.post_init import post_init_edits
-from nnx_migrate.rewrite.classes.fields.removals import removals, removed_decorators
-from nnx_migrate.rewrite.classes.inheritance import Inherited, check_bases, inherited_by
-from nnx_migrate.rewrite.classes.interfaces import is_interface
+from nnx_migrate.rewrite.classes.inheritance import (
+    Inherited,
+    check_bases,
+    inherited_by,
+    is_interface,
+)
 from nnx_migrate.rewrite.classes.items import ItemKind, defined_names, find_items, initializers_in
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind
 from nnx_migrate.rewrite.classes.reading.children import children_of
-from nnx_migrate.rewrite.classes.refusing import or_refusal
 from nnx_migrate.rewrite.classes.setup.body import SetupConverter, SetupPart
 from nnx_migrate.rewrite.classes.setup.optional import optional_attributes
 from nnx_migrate.rewrite.classes.setup.tied_weights import tied_layer

@@ -6,7 +6,10 @@ import ast
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+from nnx_migrate.edit.data import EditError
+from nnx_migrate.edit.fitting import Unrenderable
 from nnx_migrate.edit.rendering import Replacement
 from nnx_migrate.model import ClassMap, Confidence, SizeArgument
 
@@ -111,3 +114,21 @@ class Refused(Exception):
         """Refuse at ``node``."""
         super().__init__(reason)
         self.refusal = ClassRefusal(node, reason, recipe, rule, wants)
+
+
+# ---- a conversion that gives its result, or says why there is none
+
+T = TypeVar("T")
+
+
+def or_refusal(convert: Callable[[], T], rule: str, node: ast.AST) -> T | ClassRefusal:
+    """What ``convert`` returns, or the refusal it raised; ``rule`` is that of a failed edit."""
+    try:
+        return convert()
+    except Refused as refused:
+        return refused.refusal
+    except Unrenderable as error:
+        recipe = "write the expression outside of the f-string"
+        return ClassRefusal(error.node, error.reason, recipe, rule)
+    except EditError as error:
+        return ClassRefusal(node, f"its file cannot be edited: {error}", "rewrite the file", rule)

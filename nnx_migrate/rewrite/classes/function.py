@@ -34,10 +34,10 @@ from nnx_migrate.rewrite.classes.data import (
     ConversionContext,
     ConvertedFunction,
     Refused,
+    or_refusal,
 )
 from nnx_migrate.rewrite.classes.fields.parameters import size_parameter
 from nnx_migrate.rewrite.classes.items import find_items
-from nnx_migrate.rewrite.classes.refusing import or_refusal
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.rewrite.classes.writing.construct import relaxed

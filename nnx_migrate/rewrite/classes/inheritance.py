@@ -10,7 +10,7 @@ from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
-from nnx_migrate.rewrite.classes.uses.base_calls import base_calls, calls_base
+from nnx_migrate.rewrite.classes.uses.calls import base_calls, calls_base
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
 
@@ -203,3 +203,41 @@ def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
                         f"make {base.name} a Linen module, or build it in the class itself",
                         RULE,
                     )
+
+
+# ---- base classes that only say which methods their subclasses have
+# Such a class has no variables, submodules or fields, and no code that runs: explicit, it is a base of
+# explicit and of lazy classes alike.
+
+_BASES = frozenset({"abc.ABC", "flax.linen.Module"})
+
+
+def is_interface(project: Project, cls: ClassInfo) -> bool:
+    """Whether a Linen class has abstract methods without a body, and nothing else."""
+    node = cls.node
+    return (
+        cls.linen
+        and _BASES.issuperset(cls.bases)
+        and not node.keywords
+        and not node.decorator_list
+        and not cls.repeated
+        and all(_is_declared(project, cls, one) for one in node.body)
+        and any(isinstance(one, ast.FunctionDef) for one in node.body)
+    )
+
+
+def _is_declared(project: Project, cls: ClassInfo, statement: ast.stmt) -> bool:
+    match statement:
+        case ast.FunctionDef():
+            decorators = project.decorators(cls, statement)
+            return decorators == ("abc.abstractmethod",) and all(map(_is_empty, statement.body))
+    return _is_empty(statement)
+
+
+def _is_empty(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Pass() | ast.Expr(value=ast.Constant()):
+            return True
+        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
+            return name == "NotImplementedError"
+    return False

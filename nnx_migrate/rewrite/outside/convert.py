@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext, OutsideResult
-from nnx_migrate.rewrite.outside.factories import convert_factories
+from nnx_migrate.rewrite.outside.factories import convert_factories, convert_scope_functions
 from nnx_migrate.rewrite.outside.lazily import convert_lazily
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.outside.references import convert_references
-from nnx_migrate.rewrite.outside.scope_functions import convert_scope_functions
 from nnx_migrate.source.linked import linked_modules
 from nnx_migrate.source.project import Module, Project
 

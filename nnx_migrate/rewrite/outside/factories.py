@@ -7,7 +7,7 @@ in_features=None, rngs): return nnm.Dense(features, in_features=in_features, rng
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nnx_migrate.constructs import is_linen, name_rule
@@ -15,12 +15,18 @@ from nnx_migrate.constructs.common.base import Code, same_call
 from nnx_migrate.edit.calls import Argument, named
 from nnx_migrate.edit.expressions import Expression, dotted
 from nnx_migrate.edit.rendering import Renderer, Replacement
-from nnx_migrate.edit.statements import parameter, with_last_parameters
+from nnx_migrate.edit.statements import parameter, with_aliases, with_last_parameters
 from nnx_migrate.model import SizeArgument
+from nnx_migrate.rewrite.classes.data import ConvertedFunction
 from nnx_migrate.rewrite.outside.data import Draft, OutsideContext
+from nnx_migrate.rewrite.outside.holding import read_fields
+from nnx_migrate.sizes import ClassSizes, SiteKind
 from nnx_migrate.sizes.factories import FactoryFunction
+from nnx_migrate.sizes.mentions import imports_of
 from nnx_migrate.sizes.return_values import IN_FEATURES, RNGS
-from nnx_migrate.source.project import Module
+from nnx_migrate.sizes.scope_functions import OWNER, builder_name, caller_name
+from nnx_migrate.source.classes import arguments_by_field
+from nnx_migrate.source.project import Module, Project
 
 RULE = "factory_function"
 
@@ -68,3 +74,92 @@ def _with_parameters(node: ast.FunctionDef) -> Callable[[Renderer], list[Any]]:
         return [with_last_parameters(renderer.without(node).inner(node), more)]
 
     return make
+
+
+# ---- the sizes that explicit classes give to what they build from a field
+# A layer or class for such a field has to do with them: ``nnm.ConvLocal`` asks for the whole shape of
+# its input, where a class that builds ``nn.Conv`` by default gives ``in_features``.
+
+Field = tuple[str, str]  # class, field
+_Given = frozenset[str] | None  # None: nothing is built from it
+
+
+def passed_sizes(
+    project: Project, sizes: Mapping[str, ClassSizes], names: Iterable[str]
+) -> dict[Field, frozenset[str]]:
+    """The size arguments that everything built from a field is given, by class and field."""
+    passed: dict[Field, _Given] = {
+        (name, one.name): None for name in names for one in project.linen[name].fields
+    }
+    links = [*_links(project, sizes, passed)]
+    while True:
+        before = dict(passed)
+        for at, given in links:
+            found = given if isinstance(given, frozenset) else passed.get(given)
+            old = passed[at]
+            if found is not None:
+                passed[at] = found if old is None else old & found
+        if passed == before:
+            return {at: found for at, found in passed.items() if found is not None}
+
+
+def _links(
+    project: Project, sizes: Mapping[str, ClassSizes], fields: Iterable[Field]
+) -> Iterator[tuple[Field, frozenset[str] | Field]]:
+    """Fields with the sizes given to what is built from them, or with the field they are given to."""
+    for name in sorted({name for name, _ in fields}):
+        cls = project.linen[name]
+        for site in sizes[name].sites.values():
+            if site.kind is not SiteKind.LAYER and site.symbol not in project.linen:
+                for field in read_fields(project, cls, site.call.func):
+                    yield (name, field), frozenset(site.sizes)
+            built = project.linen.get(site.symbol or "")
+            if built is None:
+                continue
+            for other, value in arguments_by_field(built, site.call.args, site.call.keywords):
+                for field in read_fields(project, cls, value) if other else ():
+                    yield (name, field), (built.name, other)
+
+
+# ---- scope functions in a module: their new text, and the imports that bring their builders along
+
+SCOPE_RULE = "scope_function"
+
+
+def convert_scope_functions(
+    project: Project, module: Module, context: OutsideContext, draft: Draft
+) -> None:
+    """Edit the scope functions of a module, and import their builders where they are imported."""
+    own = {id(node): node for node in module.tree.body}
+    for function in context.scope_functions:
+        for key in function.edits.keys() & own.keys():
+            _convert(own[key], function, draft)
+        for alias in imports_of(project, module, function.symbol):
+            new = (caller_name, builder_name) if function.stays else (builder_name,)
+            draft.edits[id(alias)] = _with(alias, new)
+
+
+def _convert(node: ast.stmt, function: ConvertedFunction, draft: Draft) -> None:
+    draft.edits.update(function.edits)
+    draft.imports |= function.imports
+    name = function.symbol.rpartition(".")[2]
+    if function.stays:
+        message = (
+            f"{name}() stays for classes that stay Linen; {builder_name(name)}() and"
+            f" {caller_name(name)}() build and call the submodules of the others"
+        )
+    else:
+        message = (
+            f"{name}() now takes the {OWNER} whose submodules it calls; {builder_name(name)}()"
+            " builds them: callers outside call both"
+        )
+    draft.note(node, SCOPE_RULE, message, "constructor")
+    for place, text in (*function.review, *function.notes):
+        draft.note(place, SCOPE_RULE, text, "reference")
+
+
+def _with(alias: ast.alias, new_names: Sequence[Callable[[str], str]]) -> Callable[[Renderer], Any]:
+    """The imported name with those of the new functions."""
+    bound = alias.asname
+    more = [(one(alias.name), None if bound is None else one(bound)) for one in new_names]
+    return lambda renderer: with_aliases(renderer.inner(alias), more)

@@ -25,10 +25,15 @@ from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.handed_modules import handed_modules
 from nnx_migrate.rewrite.proof.inside import Read, reads
 from nnx_migrate.rewrite.proof.members import plain_members
-from nnx_migrate.rewrite.proof.reading import named_classes, read_by
+from nnx_migrate.rewrite.proof.reading import (
+    asking_inside,
+    named_classes,
+    read_by,
+    said,
+    said_around_starts,
+)
 from nnx_migrate.rewrite.proof.unbound import methods_of, stored, unbound_methods, words_read
 from nnx_migrate.rewrite.proof.ways import ways_to
-from nnx_migrate.rewrite.proof.words import asking_inside, said, said_around_starts
 from nnx_migrate.source.classes import ClassInfo, positional_fields
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.other_values import is_self

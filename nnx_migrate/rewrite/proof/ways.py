@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeGuard
 
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.outside.places import places_of
 from nnx_migrate.rewrite.proof.accesses import SUBCLASSES, Access, accesses
 from nnx_migrate.rewrite.proof.ambiguous import ambiguous_names
 from nnx_migrate.rewrite.proof.doubt import Doubt
-from nnx_migrate.rewrite.proof.dynamic_imports import takers
 from nnx_migrate.source.attribute_uses import AttributeUses
+from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.linked import linked_modules
+from nnx_migrate.source.linked import class_homes, linked_modules
+from nnx_migrate.source.named_imports import TABLE, Declared, NamedImport, named_imports
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import each
 
 
 @dataclass(frozen=True)
@@ -49,3 +53,102 @@ def ways_to(project: Project, cls: ClassInfo, attempt: Attempt) -> Iterator[Doub
             yield Doubt(one.path, one.line, one.reason)
     for taker in takers(project, cls):
         yield Doubt(taker.path, taker.line, taker.reason)
+
+
+# Modules that code imports by names only the running program knows, and what it takes from them.
+#
+# ``import_module(path).create`` takes ``create`` and nothing else; ``getattr(import_module(path),
+# name)`` may take any class. A module that is handed on may be asked for anything.
+
+_TAKEN = "a module is imported by its name, and the class may be taken from it"
+
+
+@dataclass(frozen=True)
+class Taker:
+    """A module that is imported by its name, and what the code around it takes from it.
+
+    Attributes:
+      names: what is taken; None where that may be any name.
+      through: modules that are taken of a package on the way.
+    """
+
+    source: NamedImport
+    names: frozenset[str] | None
+    through: frozenset[str] = frozenset()
+
+    @property
+    def path(self) -> str:
+        """The file it stands in."""
+        return self.source.module.path
+
+    @property
+    def line(self) -> int:
+        """The line it stands on."""
+        return self.source.node.lineno
+
+    @property
+    def reason(self) -> str:
+        """Why a class is in doubt, and what settles it."""
+        if self.source.whole:
+            return _TAKEN
+        return f'{_TAKEN}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
+
+    def may_reach(self, module: str, declared: Declared) -> bool:
+        """Whether it may be a module, or a package from which the code takes that module."""
+        if self.source.may_be(module, declared):
+            return True
+        package, _, name = module.rpartition(".")
+        return bool(package) and name in self.through and self.may_reach(package, declared)
+
+
+def takers(project: Project, cls: ClassInfo) -> Iterator[Taker]:
+    """Imports in whose modules the class is, where its name may be asked for."""
+    homes = class_homes(project)[cls.name]
+    for one in _takers(project):
+        asked = one.names is None or cls.node.name in one.names
+        if asked and any(one.may_reach(home, project.imports) for home in homes):
+            yield one
+
+
+@lru_cache(maxsize=1)  # every attempt of a run asks
+def _takers(project: Project) -> tuple[Taker, ...]:
+    taken = AttributeUses(project)
+    found: list[Taker] = []
+    for module in project.modules.values():
+        imports = [*named_imports(module)]
+        evaluated = {id(one.value) for one in module.nodes if imports and _is_namespace(one)}
+        for one in imports:
+            if id(one.node) in evaluated:
+                continue
+            names = taken.of(module, one.node)
+            if names is None and one.relative:
+                names = _strings(project)
+            found.append(Taker(one, names, frozenset(taken.through)))
+    return tuple(found)
+
+
+def _is_namespace(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """``sys.modules[cls.__module__].__dict__``: where the text of a class is evaluated."""
+    match node:
+        case ast.Attribute(
+            value=ast.Subscript(slice=ast.Attribute(attr="__module__")), attr="__dict__"
+        ):
+            return True
+    return False
+
+
+@lru_cache(maxsize=1)
+def _strings(project: Project) -> frozenset[str]:
+    """Names that the project writes as strings.
+
+    A package that imports its own modules by a computed name (``import_module(f".{name}",
+    "package.models")``) has a table of what they hold.
+    """
+    return frozenset(
+        node.value
+        for module in project.modules.values()
+        for statement in module.tree.body
+        if "__all__" not in bound_names(statement)
+        for node in each(statement, ast.Constant)
+        if isinstance(node.value, str) and node.value.isidentifier()
+    )

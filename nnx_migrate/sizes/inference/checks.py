@@ -10,6 +10,7 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
+from nnx_migrate.sizes.inference.module_arguments import holds_state
 from nnx_migrate.sizes.result import ClassSizes, Site
 from nnx_migrate.source.project import Scope
 from nnx_migrate.source.walking import walk
@@ -141,3 +142,17 @@ def only_elsewhere(analysis: ClassAnalysis) -> Iterator[tuple[ast.AST, str]]:
         if uses and not stateless and not any(use.primary for use in uses):
             assert module.call is not None
             yield module.call, _UNREACHED
+
+
+# ---- submodules that a lift over axes runs, as nn.vmap and nn.scan do
+
+
+def refuse_parts(analysis: ClassAnalysis, module: Submodule | Instance) -> None:
+    """One that is given other submodules: Linen lifts their variables, too, where they are made."""
+    if not isinstance(module, Instance) or not module.lifts:
+        return
+    assert module.call is not None
+    for name, value in module.fields.items():
+        if holds_state(analysis, value):
+            reason = f"it is lifted over axes, and so is the submodule that it is given as {name!r}"
+            analysis.problems.append((module.call, reason))

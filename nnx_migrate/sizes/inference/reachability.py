@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from itertools import combinations
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Use
+from nnx_migrate.abstract.values import Instance, Submodule, Use
+from nnx_migrate.sizes.expressions.conditions import HAS
+from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
+from nnx_migrate.sizes.inference.module_arguments import makes_variables
+from nnx_migrate.sizes.inference.places import place_of
+from nnx_migrate.sizes.initial_call import is_constructible
+from nnx_migrate.sizes.result import Elsewhere, Untold
+from nnx_migrate.source.walking import walk
 
 Way = tuple[Expr | None, ...]  # conditions that all hold, each once; None: nobody knows which
 
@@ -68,3 +75,146 @@ def in_some_rounds(uses: list[Use], variables: Collection[str]) -> bool:
         for one, other in combinations(tests, 2)
     )
     return bool(tests) and all(tests) and not split
+
+
+# ---- under which conditions Linen's initial call reaches a submodule that ``setup`` builds
+# Linen makes the variables of such a submodule when it is first called, NNX when it is built. So
+# ``__init__`` builds what the initial call reaches: the conditions around its calls move there, over
+# fields, over sizes (``if x.shape != y.shape``) and over what the constructor is told about the
+# arguments of that call (``if c is not None``).
+
+_OPEN = "whether the initial call reaches it hangs on more than fields, sizes and which arguments it has"
+ELSEWHERE = "__call__ never reaches it: Linen's init through __call__ makes no parameters for it"
+_UNSEEN = "no call seen here reaches it: Linen's init makes no parameters for what is never called"
+_BY_DEFAULT = (
+    "Linen's init makes its variables if its own call gets there, as one does that leaves out all"
+    " arguments with defaults; the NNX module has them always"
+)
+
+
+def is_in_setup(analysis: ClassAnalysis, call: ast.Call) -> bool:
+    """Whether ``setup`` builds it: in a compact method the conditions stand around it already."""
+    found = analysis.root.info.find("setup")
+    return found is not None and any(one is call for one in walk(found[1]))
+
+
+def reached_in_setup(
+    analysis: ClassAnalysis,
+    module: Submodule | Instance,
+    uses: list[Use],
+    sizes: Mapping[str, str],
+) -> str | None:
+    """The condition under which ``__init__`` builds a submodule; None: always, or if it has its sizes.
+
+    Where the constructor cannot test it, that is noted in the analysis: it may be told more, or the
+    class is refused.
+    """
+    if not makes_variables(analysis, module):
+        return None
+    if not any(use.primary for use in uses):
+        return _never_reached(analysis, module, uses, sizes)
+    paths = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
+    sized = set(map(ex.parameter_of, paths))
+    found = _ways_to(analysis, module, uses)
+    if not _are_known(analysis, found, sized):
+        found = _by_default(analysis, module, found, sized)
+    if () in found or all(_is_size_given(analysis, way, sized) for way in found):
+        return None
+    conditions = [one for way in found for one in way if one is not None]
+    read = {name for one in conditions for name in one.names if ex.fact_of(name) is None}
+    analysis.required.update(read)
+    return text_of(found)
+
+
+def _never_reached(
+    analysis: ClassAnalysis,
+    module: Submodule | Instance,
+    uses: list[Use],
+    sizes: Mapping[str, str],
+) -> str | None:
+    """What becomes of a submodule that the initial call does not reach: Linen makes it no variables.
+
+    One that nothing is seen to call is built all the same, and noted, unless it needs a size. One
+    that another method always reaches may be what the class's builders all call.
+    """
+    assert module.call is not None
+    methods = frozenset(use.entry for use in uses if not use.conditions)
+    if methods:
+        analysis.elsewhere.append(Elsewhere(module.call, methods))
+    elif uses:
+        analysis.interpreter.refuse(module.call, ELSEWHERE)
+    elif (
+        set(sizes.values()) & analysis.opaque.keys()
+        and id(module.call) not in analysis.interpreter.applied
+    ):
+        analysis.untold.append(Untold(module.call, _UNSEEN, frozenset()))
+    return None
+
+
+def _by_default(
+    analysis: ClassAnalysis, module: Submodule | Instance, found: list[Way], sized: set[str]
+) -> list[Way]:
+    """The ways to a submodule of which ``__init__`` does not know the conditions.
+
+    Told more, it may know them. Else it is built where an initial call that leaves out all it may gets
+    there, and a person should look.
+    """
+    assert module.call is not None
+    asked = _asked(analysis, found, sized)
+    if asked:
+        analysis.untold.append(Untold(module.call, _OPEN, asked))
+        return []
+    uses = analysis.default_call().get(id(module.call), [])
+    found = _ways_to(analysis, module, [use for use in uses if use.primary])
+    if found and _are_known(analysis, found, sized):
+        analysis.interpreter.ask(module.call, _BY_DEFAULT)
+        return found
+    analysis.interpreter.refuse(module.call, _OPEN)
+    return []
+
+
+def _asked(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> frozenset[str]:
+    """The parameters about which the constructor has to be told more; any, where nobody knows which."""
+    untold = frozenset(analysis.interpreter.untold)
+    conditions = [one for way in found for one in way if not _is_known(analysis, one, sized)]
+    if None in conditions:
+        return untold
+    read = {name for one in conditions if one is not None for name in one.names}
+    return untold & {ex.input_of(name)[0] for name in read if ex.fact_of(name)}
+
+
+def _ways_to(analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use]) -> list[Way]:
+    """The ways without ``hasattr(self, "a")`` where the submodule is ``self.a``: built, it is there."""
+    found = ways(uses)
+    names = {name for way in found for one in way if one is not None for name in one.names}
+    if not any(name.startswith(HAS) for name in names):
+        return found
+    assert module.call is not None
+    own = ex.name(f"{HAS}{place_of(analysis, module.call)}")
+    return [tuple(one for one in way if one != own) for way in found]
+
+
+def _are_known(analysis: ClassAnalysis, found: list[Way], sized: set[str]) -> bool:
+    return all(_is_known(analysis, one, sized) for way in found for one in way)
+
+
+def _is_known(analysis: ClassAnalysis, condition: Expr | None, sized: set[str]) -> bool:
+    """Whether ``__init__`` can evaluate a condition."""
+    if condition is None or not all(map(ex.is_input, condition.names)):
+        return False
+    return is_constructible(analysis.interpreter, condition) or _given(condition) in sized
+
+
+def _is_size_given(analysis: ClassAnalysis, way: Way, sized: set[str]) -> bool:
+    """Whether a way is open where a size is given: ``if c is not None: y = self.dense(c)``."""
+    return (
+        len(way) == 1 and way[0] is not None and _given(way[0]) in sized - analysis.interpreter.told
+    )
+
+
+def _given(condition: Expr) -> str | None:
+    """``c`` where the condition is that the argument ``c`` is given."""
+    match condition.node:
+        case ast.Name(id=name) if ex.fact_of(name) == ex.GIVEN:
+            return ex.input_of(name)[0]
+    return None

@@ -14,11 +14,11 @@ from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import wanted
 from nnx_migrate.sizes.inference.call_forms import call_forms
+from nnx_migrate.sizes.inference.checks import refuse_parts
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.consensus import agreed_size, is_called
 from nnx_migrate.sizes.inference.in_scope import UNKNOWN, function_site, is_in_scope, shown_at
 from nnx_migrate.sizes.inference.initial_call import Unsure, passed_fact
-from nnx_migrate.sizes.inference.lifted_parts import refuse_parts
 from nnx_migrate.sizes.inference.options import (
     IN_FEATURES,
     field_among,
@@ -27,9 +27,13 @@ from nnx_migrate.sizes.inference.options import (
     takes_different_sizes,
 )
 from nnx_migrate.sizes.inference.places import path_in_loop, place_of
-from nnx_migrate.sizes.inference.reachability import in_some_rounds, reached
+from nnx_migrate.sizes.inference.reachability import (
+    in_some_rounds,
+    is_in_setup,
+    reached,
+    reached_in_setup,
+)
 from nnx_migrate.sizes.inference.records import with_evidence
-from nnx_migrate.sizes.inference.setup_reach import is_in_setup, reached_in_setup
 from nnx_migrate.sizes.inference.witnesses import is_passed, only_given, witness_of
 from nnx_migrate.sizes.interpreter import out_variable, spellable
 from nnx_migrate.sizes.result import SCOPE_NAME, Site, SiteKind

@@ -16,8 +16,7 @@ from nnx_migrate.sizes.narrowing import assume, note_test
 from nnx_migrate.sizes.statements.branches import run_branch
 from nnx_migrate.sizes.statements.loops import run_loop, run_while
 from nnx_migrate.sizes.statements.matching import branches_of
-from nnx_migrate.source.bindings import names_bound_below
-from nnx_migrate.source.jumps import breaks
+from nnx_migrate.source.bindings import breaks, names_bound_below
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from nnx_migrate.rewrite.classes.reading.flow import (
     builds,
     flow_of,
 )
-from nnx_migrate.rewrite.classes.uses.base_calls import base_calls
+from nnx_migrate.rewrite.classes.uses.calls import base_calls
 from nnx_migrate.rewrite.classes.writing.construct import is_inline
 from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo

@@ -12,7 +12,7 @@ from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.call_conditions import check_in_call, note_of, renumbering
 from nnx_migrate.rewrite.classes.compact.emit import needs_counter
-from nnx_migrate.rewrite.classes.compact.late_variables import parameters_of
+from nnx_migrate.rewrite.classes.compact.late import parameters_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes, array_parameters
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer

@@ -10,8 +10,7 @@ from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
 from nnx_migrate.rewrite.classes.compact.conditional_calls import refuse_perhaps_called
-from nnx_migrate.rewrite.classes.compact.late_reads import refuse_late_reads
-from nnx_migrate.rewrite.classes.compact.late_variables import made_by_the_call
+from nnx_migrate.rewrite.classes.compact.late import made_by_the_call, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer

@@ -18,8 +18,7 @@ from nnx_migrate.rewrite.classes.reading.changes import (
     open_change,
 )
 from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS, contains, operands
-from nnx_migrate.source.bindings import bound_names, target_names
-from nnx_migrate.source.jumps import breaks
+from nnx_migrate.source.bindings import bound_names, breaks, target_names
 from nnx_migrate.source.walking import walk
 
 

@@ -29,8 +29,8 @@ from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.construct import Builder
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry, SiteKind
-from nnx_migrate.source.applied import applied_outside
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.other_values import applied_outside
 from nnx_migrate.source.walking import walk
 
 RULE = "setup"

@@ -28,7 +28,7 @@ from nnx_migrate.rewrite.classes.items import (
     self_call,
 )
 from nnx_migrate.rewrite.classes.reading.children import Children
-from nnx_migrate.rewrite.classes.uses.api_calls import carried_call, mutable_in_init
+from nnx_migrate.rewrite.classes.uses.calls import carried_call, mutable_in_init
 from nnx_migrate.rewrite.classes.uses.layer_fields import field_text
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.values import makes_array, reading, replacing
