@@ -12,7 +12,7 @@ import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 from nnx_migrate.source.walking import each
 
@@ -61,6 +61,8 @@ class Expr:
     @cached_property
     def is_constant(self) -> bool:
         """Whether the value is known."""
+        if isinstance(self.node, ast.Constant | ast.Name | ast.Attribute):  # most are
+            return isinstance(self.node, ast.Constant)
         try:
             ast.literal_eval(self.node)
         except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -70,8 +72,10 @@ class Expr:
     @property
     def constant(self) -> Const:
         """The known value. Raises ValueError when it is not constant."""
-        value: Const = ast.literal_eval(self.node)
-        return value
+        node = self.node
+        return cast(
+            "Const", node.value if isinstance(node, ast.Constant) else ast.literal_eval(node)
+        )
 
     def __eq__(self, other: object) -> bool:
         """Equality of normalised text."""
@@ -291,6 +295,8 @@ def _fold(node: ast.expr) -> Expr | None:
 
 
 def _key(node: ast.expr) -> str:
+    if isinstance(node, ast.Name):
+        return node.id
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Add):
         mark = "*" if isinstance(node.op, ast.Mult) else "+"
         return "(" + mark.join(sorted(_flatten(node, type(node.op)))) + ")"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Sequence
 
-from nnx_migrate.source.walking import children, walk
+from nnx_migrate.source.walking import children, each, walk
 
 
 def target_names(target: ast.AST) -> Iterator[str]:
@@ -17,17 +17,20 @@ def target_names(target: ast.AST) -> Iterator[str]:
 
 def bound_names(statement: ast.AST) -> Iterator[str]:
     """Names that ``statement`` binds in its own scope (nested blocks included)."""
-    match statement:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            yield statement.name
-        case ast.Lambda():
-            pass
-        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
-            yield from _leaked(statement)
-        case _:
-            yield from names_bound_at(statement)
-            for child in children(statement):
-                yield from bound_names(child)
+    todo = [statement]
+    while todo:
+        node = todo.pop()
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                yield node.name
+            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+                # ``n`` of ``[(n := f(x)) for x in xs]``: its own variables stay inside.
+                yield from (one.target.id for one in each(node, ast.NamedExpr))
+            case ast.Lambda():
+                pass
+            case _:
+                yield from names_bound_at(node)
+                todo += reversed(children(node))
 
 
 def names_bound_below(tree: ast.AST) -> frozenset[str]:
@@ -69,13 +72,6 @@ def paired(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 
 def _starred(node: ast.expr) -> bool:
     return isinstance(node, ast.Starred)
-
-
-def _leaked(comprehension: ast.AST) -> Iterator[str]:
-    """``n`` of ``[(n := f(x)) for x in xs]``: a comprehension's own variables stay inside."""
-    for node in walk(comprehension):
-        if isinstance(node, ast.NamedExpr):
-            yield node.target.id
 
 
 def names_bound_at(node: ast.AST) -> Iterator[str]:

@@ -263,14 +263,13 @@ def _own_nodes(function: FunctionNode) -> Iterator[ast.AST]:
 
 def dotted(expression: ast.expr) -> tuple[str, ...] | None:
     """``a.b.c`` as ("a", "b", "c"); None for anything else."""
-    head = first_name(expression)
-    if head is None:
-        return None
     parts: list[str] = []
     while isinstance(expression, ast.Attribute):
         parts.append(expression.attr)
         expression = expression.value
-    return (head.id, *reversed(parts))
+    if not isinstance(expression, ast.Name):
+        return None
+    return (expression.id, *reversed(parts))
 
 
 def last_name(expression: ast.expr) -> str:

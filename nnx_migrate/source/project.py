@@ -25,7 +25,6 @@ from nnx_migrate.source.names import (
     Several,
     canonical,
     dotted,
-    first_name,
 )
 
 __all__ = ["Module", "Project", "Scope", "module_name", "parse"]
@@ -47,7 +46,7 @@ class Project:
             return None
         key = (parts, id(scope.module), *map(id, scope.tables))
         if key not in self._resolved:
-            symbol = self._resolve(expression, scope, _DEPTH)
+            symbol = self._resolve(parts, scope, _DEPTH)
             self._resolved[key] = scope, symbol  # so that none of these ids is given again
         return self._resolved[key][1]
 
@@ -56,37 +55,31 @@ class Project:
         """What dotted names refer to, by the scope that they stand in."""
         return {}
 
-    def _resolve(self, expression: ast.expr, scope: Scope, depth: int) -> str | None:
-        head = first_name(expression)
-        if head is None or depth == 0:
-            return None
-        return self._symbol(expression, scope.lookup(head.id), scope, depth)
+    def _resolve(self, parts: tuple[str, ...], scope: Scope, depth: int) -> str | None:
+        return self._symbol(parts, scope.lookup(parts[0]), scope, depth) if depth else None
 
     def _symbol(
-        self, expression: ast.expr, binding: Binding | None, scope: Scope, depth: int
+        self, parts: tuple[str, ...], binding: Binding | None, scope: Scope, depth: int
     ) -> str | None:
-        """What a dotted expression refers to when its first name has that binding."""
-        parts = dotted(expression)
-        if parts is None:
-            return None
-        head = self._binding_symbol(expression, binding, scope, depth)
+        """What a dotted name refers to when its first part has that binding."""
+        head = self._binding_symbol(parts[0], binding, scope, depth)
         if head is None:
             head = self._star_symbol(parts[0], scope, depth)
         return head and self.canonical(".".join([head, *parts[1:]]), depth)
 
     def meanings(self, expression: ast.expr, scope: Scope) -> tuple[str, ...]:
         """Every symbol that a name or dotted expression may refer to, one per binding of the name."""
-        head = first_name(expression)
-        binding = scope.lookup(head.id) if head else None
+        parts = dotted(expression)
+        if parts is None:
+            return ()
+        binding = scope.lookup(parts[0])
         several = binding.bindings if isinstance(binding, Several) else ()
-        found = [self._symbol(expression, one, scope, _DEPTH) for one in several]
+        found = [self._symbol(parts, one, scope, _DEPTH) for one in several]
         return tuple(one for one in (*found, self.resolve(expression, scope)) if one)
 
     def _binding_symbol(
-        self, expression: ast.expr, binding: Binding | None, scope: Scope, depth: int
+        self, name: str, binding: Binding | None, scope: Scope, depth: int
     ) -> str | None:
-        head = first_name(expression)
-        name = head.id if head else ""
         match binding:
             case Import(target=target):
                 return self.beside(target, scope.module)
@@ -94,8 +87,8 @@ class Project:
                 if scope.module.table.get(name) == binding:
                     return f"{scope.module.name}.{name}"
                 return self._class_names.get(id(node), f"<local>.{node.name}")
-            case Assignment(value=value) if dotted(value) and dotted(value) != (name,):
-                return self._resolve(value, scope, depth - 1)
+            case Assignment(value=value) if (parts := dotted(value)) and parts != (name,):
+                return self._resolve(parts, scope, depth - 1)
             case Assignment() if scope.module.table.get(name) == binding:
                 return f"{scope.module.name}.{name}"
             case _:
@@ -141,14 +134,14 @@ class Project:
             return canonical(symbol)
         binding = module.table.get(rest[0])
         tail = list(rest[1:])
-        scope = Scope(module)
         if isinstance(binding, Import):
             return self.canonical(".".join([binding.target, *tail]), depth - 1)
-        if isinstance(binding, Assignment) and dotted(binding.value):
-            target = self._resolve(binding.value, scope, depth - 1)
+        parts = dotted(binding.value) if isinstance(binding, Assignment) else None
+        if parts is not None:
+            target = self._resolve(parts, Scope(module), depth - 1)
             return self.canonical(".".join([target, *tail]), depth - 1) if target else symbol
         if binding is None:
-            star = self._star_symbol(rest[0], scope, depth - 1)
+            star = self._star_symbol(rest[0], Scope(module), depth - 1)
             return self.canonical(".".join([star, *tail]), depth - 1) if star else symbol
         return symbol
 
