@@ -5,6 +5,7 @@ A parameter of type `Written` takes a node, or a dotted name as a string.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -21,9 +22,9 @@ def code_of(node: Any) -> str:
     return cst.Module([]).code_for_node(node)
 
 
-def module_code(statements: Sequence[Any]) -> str:
-    """The text of statements that stand alone."""
-    return cst.Module(list(statements)).code
+def tree_of(statements: Sequence[Any]) -> ast.Module:
+    """The tree of new statements, by which checks judge what was written as Python will read it."""
+    return ast.parse(cst.Module(list(statements)).code)
 
 
 @lru_cache(maxsize=4096)

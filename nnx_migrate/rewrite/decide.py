@@ -15,8 +15,7 @@ from nnx_migrate.rewrite.classes import (
 )
 from nnx_migrate.rewrite.classes.inheritance import is_interface
 from nnx_migrate.rewrite.conversions import Conversions, Memory
-from nnx_migrate.rewrite.cut import Cut, cut, unreached
-from nnx_migrate.rewrite.factories import stuck_in_scope, stuck_users
+from nnx_migrate.rewrite.cut import Cut, cut, stuck_in_scope, stuck_users, unreached
 from nnx_migrate.rewrite.keep import is_kept, kept_lines
 from nnx_migrate.rewrite.links import Links, links_of
 from nnx_migrate.sizes import ClassSizes

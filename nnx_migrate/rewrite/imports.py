@@ -12,7 +12,6 @@ from nnx_migrate.constructs.common.base import IMPORTS
 from nnx_migrate.edit.data import NewImport
 from nnx_migrate.edit.expressions import code_of
 from nnx_migrate.edit.imports import import_from, import_module, without_names
-from nnx_migrate.edit.names import loaded_names
 from nnx_migrate.edit.statements import (
     GONE,
     line,
@@ -21,6 +20,7 @@ from nnx_migrate.edit.statements import (
     skip,
 )
 from nnx_migrate.edit.syntax import cst
+from nnx_migrate.edit.walking import loaded_names
 from nnx_migrate.rewrite.new_imports import in_order, joined
 from nnx_migrate.source.names import Import, canonical, relative_target
 from nnx_migrate.source.project import Module, Project

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+import re
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -18,9 +20,7 @@ from nnx_migrate.source.names import (
     rebound,
     table_of,
 )
-from nnx_migrate.source.parents import Parents
-from nnx_migrate.source.spans import Lines
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import children, each, walk
 
 
 @dataclass(frozen=True)
@@ -151,3 +151,101 @@ def parse(name: str, path: str, text: str, *, is_package: bool = False) -> Modul
     if not may_name_calls(text):
         return module
     return replace(module, tree=with_named_calls(ast.parse(text), module.tree, module.table))
+
+
+# ---- what stands around a node
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+class Parents:
+    """The way up from every node of ``tree``."""
+
+    def __init__(self, tree: ast.AST) -> None:
+        """Note the parent of every node."""
+        self._parents = {id(child): node for node in walk(tree) for child in children(node)}
+
+    def of(self, node: ast.AST) -> ast.AST | None:
+        """The node that ``node`` is a part of."""
+        return self._parents.get(id(node))
+
+    def above(self, node: ast.AST) -> list[ast.AST]:
+        """Everything around ``node``, the innermost first."""
+        found: list[ast.AST] = []
+        parent = self.of(node)
+        while parent is not None:
+            found.append(parent)
+            parent = self.of(parent)
+        return found
+
+    def function(self, node: ast.AST) -> FunctionNode | None:
+        """The innermost function around ``node``."""
+        return next(self.functions(node), None)
+
+    def functions(self, node: ast.AST) -> Iterator[FunctionNode]:
+        """Every function around ``node``, the innermost first."""
+        return (one for one in self.above(node) if isinstance(one, FUNCTIONS))
+
+    def class_of(self, node: ast.AST) -> ast.ClassDef | None:
+        """The innermost class around ``node``."""
+        return next((one for one in self.above(node) if isinstance(one, ast.ClassDef)), None)
+
+
+# ---- where an ``ast`` node stands in the exact source text
+# Edits are spans of text, so whatever no edit touches stays byte-identical. ``ast`` counts lines as
+# the tokenizer does (``\n``, ``\r\n``, ``\r``; a form feed ends no line) and columns in UTF-8
+# bytes; this module turns both into character offsets.
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True)
+class Span:
+    """Half-open range of character offsets."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Line index of one source text."""
+
+    text: str
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Offset of the first character of every line."""
+        return (0, *(match.end() for match in _LINE_END.finditer(self.text)))
+
+    def offset(self, line: int, byte_column: int) -> int:
+        """Character offset of line ``line`` (from 1), UTF-8 byte column ``byte_column`` (from 0)."""
+        start = self.starts[line - 1]
+        end = self.starts[line] if line < len(self.starts) else len(self.text)
+        content = self.text[start:end]
+        if content.isascii():
+            return start + byte_column
+        return start + len(content.encode("utf-8")[:byte_column].decode("utf-8"))
+
+    def span(self, node: ast.AST) -> Span:
+        """Span of a node that has a position."""
+        return Span(
+            self.offset(node.lineno, node.col_offset),  # type: ignore[attr-defined]
+            self.offset(node.end_lineno, node.end_col_offset),  # type: ignore[attr-defined]
+        )
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """Line and column, both from 1, of a character offset."""
+        line = bisect_right(self.starts, offset)
+        return line, offset - self.starts[line - 1] + 1
+
+    def line_end(self, offset: int) -> int:
+        """Offset just past the line (its end-of-line included) that holds ``offset``."""
+        index = bisect_right(self.starts, offset)
+        return self.starts[index] if index < len(self.starts) else len(self.text)
+
+    @cached_property
+    def newline(self) -> str:
+        """The end-of-line the file uses first; ``\\n`` when it has none."""
+        match = _LINE_END.search(self.text)
+        return match.group() if match else "\n"

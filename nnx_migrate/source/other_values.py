@@ -6,7 +6,7 @@ import ast
 import builtins
 from functools import lru_cache
 
-from nnx_migrate.source.parents import FUNCTIONS
+from nnx_migrate.source.modules import FUNCTIONS
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
 

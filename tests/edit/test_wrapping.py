@@ -5,7 +5,6 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from nnx_migrate.edit.expressions import module_code
 from nnx_migrate.edit.page import Page
 from nnx_migrate.edit.wrapping import refitted, wrapped
 
@@ -14,7 +13,7 @@ PAGE = Page("  ", 40)
 
 def laid(text: str, *, is_moved: bool = False) -> str:
     (statement,) = cst.parse_module(text).body
-    return module_code([wrapped(statement, 4, PAGE, is_moved=is_moved)])
+    return cst.Module([wrapped(statement, 4, PAGE, is_moved=is_moved)]).code
 
 
 @pytest.mark.parametrize(
@@ -103,7 +102,7 @@ def test_flattening_drops_the_comma_of_a_line_end_alone(comma: str) -> None:
 def test_only_an_edit_that_made_a_line_too_long_changes_its_layout() -> None:
     (short,) = cst.parse_module("y = block(y, mask=a_mask)\n").body
     (long,) = cst.parse_module("y = getattr(self, name)(y, mask=a_mask, more=1)\n").body
-    assert module_code([refitted(short, long, 4, PAGE)]).count("\n") == 3
+    assert cst.Module([refitted(short, long, 4, PAGE)]).code.count("\n") == 3
     assert refitted(long, long, 4, PAGE) is long
 
 
@@ -136,4 +135,4 @@ def test_what_needed_several_lines_and_fits_on_one_now_stands_there(
     old: str, new: str, result: str
 ) -> None:
     (before,), (after,) = cst.parse_module(old).body, cst.parse_module(new).body
-    assert module_code([refitted(before, after, 4, PAGE)]) == result
+    assert cst.Module([refitted(before, after, 4, PAGE)]).code == result

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nnx_migrate.source.spans import Lines
+from nnx_migrate.source.modules import Lines
 
 
 def segment(lines: Lines, node: ast.AST) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from nnx_migrate.edit.expressions import Expression
+from nnx_migrate.edit.expressions import Expression, tree_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, TAKEN
 from nnx_migrate.model import ClassMap, Confidence
@@ -30,9 +30,8 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     constructs_nothing,
 )
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
-from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
+from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, unread, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
-from nnx_migrate.rewrite.classes.checks.unread import unread
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.late import made_always
@@ -76,7 +75,6 @@ from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
 from nnx_migrate.rewrite.classes.uses.reads import Reader, Reads
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
 from nnx_migrate.rewrite.classes.variables.presence import asked_in_init
-from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.rewrite.classes.writing.comments import with_comments_of
 from nnx_migrate.rewrite.classes.writing.construct import (
     Builder,

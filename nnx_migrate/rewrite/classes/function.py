@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import Any
 
-from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.edit.expressions import dotted, tree_of
 from nnx_migrate.edit.page import page_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import (
@@ -39,7 +39,6 @@ from nnx_migrate.rewrite.classes.data import (
 from nnx_migrate.rewrite.classes.fields.parameters import size_parameter
 from nnx_migrate.rewrite.classes.items import find_items
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks, name_edits
-from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.rewrite.classes.writing.construct import relaxed
 from nnx_migrate.rewrite.classes.writing.in_scope import builders_of
 from nnx_migrate.rewrite.classes.writing.layout import Layout, layout_of, unit_of

@@ -17,9 +17,9 @@ from nnx_migrate.rewrite.proof.carried import INTERFACE, is_carried
 from nnx_migrate.rewrite.proof.graph import Graph
 from nnx_migrate.rewrite.proof.members import classes_of, made_of
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.modules import FUNCTIONS
 from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.other_values import is_name, is_no_module, is_self
-from nnx_migrate.source.parents import FUNCTIONS
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import children, each, walk
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from nnx_migrate import ledger
@@ -11,7 +12,9 @@ from nnx_migrate.rewrite.loading import Loaded
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
 from nnx_migrate.rewrite.proof.graph import graph_of
 from nnx_migrate.rewrite.proof.lazily import lazy_doubts
-from nnx_migrate.rewrite.proof.uses import doubtful_uses
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import each, walk
 
 
 def judge(
@@ -55,3 +58,89 @@ def _left(books: ledger.Ledger, result: RewriteResult) -> Iterator[Doubt]:
     for one in result.findings:
         if one.outcome is Outcome.REFUSED and (one.path, one.line, one.column) not in harmless:
             yield Doubt(one.path, one.line, one.message)
+
+
+# ---- uses of converted classes that the explicit form does not follow
+
+Use = tuple[str, int, str]  # path, line, why
+
+_CLASS_NAMES = ("cls", "class", "type", "factory", "ctor", "constructor")
+
+
+def doubtful_uses(project: Project, attempt: Attempt) -> Iterator[Use]:
+    """Places of converted classes that do with a class what nobody has proven."""
+    converted = [project.linen[name] for name in attempt.decisions.converted]
+    for cls in converted:
+        yield from _keepers(project, cls)
+        yield from _borrowed(project, cls)
+        if cls.name in attempt.placed:
+            continue  # every place that builds it shows what the fields are given
+        for use in _classes_in_fields(project, cls):
+            yield use
+            # Which classes it is given is not known; those of its file are the likeliest.
+            beside = (one for one in converted if one.module is cls.module)
+            yield from ((one.module.path, one.node.lineno, use[2]) for one in beside)
+
+
+def _keepers(project: Project, cls: ClassInfo) -> Iterator[Use]:
+    """Decorators that do more with the class than look at it: they may keep it for others to build."""
+    for decorator in cls.node.decorator_list:
+        target = decorator.func if isinstance(decorator, ast.Call) else decorator
+        function = project.function(project.resolve(target, cls.scope))
+        if function is not None and _keeps(function, isinstance(decorator, ast.Call)):
+            line = cls.node.lineno
+            yield cls.module.path, line, f"the decorator {function.name} hands the class on"
+
+
+def _borrowed(project: Project, cls: ClassInfo) -> Iterator[Use]:
+    """Methods of other classes as the class's own: ``__call__ = Other.__call__`` builds here."""
+    for statement in cls.node.body:
+        match statement:
+            case ast.Assign(value=ast.Attribute(value=owner, attr=name)):
+                other = project.linen.get(project.resolve(owner, cls.scope) or "")
+                if other is not None and other.find(name) is not None:
+                    yield cls.module.path, statement.lineno, f"{name} is another class's method"
+
+
+def _keeps(function: ast.FunctionDef, is_called: bool) -> bool:
+    """Whether parameters of a function, or of one inside it, are more than returned and looked at.
+
+    ``def register(cls): REGISTRY[cls.__name__] = cls; return cls`` keeps what it is given. A decorator
+    that is called first gets the class by a function inside it.
+    """
+    nodes = list(walk(function))
+    inner = [one for one in nodes[1:] if isinstance(one, ast.FunctionDef | ast.Lambda)]
+    taking = inner if is_called and inner else [function]
+    parameters = {one.arg for taker in taking for one in each(taker, ast.arg)}
+    fine = {id(one.value) for one in nodes if isinstance(one, ast.Return | ast.Attribute)}
+    return any(
+        isinstance(one, ast.Name) and one.id in parameters and id(one) not in fine for one in nodes
+    )
+
+
+def _classes_in_fields(project: Project, cls: ClassInfo) -> Iterator[Use]:
+    """``layer_cls: nn.Module`` that is called to build something: it holds a class."""
+    fields = {one.name for one in cls.fields if _is_module(project, cls, one.annotation)}
+    if not fields:
+        return
+    for owner in cls.mro:
+        for method in owner.methods.values():
+            outer = {id(one.func) for one in each(method, ast.Call)}
+            for node in walk(method):
+                match node:
+                    case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+                        builds = method.name == "setup" or id(node) in outer
+                        if name in fields and (builds or name.lower().endswith(_CLASS_NAMES)):
+                            reason = (
+                                f"the field {name} says it holds a module and is called as a class"
+                            )
+                            yield owner.module.path, node.lineno, reason
+
+
+def _is_module(project: Project, cls: ClassInfo, annotation: ast.expr) -> bool:
+    for node in walk(annotation):
+        if isinstance(node, ast.Name | ast.Attribute):
+            symbol = project.resolve(node, cls.scope)
+            if symbol == "flax.linen.Module" or symbol in project.linen:
+                return True
+    return False

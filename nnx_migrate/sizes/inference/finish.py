@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from nnx_migrate.abstract import expression as ex
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Choice, Sequence, Value, as_array
+from nnx_migrate.abstract.values import Choice, Sequence, Use, Value, as_array
 from nnx_migrate.model import SizeArgument
-from nnx_migrate.sizes.inference.ambiguous import drop_ambiguous, used_carries
 from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
 from nnx_migrate.sizes.inference.checks import check_inherited, misplaced, only_elsewhere
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
@@ -18,7 +19,7 @@ from nnx_migrate.sizes.inference.places import entered_at
 from nnx_migrate.sizes.inference.required_sizes import needed_inputs
 from nnx_migrate.sizes.inference.shape_reads import shape_reads
 from nnx_migrate.sizes.inference.sites import site_of
-from nnx_migrate.sizes.interpreter import spellable
+from nnx_migrate.sizes.interpreter import Interpreter, spellable
 from nnx_migrate.sizes.result import ClassSizes, LoopCarry, Site
 from nnx_migrate.sizes.static_parameters import defaults_of
 
@@ -138,3 +139,64 @@ def _exportable(last: Expr, needed: set[str], lost: set[str]) -> bool:
 
 def _names(carried: Mapping[int, tuple[tuple[str, str, str], ...]]) -> set[str]:
     return {name for entries in carried.values() for name, _, _ in entries}
+
+
+# ---- carried sizes that one local variable cannot hold
+# A loop inside an unrolled loop, or a list that two loops run over, is met more than once. Where the
+# sizes it carries differ from time to time nobody knows them.
+
+Carries = list[tuple[str, Expr, Expr]]
+
+
+def drop_ambiguous(interpreter: Interpreter) -> None:
+    """Keep each carried size once, and forget those that differ from time to time."""
+    names = {name for carries in interpreter.carried.values() for name in _ambiguous(carries)}
+    interpreter.carried = {
+        key: [one for one in dict.fromkeys(carries) if not _reads(one, names)]
+        for key, carries in interpreter.carried.items()
+    }
+    if not names:
+        return
+    for uses in interpreter.root.records.values():
+        uses[:] = [_forgetting(use, names) for use in uses]
+    for key, text in interpreter.statics.items():
+        if text is not None and not names.isdisjoint(_words(text)):
+            interpreter.statics[key] = None
+
+
+def used_carries(
+    carried: Mapping[int, tuple[tuple[str, str, str], ...]], texts: Iterable[str]
+) -> dict[int, tuple[tuple[str, str, str], ...]]:
+    """The carried sizes that some text, or the update of another such size, reads."""
+    read = {word for text in texts for word in _words(text)}
+    entries = [one for carries in carried.values() for one in carries]
+    while True:
+        more = {w for name, *both in entries if name in read for text in both for w in _words(text)}
+        if more <= read:
+            break
+        read |= more
+    return {
+        key: tuple(one for one in carries if one[0] in read) for key, carries in carried.items()
+    }
+
+
+def _ambiguous(carries: Carries) -> set[str]:
+    names = [name for name, _, _ in dict.fromkeys(carries)]
+    return {name for name in names if names.count(name) > 1}
+
+
+def _reads(carry: tuple[str, Expr, Expr], names: set[str]) -> bool:
+    name, first, last = carry
+    return name in names or not names.isdisjoint(first.names | last.names)
+
+
+def _forgetting(use: Use, names: set[str]) -> Use:
+    sizes = {
+        key: None if size is not None and size.names & names else size
+        for key, size in use.sizes.items()
+    }
+    return replace(use, sizes=sizes, arguments=use.arguments)
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))

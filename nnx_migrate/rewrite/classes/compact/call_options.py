@@ -16,7 +16,7 @@ from nnx_migrate.rewrite.classes.fields.late import late_arguments
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, tainted_name
 from nnx_migrate.sizes.result import SiteKind
-from nnx_migrate.source.parents import Parents
+from nnx_migrate.source.modules import Parents
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import dotted
+from nnx_migrate.edit.expressions import dotted, tree_of
 from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.call_conditions import check_in_call, note_of, renumbering
@@ -24,7 +24,6 @@ from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.reading.flow import Step
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.variables.init_updates import updates_by_variable
-from nnx_migrate.rewrite.classes.writing.checking import tree_of
 from nnx_migrate.sizes.scope_functions import COUNTER
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.walking import each

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from nnx_migrate.edit.expressions import Expression
-from nnx_migrate.edit.names import names_in
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import on_one_line
+from nnx_migrate.edit.walking import names_in
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute, Kind, statements
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.source.bindings import bound_names, names_bound_below, target_names

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from nnx_migrate.edit.expressions import Expression, attribute, code_of, integer
 from nnx_migrate.edit.expressions import item as index
-from nnx_migrate.edit.names import names_in
 from nnx_migrate.edit.rendering import Renderer
+from nnx_migrate.edit.walking import names_in
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.rewrite.classes.writing.construct import Builder

@@ -20,10 +20,9 @@ from nnx_migrate.edit.expressions import (
     expression,
     is_not_none,
 )
-from nnx_migrate.edit.names import names_in
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.syntax import cst
-from nnx_migrate.edit.walking import children, comments_in
+from nnx_migrate.edit.walking import children, comments_in, names_in
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
