@@ -32,12 +32,12 @@ def arguments(sizes: ClassSizes) -> list[tuple[str, str | None]]:
 def test_an_unknown_size_that_enters_a_loop_is_one_argument() -> None:
     found = sizes_of(MLP.format(name=""), "MLP")
     assert found.problems == ()
-    assert arguments(found) == [("input_x_features", "Dense_0")]
+    assert arguments(found) == [("Dense_0_in_features", "Dense_0")]
 
 
 def test_the_argument_names_the_first_submodule_of_a_counted_name() -> None:
     found = sizes_of(MLP.format(name=", name=f'hidden_{index}'"), "MLP")
-    assert arguments(found) == [("input_x_features", "hidden_0")]
+    assert arguments(found) == [("hidden_0_in_features", "hidden_0")]
 
 
 def test_without_the_name_of_the_first_submodule_every_size_is_asked_by_name() -> None:
@@ -52,7 +52,7 @@ def test_after_a_loop_of_another_class_that_may_have_no_round_the_size_is_asked(
     found = sizes_of(MLP.format(name=""))
     sizes = [dict(site.sizes) for site in found.sites.values() if site.class_name == "Dense"]
     assert sizes == [{"in_features": "Dense_0_in_features"}]
-    assert ("MLP_0_input_x_features", "MLP_0/Dense_0") in arguments(found)
+    assert ("MLP_0_Dense_0_in_features", "MLP_0/Dense_0") in arguments(found)
 
 
 @pytest.mark.parametrize("built", ["nn.Dense(size)(x)", "nn.Dense(size)(x) + 1"])
@@ -127,7 +127,7 @@ class Model(nn.Module):
         return x
 """
     arguments = relaxed(sizes_of(source)).new_arguments
-    assert [one.optional for one in arguments if one.name == "input_x_features"] == [optional]
+    assert [one.optional for one in arguments if one.name == "Dense_0_in_features"] == [optional]
 
 
 def test_after_a_loop_that_may_have_no_round_the_size_is_what_it_carries() -> None:

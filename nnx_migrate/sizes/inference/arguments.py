@@ -19,7 +19,8 @@ from nnx_migrate.source.walking import each, walk
 def _opaque_argument(
     analysis: ClassAnalysis, name: str, path: str, submodule: str | None, taken: set[str]
 ) -> SizeArgument:
-    text = f"{ex.opaque_local(path)}_features"
+    local = f"{ex.opaque_local(path)}_features"
+    text = f"{submodule.replace('/', '_')}_in_features" if submodule else local
     while text in taken:
         text = f"input_{text}"
     if submodule is None:
