@@ -17,6 +17,7 @@ from nnx_migrate.rewrite.classes.checks.calls import (
     check_every_call,
     check_late,
 )
+from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
 from nnx_migrate.rewrite.classes.checks.conditional_reads import perhaps_read
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
 from nnx_migrate.rewrite.classes.checks.forbidden import (
@@ -142,6 +143,7 @@ class _Conversion:
         check_late(self.project, self.items.values(), self.context.makes_late)
         self.makes_late = any(map(self.context.makes_late, built))
         check_functions(self.cls)
+        check_class_body(self.cls)
         check_text(self.cls)
         check_generic(self.project, self.cls)
         check_every_call(self.cls)
