@@ -50,6 +50,12 @@ WIDENED = module(
     'w = self.param("w", nn.initializers.normal(), x.shape[self.n - 2 :])\n'
     "return x.mean() * w"
 )
+OF_LENGTHS = module(
+    "rank = len(x.shape) - 1\n"
+    "parts = len(x.shape[1:]) + len(jnp.shape(x)[:1]) + len((*x.shape, 1)) + len(x)\n"
+    'w = self.param("w", nn.initializers.normal(), (rank, parts, x.shape[-rank]))\n'
+    "return x.mean() * w"
+)
 AT_LEAST = module(
     "flat = jnp.ravel(x) if self.n else x\n"
     'return self.param("w", nn.initializers.normal(), (jnp.ndim(flat), *flat.shape[1:])) + x[0, 0, 0]'
@@ -109,6 +115,7 @@ def rewritten(source: str) -> str:
         ANY_RANK,
         OF_A_VALUE,
         WIDENED,
+        OF_LENGTHS,
         AT_LEAST,
         AFTER_A_LAYER,
         AFTER_A_HELD_LAYER,

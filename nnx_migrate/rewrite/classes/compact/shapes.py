@@ -76,11 +76,22 @@ class Shapes:
             case ast.Attribute(value=value, attr=attr, ctx=ast.Load()) if attr in _ATTRIBUTES:
                 return value, attr
             case ast.Call(func=ast.Name(id="len"), args=[value], keywords=[]):
-                return value, "shape[0]"
+                return None if self._is_shape(value) else (value, "shape[0]")
             case ast.Call(func=function, args=[value], keywords=[]):
                 symbol = self.project.resolve(function, self.scope) or ""
                 return (value, _FUNCTIONS[symbol]) if symbol in _FUNCTIONS else None
         return None
+
+    def _is_shape(self, node: ast.expr) -> bool:
+        """Whether an expression is a shape or a part of one: its length is not an array's."""
+        match node:
+            case ast.Subscript(value=value):
+                return self._is_shape(value)
+            case ast.BinOp(left=left, right=right):
+                return self._is_shape(left) or self._is_shape(right)
+            case ast.Tuple() | ast.List():
+                return True
+        return self._read(node) is not None
 
     def unread(self, replaced: Replaced) -> dict[int, frozenset[str]]:
         """The expressions as they are for what depends on values: they read nothing."""
