@@ -33,6 +33,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, unread, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
+from nnx_migrate.rewrite.classes.checks.trees import check_trees
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.late import made_always
@@ -144,6 +145,7 @@ class _Conversion:
         self.makes_late = any(map(self.context.makes_late, built))
         check_functions(self.cls)
         check_class_body(self.cls)
+        check_trees(self.project, self.cls, self.items.values())
         check_text(self.cls)
         check_generic(self.project, self.cls)
         check_every_call(self.cls)

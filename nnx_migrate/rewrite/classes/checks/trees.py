@@ -1,0 +1,90 @@
+"""Parameters that are trees of arrays: ``nnx.Param`` is read as one array."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from nnx_migrate.rewrite.classes.data import Refused
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import FunctionNode
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
+
+RULE = "params"
+_DISPLAYS = ast.Dict | ast.DictComp | ast.List | ast.ListComp | ast.Tuple
+_MAKERS = frozenset({"dict", "list", "tuple"})
+_METHODS = frozenset({"init", "tree_map"})  # of a module, and of jax
+_MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map"})
+_DEPTH = 4  # longest chain of functions and names that stand for what another one does
+
+
+def check_trees(project: Project, cls: ClassInfo, items: Iterable[Item]) -> None:
+    """Refuse parameters whose initialiser plainly gives a dict, a list or a tuple.
+
+    Raises:
+      Refused: one does.
+    """
+    for item in items:
+        if item.kind is not ItemKind.PARAM or item.init is None:
+            continue
+        if _Initialisers(project, cls).gives_tree(item.init, _DEPTH):
+            reason = "the initialiser of this parameter gives a tree of arrays"
+            raise Refused(item.call, reason, "make a parameter of each array", RULE)
+
+
+@dataclass(frozen=True)
+class _Initialisers:
+    project: Project
+    cls: ClassInfo
+
+    def gives_tree(self, called: ast.expr, depth: int) -> bool:
+        """Whether a call of what an expression names returns a tree."""
+        if isinstance(called, ast.Attribute) and called.attr in _METHODS:
+            return True
+        symbol = self.project.resolve(called, self.cls.scope)
+        if symbol in _MAPS or (isinstance(called, ast.Name) and called.id in _MAKERS):
+            return True
+        function = self._function(called) or self.project.function(symbol)
+        if isinstance(function, ast.Lambda):
+            return self._is_tree(function.body, function, depth)
+        nodes = walk(function) if function is not None else []
+        returned = (one.value for one in nodes if isinstance(one, ast.Return))
+        return function is not None and any(
+            self._is_tree(one, function, depth) for one in returned if one is not None
+        )
+
+    def _function(self, node: ast.expr) -> FunctionNode | None:
+        """The function itself, a method, or one inside a method."""
+        match node:
+            case ast.Lambda():
+                return node
+            case ast.Attribute(value=ast.Name(id="self"), attr=name):
+                found = self.cls.find(name)
+                return found[1] if found is not None else None
+            case ast.Name(id=name):
+                inside = (one for method in self.cls.methods.values() for one in walk(method))
+                functions = (one for one in inside if isinstance(one, ast.FunctionDef))
+                return next((one for one in functions if one.name == name), None)
+        return None
+
+    def _is_tree(self, node: ast.expr, function: FunctionNode, depth: int) -> bool:
+        match node:
+            case _ if isinstance(node, _DISPLAYS):
+                return True
+            case ast.IfExp(body=one, orelse=other):
+                return any(self._is_tree(part, function, depth) for part in (one, other))
+            case ast.Name(id=name) if depth:
+                bound = (one for one in walk(function) if isinstance(one, ast.Assign))
+                return any(
+                    self._is_tree(one.value, function, depth - 1)
+                    for one in bound
+                    if any(isinstance(to, ast.Name) and to.id == name for to in one.targets)
+                )
+            case ast.Subscript(value=ast.Call(func=ast.Attribute(attr="init"))):
+                return True
+            case ast.Call(func=called) if depth:
+                return self.gives_tree(called, depth - 1)
+        return False

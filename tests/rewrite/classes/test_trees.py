@@ -1,0 +1,68 @@
+"""Parameters whose value is a tree of arrays."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.classes.support import converted, refusal
+
+MODEL = """\
+def pair(key, width):
+  a, b = jax.random.split(key)
+  return {{"w": jax.random.normal(a, (width,)), "b": jax.random.normal(b, (width,))}}
+
+
+def named(key):
+  out = {{}}
+  out["w"] = jax.random.normal(key, (3,))
+  return out
+
+
+def plain(key, shape=(3,)):
+  shape = tuple(shape)
+  return jax.random.normal(key, shape)
+
+
+class M(nn.Module):
+  def start(self, key):
+    return (jnp.ones(3), jnp.zeros(3)) if key is None else [jnp.ones(3)]
+
+  @nn.compact
+  def __call__(self, x):
+    def local(key):
+      return pair(key, 3)
+    p = self.param("p", {init})
+    return x, p
+"""
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "pair, 3",
+        "named",
+        "self.start",
+        "local",
+        "lambda key: (jnp.ones(3), jnp.zeros(3))",
+        "lambda key: dict(w=jnp.ones(3))",
+        "lambda key: {name: jnp.ones(3) for name in 'ab'}",
+        "lambda key: jax.tree.map(jnp.zeros, {'w': 3})",
+        "lambda key: nn.Dense(3, parent=None).init(key, x)['params']",
+    ],
+)
+def test_a_tree_of_arrays_is_no_parameter_of_nnx(init: str) -> None:
+    found = refusal(MODEL.format(init=init))
+    assert found.reason == "the initialiser of this parameter gives a tree of arrays"
+
+
+@pytest.mark.parametrize(
+    "init",
+    [
+        "plain",
+        "lambda key: plain(key, (2, 3))",
+        "nn.initializers.ones, (3,)",
+        "lambda key: jnp.ones((3,))",
+    ],
+)
+def test_an_array_is_one(init: str) -> None:
+    assert "self.p = nnx.Param(" in converted(MODEL.format(init=init))
