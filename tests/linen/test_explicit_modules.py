@@ -83,3 +83,27 @@ def test_names_are_in_the_order_in_which_they_were_made() -> None:
     inside = Around().init(jax.random.key(0), X)["params"]
     assert list(inside) == ["named", "Dense_0"]
     assert list(inside["named"]) == ["stem", *blocks, "alpha"]
+
+
+class Statistics(nnx.Module):
+    """Explicit: a call makes its variables, in an order that is not their names'."""
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        mean = nnm.lazy_variable(self, "stats", "mean", lambda: x.mean())
+        count = nnm.lazy_variable(self, "stats", "count", jnp.zeros, ())
+        return x - mean[...] + count[...]
+
+
+class Counted(nnx.Module):
+    def __init__(self, *, rngs: nnx.Rngs):
+        self.z = Statistics()
+        self.a = nnm.variable("stats", jnp.zeros(()))
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.z(x) + self.a[...]
+
+
+def test_variables_that_a_call_makes_stand_where_their_module_does() -> None:
+    stats = nn.lazy(Counted)().init(jax.random.key(0), X)["stats"]
+    assert list(stats) == ["z", "a"]
+    assert list(stats["z"]) == ["mean", "count"]

@@ -87,13 +87,15 @@ def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]
 def variables_with(model: M, run: Callable[[M], Any] | None) -> dict[str, Any]:
     """`variables_of`, where ``run`` stands for the call of the copy."""
     found = _flat_state(model, nnx.state(model), boxed)
+    modules: list[nnx.Module] = [model]
     if run is not None:
         copy, sown = _initialised(model, run)
         made = _flat_state(copy, nnx.state(copy), boxed)
         moved = _flat_state(copy, nnx.state(copy, lambda _, one: _is_moved(one)))
         found |= {path: made[path] for path in made if path not in found or path in moved}
         found |= sown
-    return nested(in_order(model, found))
+        modules.append(copy)
+    return nested(in_order(found, *modules))
 
 
 def _initialised(model: M, run: Callable[[M], Any]) -> tuple[M, dict[Path, Any]]:

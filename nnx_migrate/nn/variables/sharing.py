@@ -52,16 +52,25 @@ def linen_place(module: nnx.Module) -> Callable[[tuple[Any, ...]], tuple[Any, ..
     return place
 
 
-def in_order(module: nnx.Module, found: Mapping[Path, Any]) -> dict[Path, Any]:
-    """Variables by collection and path in the order in which the module made them, as Linen lists them.
+def in_order(found: Mapping[Path, Any], *modules: nnx.Module) -> dict[Path, Any]:
+    """Variables by collection and path in the order in which they were made, as Linen lists them.
 
-    ``nnx.state`` sorts them by name. What the module does not hold comes last.
+    ``nnx.state`` sorts them by name. What no module holds comes last.
+
+    Args:
+      modules: one as it was built, and a copy of it that was called: its call may have made some.
     """
     order: dict[Path, int] = {}
-    place = linen_place(module)
-    for path, _ in _nodes(module, (), (), _as_made):
-        order.setdefault(place(path), len(order))
-    return dict(sorted(found.items(), key=lambda one: order.get(one[0][1:], len(order))))
+    for module in modules:
+        place = linen_place(module)
+        for path, _ in _nodes(module, (), (), _as_made):
+            order.setdefault(place(path), len(order))
+
+    def position(entry: tuple[Path, Any]) -> list[int]:
+        path = entry[0][1:]
+        return [order.get(path[: end + 1], len(order)) for end in range(len(path))]
+
+    return dict(sorted(found.items(), key=position))
 
 
 def _steps(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, str]:

@@ -247,6 +247,23 @@ def test_a_variable_sized_by_the_call_is_made_by_the_call() -> None:
     assert 'nnm.lazy_variable(self, "cache", "last", jnp.zeros, x.shape, x.dtype)' in text
 
 
+def test_variables_behind_one_that_a_call_makes_are_made_by_the_call() -> None:
+    """``init`` lists them in the order of the calls."""
+    text = converted(
+        """\
+        class M(nn.Module):
+          @nn.compact
+          def __call__(self, x):
+            first = self.variable("stats", "z", lambda: jnp.zeros(2))
+            mean = self.variable("stats", "mean", lambda: x.mean(0))
+            count = self.variable("stats", "count", lambda: jnp.zeros(()))
+            return x - mean.value + count.value + first.value.sum()
+        """
+    )
+    assert 'self.z = nnm.variable("stats", jnp.zeros(2))' in text
+    assert 'nnm.lazy_variable(self, "stats", "count", lambda: jnp.zeros(()))' in text
+
+
 def test_random_streams_are_owned() -> None:
     text = converted(
         """\

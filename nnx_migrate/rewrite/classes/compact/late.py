@@ -26,7 +26,10 @@ from nnx_migrate.source.walking import each, walk
 def made_by_the_call(
     method: ast.FunctionDef, items: Mapping[int, Item], replaced: Replaced
 ) -> dict[int, Item]:
-    """Variables whose initial value or existence only the call decides, by id of their call."""
+    """Variables whose initial value or existence only the call decides, by id of their call.
+
+    With them those behind them: what ``__init__`` makes is listed first.
+    """
     variables = {k: one for k, one in items.items() if one.kind is ItemKind.VARIABLE}
     if not variables or method.name != "__call__":
         return variables  # whether the initial call reaches a helper is not known
@@ -42,7 +45,14 @@ def made_by_the_call(
         )
         if unknown or key in guarded or item.init is None:
             found[key] = item
+    first = min((_place(one) for one in found.values()), default=None)
+    if first is not None:
+        found |= {key: one for key, one in variables.items() if _place(one) > first}
     return found
+
+
+def _place(item: Item) -> tuple[int, int]:
+    return item.call.lineno, item.call.col_offset
 
 
 def made_always(method: ast.FunctionDef | None, late: Iterable[Item]) -> bool:
