@@ -61,7 +61,7 @@ def _is_named(project: Project, cls: ClassInfo, one: SizeArgument, arguments: Ar
             return one.axis == -1 and one.argument == _first(cls, one.method)
         is_alone = len(_parameters(cls)) == 1
         return one.name in _names(one, is_alone)
-    keys = {"in_features"} if leaf.axis == -1 else set()
+    keys = {"in_features"} if leaf.axis == -1 and leaf.argument != "carry" else set()
     keys |= _names(leaf, has_fields=False)
     names = {"_".join([*rest, key]) + "_of" * stars for key in keys}
     return one.name in names and not _reads_as_input(cls, one.name)

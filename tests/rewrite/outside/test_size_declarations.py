@@ -22,6 +22,7 @@ TOLD_BY_NAME = {
     "a class's own in_features": SizeArgument(
         "head_in_features", argument="hidden", submodule="head"
     ),
+    "a cell's input": SizeArgument("cell_in_features", argument="inputs", submodule="cell"),
     "another input of a submodule": SizeArgument(
         "encoder_0_mask_features", argument="mask", submodule="encoder_0"
     ),
@@ -43,6 +44,10 @@ DECLARED = {
     "a layer's input that its name does not name": (
         SizeArgument("attn_in_kv_features", argument="inputs_k", submodule="attn"),
         'attn_in_kv_features=Size("inputs_k", of="attn")',
+    ),
+    "a cell's carry": (
+        SizeArgument("cell_in_features", argument="carry", submodule="cell"),
+        'cell_in_features=Size("carry", of="cell")',
     ),
     "a submodule that reads as an input of its own": (
         SizeArgument("x_features", submodule="layer"),

@@ -1,6 +1,6 @@
 """Names that say which size a constructor argument is.
 
-``in_features`` is the last axis of the first input, ``NAME_features`` that of another one,
+``in_features`` is the last axis of the first input (of a cell, beside its carry), ``NAME_features`` that of another one,
 ``NAME_shape`` its shape. NAME may have numbers (``carry_1_features``: of ``carry[1]``) or be a field
 of an input (``nodes_features``: of ``graphs.nodes``). A submodule's scope path before such a name is
 that of the submodule: ``encoder_mlp_in_features``. ``_of`` behind it is a dict, by the names of the
@@ -85,8 +85,8 @@ class NamedSize(Size):
         if not self.fits(path):
             return None
         key = self.key.removeprefix(_start(path[self.each :]))
-        if key == "in_features":
-            return self.read(inputs)
+        if key == "in_features":  # of a cell, what it is given beside its carry
+            return self.read({at: one for at, one in inputs.items() if at != "carry"})
         name = key.rpartition("_")[0]
         arguments = [one for one in (_part(given, at, name) for at, given in inputs.items()) if one]
         return Size(arguments[0], self.axis).read(inputs) if len(arguments) == 1 else None

@@ -22,9 +22,10 @@ class Graph(NamedTuple):
 
 
 GRAPH = Graph(jnp.ones((7, 3)), jnp.ones((9, 5)))
-INPUTS = {"x": jnp.ones((2, 4)), "carry": (jnp.ones((2, 6)), jnp.ones((2, 8))), "graph": GRAPH}
+INPUTS = {"carry": (jnp.ones((2, 6)), jnp.ones((2, 8))), "x": jnp.ones((2, 4)), "graph": GRAPH}
 READ = {
     "the first input, of whatever name": ("in_features", (), 4),
+    "a cell's input": ("cell_in_features", ("cell",), 4),
     "an input": ("x_features", (), 4),
     "its shape": ("x_shape", (), (2, 4)),
     "an item": ("carry_1_features", (), 8),
