@@ -115,3 +115,47 @@ def test_what_calls_make_goes_to_the_module_that_linen_names() -> None:
     )
     assert jax.tree.map(float, updates) == {"cache": {"Inner_0": {"count": 2.0}}}
     assert output.tolist() == [2.0, 2.0]
+
+
+def test_what_is_sown_is_at_the_module_that_linen_names() -> None:
+    class LinenInner(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            self.sow("intermediates", "size", x.sum())
+            return linen.Dense(2)(x)
+
+    class LinenOuter(linen.Module):
+        @linen.compact
+        def __call__(self, x):
+            return LinenInner(name="Inner_0")(x)
+
+    class Inner(nnx.Module):
+        def __init__(self, rngs: nnx.Rngs) -> None:
+            self.Dense_0 = nnx.Linear(2, 2, rngs=rngs)
+
+        def __call__(self, x: Any) -> Any:
+            nnm.sow(self, "intermediates", "size", x.sum())
+            return self.Dense_0(x)
+
+    @nnm.named_in_linen("part")
+    class Outer(nnx.Module):
+        def __init__(self, rngs: nnx.Rngs) -> None:
+            self.part_0 = Inner(rngs)
+
+        def __call__(self, x: Any) -> Any:
+            return self.part_0(x)
+
+    x = jnp.ones(2)
+    variables = LinenOuter().init(jax.random.key(0), x)
+    for given in ({"params": variables["params"]}, variables):
+        _, wanted = LinenOuter().apply(given, x, mutable=["intermediates"])
+        _, found = nnm.apply(Outer(nnx.Rngs(0)), given, x, mutable=["intermediates"])
+        assert jax.tree.map(float, found) == jax.tree.map(float, wanted)
+    case = ParityCase(
+        linen=LinenOuter(),
+        nnx=lambda rngs: Outer(rngs),
+        inputs=(x,),
+        collections=("intermediates",),
+    )
+    report = check(case)
+    assert report.ok, [one for one in report.checks if one.status == "fail"]

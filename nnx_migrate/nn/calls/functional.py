@@ -28,7 +28,7 @@ from nnx_migrate.nn.variables.late import is_late
 from nnx_migrate.nn.variables.linen_variables import leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
 from nnx_migrate.nn.variables.sharing import in_order, linen_place
-from nnx_migrate.nn.variables.sowing import caught
+from nnx_migrate.nn.variables.sowing import caught, modules_in
 from nnx_migrate.nn.variables.state import Running, initializing, running
 from nnx_migrate.nn.variables.variables import collection_of, is_moved_by_init, variable
 from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox
@@ -388,7 +388,7 @@ def _sown_before(
     copy: nnx.Module, values: Mapping[str, Any], collections: Collection[str]
 ) -> dict[Path, Any]:
     """What earlier calls sowed into these: the given values at paths of the module's modules."""
-    modules = {tuple(map(str, path)) for path, _ in nnx.iter_modules(copy)}
+    modules = {path for path, _ in modules_in(copy)}
     return {
         (name, *path): value
         for name in collections

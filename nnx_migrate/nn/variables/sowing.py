@@ -11,9 +11,10 @@ from typing import Any
 from flax import nnx
 
 from nnx_migrate.nn.variables.parts import CAPTURES
+from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import collection_of, variable_type
 
-Path = tuple[str, ...]  # collection, path of the module, name
+Path = tuple[str, ...]  # collection, path of the module as Linen names it, name
 
 
 def caught(
@@ -32,8 +33,7 @@ def caught(
     """
     if not collections:
         return call(), {}
-    for path, one in nnx.iter_modules(module):
-        place = tuple(map(str, path))
+    for place, one in modules_in(module):
         held = (
             {k[-1]: v for k, v in start.items() if k[:-1] == (name, *place)} for name in collections
         )
@@ -43,10 +43,16 @@ def caught(
         setattr(one, CAPTURES, nnx.data(kept))
     output = call()
     found: dict[Path, Any] = {}
-    for path, one in nnx.iter_modules(module):
+    for place, one in modules_in(module):
         for variable in getattr(one, CAPTURES, ()):
-            place = collection_of(type(variable)), *map(str, path)
-            found |= {(*place, name): value for name, value in variable.items()}
+            above = collection_of(type(variable)), *place
+            found |= {(*above, name): value for name, value in variable.items()}
         if hasattr(one, CAPTURES):
             delattr(one, CAPTURES)
     return output, found
+
+
+def modules_in(module: nnx.Module) -> list[tuple[Path, nnx.Module]]:
+    """The modules of a module, itself among them, by their paths in Linen."""
+    place = linen_place(module)
+    return [(tuple(map(str, place(path))), one) for path, one in nnx.iter_modules(module)]
