@@ -6,7 +6,7 @@ runs in every call and fails otherwise says which: ``b, t, c = x.shape``, ``x.tr
 proofs are weaker than that, and as strong as the code they are read off:
 
 * a loop over fields runs at least once;
-* ``x.shape[:2]`` is written of an array that has two axes;
+* ``x.shape[:2]`` and ``x.shape[-2:]`` are written of an array that has two axes;
 * a convolution or pooling is given one batch axis, not none and not several.
 
 A class is analysed again with what its first analysis proved, so that a proof also counts before the

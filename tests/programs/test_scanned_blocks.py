@@ -95,7 +95,7 @@ def test_program_memory_collectives_and_specs_are_linens(name: str, kind: AxisTy
     ("old", "new"),
     [
         ('("batch", "length", "act_mlp")', '("batch", "length", "act_embed")'),
-        ("block = nnm.remat(Block", "block = (lambda one, **_: one)(Block"),
+        ("block = nnm.remat(\n", "block = (lambda one, **_: one)(\n"),
     ],
     ids=["another constraint", "no remat"],
 )

@@ -16,6 +16,8 @@ THREE = [
     "z = jnp.concatenate([jnp.zeros((2, 1, 6)), x], axis=1)",
     "z = jnp.pad(x, ((0, 0), (1, 1), (0, 0)))",
     "z = x[:, :, 0]",
+    "z = x.shape[:3]",
+    "z = x.shape[-3:]",
     "z = nn.LayerNorm(use_scale=False, use_bias=False)(x) + 1\na, b, c = z.shape",
     "for i in range(self.n):\n    a, b, c = x.shape",
 ]
@@ -27,6 +29,7 @@ NOT_THREE = [
     "if self.flag:\n    return x\na, b, c = x.shape",
     "a, b, *c = x.shape",
     "z = x[:, 0]",
+    "z = x.shape[1:]",
     "z = nn.LayerNorm(use_scale=False, use_bias=False)(x)",
     "a, b, c = jax.vmap(lambda z: z.T)(y).shape",
 ]

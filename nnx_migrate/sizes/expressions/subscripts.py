@@ -306,9 +306,11 @@ def _shape_item(
     if low == "?" or high == "?":
         return Unknown("an axis nobody knows")
     if isinstance(high, int) and high >= 0 and (low is None or isinstance(low, int)):
+        interpreter.prove(array, least=high)
         sizes = [array.axis(axis) for axis in range(int(low or 0), high)]
         return Sequence(tuple(Static(s) if s else Unknown("size unknown") for s in sizes))
     if isinstance(low, int) and low < 0:
+        interpreter.prove(array, least=-low)
         sizes = [array.axis(axis) for axis in range(low, high if isinstance(high, int) else 0)]
         return Sequence(tuple(Static(s) if s else Unknown("size unknown") for s in sizes))
     if low in (None, 0) and isinstance(high, int):
