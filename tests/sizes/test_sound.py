@@ -42,6 +42,8 @@ def statements(draw: st.DrawFn) -> str:
                 f"x = x.mean({axis})",
                 f"x = x.sum(axis=({axis}, {other}))",
                 f"x = jnp.max(x, axis={axis}, keepdims=True)",
+                f"x = jnp.linalg.norm(x, axis={axis}, keepdims=True)",
+                f"x = jnp.linalg.norm(x, None, {axis})",
                 f"x = jnp.swapaxes(x, {axis}, {other})",
                 f"x = jnp.moveaxis(x, {axis}, {other})",
                 f"x = jnp.expand_dims(x, {axis})",
@@ -65,6 +67,7 @@ def statements(draw: st.DrawFn) -> str:
                 "x = jax.vmap(lambda z: z.sum(0))(x)",
                 "x = jax.vmap(lambda z: z[0], in_axes=1, out_axes=1)(x)",
                 "a, b = x.shape",
+                "x = x * jnp.ones(x.shape[-1:])",
                 "a, b, c = x.shape",
                 "x = nn.LayerNorm()(x)",
             ]

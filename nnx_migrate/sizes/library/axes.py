@@ -57,15 +57,20 @@ def _without(call: LibraryCall, array: Array, axes: tuple[int, ...]) -> Value:
     return Array(tuple(kept), len(kept))
 
 
-def _reduce(call: LibraryCall) -> Value:
+def _norm(call: LibraryCall) -> Value:
+    """``jnp.linalg.norm(x, ord, axis)``."""
+    return _reduce(call, 2)
+
+
+def _reduce(call: LibraryCall, position: int = 1) -> Value:
     array = call.array() or call.array(0, "x")
     keep = call.kwargs.get("keepdims")
     if array is None:
         return static_call(call) if call.args else Unknown("reduction of an unknown value")
-    axis = call.get(1, "axis")
+    axis = call.get(position, "axis")
     if axis is None or (isinstance(axis, Static) and axis.expr.text == "None"):
         return Array((), 0)
-    axes = call.numbers(1, "axis")
+    axes = call.numbers(position, "axis")
     if axes is None:
         return Unknown("reduction over unknown axes")
     if isinstance(keep, Static) and keep.expr.is_constant and keep.expr.constant:
@@ -129,9 +134,12 @@ def _moveaxis(call: LibraryCall) -> Value:
     return Array(tuple(sizes), array.rank)
 
 
-_REDUCTIONS = "mean sum max min prod var std any all logsumexp amax amin argmax argmin median"
+_REDUCTIONS = (
+    "mean sum max min prod var std any all logsumexp amax amin argmax argmin median nanmean nansum"
+)
 ARRAYS: Summaries = {
     **dict.fromkeys(_REDUCTIONS.split(), _reduce),
+    "norm": _norm,
     "expand_dims": _expand_dims,
     "squeeze": _squeeze,
     "transpose": _transpose,
