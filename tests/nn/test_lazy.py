@@ -149,6 +149,17 @@ def test_a_linen_submodule_behind_a_bridge_runs_abstractly_before_its_first_call
     assert not nnx.state(bridged, nnx.Param)
 
 
+def test_inputs_are_integers_or_keys_where_floats_do_not_do() -> None:
+    embed = nnx.Embed(4, 3, rngs=nnx.Rngs(0))
+    x, ids, key = nnm.abstract_array((2, 3)), nnm.abstract_array((2,)), nnm.abstract_array(())
+    out = nnm.abstractly(lambda ids, x: x + nnm.copied(embed)(ids), ids, x)
+    assert (out.shape, out.dtype) == ((2, 3), jnp.float32)
+    out = nnm.abstractly(lambda ids, key, x: x[ids] * jax.random.uniform(key, x.shape), ids, key, x)
+    assert out.shape == (2, 3)
+    with pytest.raises(ValueError, match="could not be broadcast"):
+        nnm.abstractly(lambda ids, x: ids + x, ids, x)
+
+
 def test_a_flag_that_is_either_must_leave_the_shape_as_it_is() -> None:
     x = nnm.abstract_array((2, 3))
     same = nnm.abstractly(lambda train, x: x.T * 2 if train else x.T, nnm.EITHER, x)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -155,6 +156,8 @@ EITHER = _Either()  # a flag that only the call knows
 def abstractly(function: Callable[..., Any], *arrays: Any) -> Any:
     """``function(*arrays)`` without values: what a shape in ``__init__`` is the shape of.
 
+    Arrays are floats until the function refuses them: an input may be of integers (``Embed``) or a key.
+
     Raises:
       ValueError: an argument is ``EITHER``, and True gives other shapes than False.
     """
@@ -178,7 +181,31 @@ def _evaluated(function: Callable[..., Any], arrays: Sequence[Any], known: dict[
         left = iter(given)
         return function(*(known[i] if i in known else next(left) for i in range(len(arrays))))
 
-    return jax.eval_shape(call, *rest)
+    try:
+        return jax.eval_shape(call, *rest)
+    except (TypeError, ValueError):
+        for other in itertools.islice(_of_other_dtypes(rest), _MOST_TRIALS):
+            with contextlib.suppress(TypeError, ValueError):
+                return jax.eval_shape(call, *other)
+        raise
+
+
+_MOST_TRIALS = 64
+
+
+def _of_other_dtypes(arrays: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    """The arrays, some of the floats as integers or keys: first one of them, then more."""
+    leaves, tree = jax.tree.flatten(arrays)
+    key = jax.eval_shape(jax.random.key, 0)
+    choices = []
+    for one in leaves:
+        is_float = isinstance(one, jax.ShapeDtypeStruct) and one.dtype == jnp.float32
+        whole = jax.ShapeDtypeStruct(one.shape, jnp.uint32) if is_float else None
+        choices.append([one, whole, *([key] if one.shape == () else [])] if is_float else [one])
+    numbers = itertools.product(*(range(len(one)) for one in choices))
+    for taken in sorted(numbers, key=lambda taken: len(taken) - taken.count(0))[1:]:
+        picked = [one[number] for one, number in zip(choices, taken, strict=True)]
+        yield jax.tree.unflatten(tree, picked)
 
 
 _LIBRARIES = ("flax", "nnx_migrate")
