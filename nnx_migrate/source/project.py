@@ -117,14 +117,20 @@ class Project:
         return {module.path: module for module in self.modules.values()}
 
     def _star_symbol(self, name: str, scope: Scope, depth: int) -> str | None:
+        """What a star import gives a name, also one of a file that takes it by a star itself."""
         if scope.lookup(name) is not None:
             return None
-        for target in scope.module.stars:
+        todo, seen = [*reversed(scope.module.stars)], set[str]()
+        while todo:
+            target = todo.pop()
             module = self.modules.get(target)
             if module and name in module.table and depth > 0:
                 return f"{target}.{name}"
             if target in ("flax.linen", "nnx_migrate.linen"):
                 return f"flax.linen.{name}"
+            if module and target not in seen:
+                seen.add(target)
+                todo += reversed(module.stars)
         return None
 
     def canonical(self, symbol: str, depth: int = _DEPTH) -> str:

@@ -60,6 +60,15 @@ def test_private_modules_of_linen_are_linen() -> None:
     assert canonical("flax.linen.partitioning.remat") == "flax.linen.partitioning.remat"
 
 
+def test_stars_of_stars_give_names_and_may_meet() -> None:
+    files = {
+        "a": "from b import *\nfrom m import *",
+        "b": "from a import *\nimport flax.linen as nn",
+    }
+    assert resolved("from a import *", "nn.Dense", **files) == "flax.linen.Dense"
+    assert resolved("from a import *", "other.Dense", **files) is None
+
+
 def test_relative_imports_start_from_the_package() -> None:
     assert relative_target("a.b", 1, "c") == "a.b.c"
     assert relative_target("a.b", 2, "c") == "a.c"
