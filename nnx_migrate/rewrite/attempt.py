@@ -24,6 +24,7 @@ from nnx_migrate.rewrite.outside.factories import passed_sizes
 from nnx_migrate.rewrite.outside.holding import fields_of_modules
 from nnx_migrate.rewrite.outside.readers import owned_statements
 from nnx_migrate.rewrite.render import renderer_of
+from nnx_migrate.rewrite.starred import names_left
 from nnx_migrate.sizes import ClassSizes
 from nnx_migrate.source.project import Module, Project
 
@@ -61,11 +62,12 @@ class _Written:
     """The new text of a file, and what led to it.
 
     Attributes:
-        needed: the imports that the edits need, and whether none of those was left out.
+        needed: the imports that the edits need, whether none of those was left out, and the names
+            that other files still take by a star.
     """
 
     edits: Mapping[int, Made]
-    needed: tuple[frozenset[str], bool]
+    needed: tuple[frozenset[str], bool, frozenset[str]]
     text: str
 
 
@@ -143,7 +145,8 @@ def _render(
         return
     try:
         renderer = renderer_of(module, edits).settled()
-        wanted = needed, outside.edits.keys() <= edits.keys()
+        starred = names_left(project, module, attempt.decisions.converted)
+        wanted = needed, outside.edits.keys() <= edits.keys(), starred
         known = memory.get(path)
         if known is None or known.needed != wanted or not _are_same(known.edits, renderer.edits):
             text = _new_text(project, module, renderer, *wanted)
@@ -160,16 +163,26 @@ def _render(
 
 
 def _new_text(
-    project: Project, module: Module, renderer: Renderer, needed: frozenset[str], is_whole: bool
+    project: Project,
+    module: Module,
+    renderer: Renderer,
+    needed: frozenset[str],
+    is_whole: bool,
+    starred: frozenset[str],
 ) -> str:
-    """The file with the edits and imports made; ``is_whole``: no edit was left out."""
+    """The file with the edits and imports made.
+
+    Args:
+        is_whole: whether no edit was left out.
+        starred: names that others still take by a star.
+    """
     made = renderer.render_module()
     made = settle_imports(
         made,
         module.tree,
         needed if is_whole else used_imports(made, needed),
         module.package,
-        lambda name: is_imported(project, module, name),
+        lambda name: name in starred or is_imported(project, module, name),
     )
     text: str = made.code
     ast.parse(text)

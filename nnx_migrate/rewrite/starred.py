@@ -1,0 +1,44 @@
+"""Names that other files take from one by ``from module import *``."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping
+from functools import lru_cache
+
+from nnx_migrate.source.names import Import
+from nnx_migrate.source.project import Module, Project
+
+
+def names_left(project: Project, module: Module, converted: Collection[str]) -> frozenset[str]:
+    """What a file imports and others take from it so, read there outside of converted classes."""
+    found = set()
+    for other in _importers(project).get(module.name, ()):
+        classes = [cls for cls in project.linen.values() if cls.module is other]
+        lines = [
+            range(cls.node.lineno, (cls.node.end_lineno or cls.node.lineno) + 1)
+            for cls in classes
+            if cls.name in converted
+        ]
+        for name, binding in module.table.items():
+            if isinstance(binding, Import) and any(
+                isinstance(one, ast.Name) and not any(one.lineno in inside for inside in lines)
+                for one in other.by_word.get(name, ())
+            ):
+                found.add(name)
+    return frozenset(found)
+
+
+@lru_cache(maxsize=2)  # every file of a project asks
+def _importers(project: Project) -> Mapping[str, list[Module]]:
+    """The modules that take all names of each, also of one that takes all names of it."""
+    found: dict[str, list[Module]] = {}
+    for module in project.modules.values():
+        todo, seen = [*module.stars], {module.name}
+        while todo:
+            star = todo.pop()
+            if star not in seen:
+                seen.add(star)
+                found.setdefault(star, []).append(module)
+                todo += project.modules[star].stars if star in project.modules else ()
+    return found

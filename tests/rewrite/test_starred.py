@@ -1,0 +1,33 @@
+"""Linen that files take from another one by a star."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.projects import LINEN, dense, looped
+from tests.rewrite.test_forms import auto, code, said
+
+STAR = "from common import *\n\n\n"
+
+
+@pytest.mark.parametrize(
+    "between",
+    [{}, {"package.py": "from common import *\n"}],
+    ids=["by a star", "by a star of a star"],
+)
+def test_a_lazy_class_keeps_the_name_that_it_takes(between: dict[str, str]) -> None:
+    star = "from package import *\n\n\n" if between else STAR
+    result = auto({"common.py": LINEN + dense("A"), **between, "m.py": star + looped("B")})
+    assert said(result) == {"common.A": "explicit", "m.B": "lazy"}
+    assert "import nnx_migrate.linen as nn" in code(result, "common.py")
+
+
+def test_so_does_code_outside_of_classes() -> None:
+    files = {"common.py": LINEN + dense("A"), "m.py": STAR + "kinds = [nn.Module, A]\n"}
+    assert "import nnx_migrate.linen as nn" in code(auto(files), "common.py")
+
+
+def test_explicit_classes_need_it_no_more() -> None:
+    result = auto({"common.py": LINEN + dense("A"), "m.py": STAR + dense("B")})
+    assert said(result) == {"common.A": "explicit", "m.B": "explicit"}
+    assert "linen" not in code(result, "common.py") + code(result)
