@@ -393,7 +393,15 @@ def _members(cls: Any) -> dict[str, Any]:
 
 
 def _carried(name: str, value: Any, fields: frozenset[str]) -> Any:
-    """A member for the lazy class: methods run on the explicit module, unless fields are enough."""
+    """A member for the lazy class: methods run on the explicit module, unless fields are enough.
+
+    So do properties of a bound module: what they read may be the explicit module's alone.
+    """
+    if isinstance(value, property) and not _reads_only(value.fget, fields):
+        return property(
+            lambda self: value.__get__(self) if self.scope is None else inside.read(self, (), name),
+            doc=value.__doc__,
+        )
     if not inspect.isfunction(value):
         return value
     if not _reads_only(value, fields):

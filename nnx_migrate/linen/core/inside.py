@@ -106,7 +106,7 @@ def _handed(owner: Owner, model: nnx.Module, value: Any) -> Any:
         parts = [_handed(owner, model, one) for one in value]
         changed = any(one is not other for one, other in zip(parts, value, strict=True))
         return tuple(parts) if changed else value
-    if isinstance(value, nnx.Dict) or type(value) is dict:
+    if isinstance(value, nnx.Dict) or type(value) in (dict, FrozenDict):
         every = {name: _handed(owner, model, one) for name, one in value.items()}
         changed = any(one is not value[name] for name, one in every.items())
         return FrozenDict(every) if changed else value

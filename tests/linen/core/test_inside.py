@@ -244,3 +244,32 @@ def test_init_measures_the_sizes_of_the_parts_it_makes() -> None:
         )
     ]
     assert_same(*sides)
+
+
+class Named(nnx.Module):
+    """A structure of submodules with names of their own, as `rewrite` stores it."""
+
+    def __init__(self, width: int = 2, *, rngs: nnx.Rngs):
+        self.width = width
+        layers = {"in": nnm.named("first", nnx.Linear(3, width, rngs=rngs)), "rest": [3]}
+        nnm.set_submodules(self, "layers", layers)
+
+    @property
+    def layers(self):
+        return nnm.get_submodules(self, "layers")
+
+    @property
+    def double(self):
+        return 2 * self.width
+
+    def __call__(self, x):
+        return self.layers["in"](x)
+
+
+def test_a_structure_with_names_of_its_own_is_read() -> None:
+    net = nn.lazy(Named)()
+    variables = net.init(KEY, X)
+    found = net.bind(variables).layers["in"]
+    np.testing.assert_array_equal(found(X), net.apply(variables, X))
+    assert found.variables == {"params": variables["params"]["first"]}
+    assert net.double == net.bind({}).double == 4  # fields are enough
