@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 
+from nnx_migrate.constructs.module_api import CARRIED, OWN_ONLY, RECIPES
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.data import ConversionContext, Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receiver_of, self_call
@@ -13,8 +14,10 @@ from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
 from nnx_migrate.rewrite.classes.uses.calls import base_calls, calls_base
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import walk
 
 RULE = "inheritance"
+_INTERFACE = frozenset((*RECIPES, *CARRIED, *OWN_ONLY, "variables"))  # of every Linen module
 _PROTOCOLS = frozenset({"typing.Protocol", "typing_extensions.Protocol"})
 
 
@@ -180,6 +183,23 @@ def _check_metaclass(cls: ClassInfo) -> None:
             )
 
 
+def _check_interface(cls: ClassInfo, base: ClassInfo, method: ast.FunctionDef) -> None:
+    """A method of a plain base reads Linen's own members of the class as they are written there."""
+    receiver = receiver_of(method)
+    own = {one.name for one in cls.fields} | {name for one in cls.mro for name in one.methods}
+    for node in walk(method):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=read) if (
+                name == receiver and read in _INTERFACE - own
+            ):
+                raise Refused(
+                    cls.node,
+                    f"its base {base.name}, which is no Linen module, reads self.{read}",
+                    f"make {base.name} a Linen module, or do so in the class itself",
+                    RULE,
+                )
+
+
 def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
     """A base that is no Linen module is not rewritten: what it builds, or sets up, would stay Linen's."""
     for base in cls.mro[1:]:
@@ -193,6 +213,7 @@ def _check_plain_bases(project: Project, cls: ClassInfo) -> None:
                 RULE,
             )
         for method in base.methods.values():
+            _check_interface(cls, base, method)
             scope = base.scope.enter(method)
             for node in own_nodes(method):
                 symbol = project.resolve(node.func, scope) if isinstance(node, ast.Call) else None

@@ -33,6 +33,26 @@ def test_a_plain_base_that_only_computes_is_kept(body: str) -> None:
     assert "class M(Mix, nnx.Module)" in converted(mixin(body))
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        'return x * self.param("s", nn.initializers.ones, ())',
+        'return jax.tree.map(lambda one: one + self.make_rng("noise"), x)',
+        'self.sow("losses", "x", x)',
+        "return self.variables",
+    ],
+)
+def test_a_plain_base_that_reads_what_every_linen_module_has_is_refused(body: str) -> None:
+    assert "which is no Linen module, reads self." in refusal(mixin(body)).reason
+
+
+def test_unless_the_class_has_its_own() -> None:
+    source = mixin("return self.path(x)").replace(
+        "M(Mix, nn.Module):", "M(Mix, nn.Module):\n    path: Callable"
+    )
+    assert "class M(Mix, nnx.Module)" in converted(source)
+
+
 def test_a_plain_base_with_a_setup_is_refused() -> None:
     """`lazy(M)` would have that method, and a lazy module runs its ``setup`` before every call."""
     source = f"class Mix:\n    def setup(self):\n        self.head = nn.relu\n\n{CLASS}"
