@@ -354,7 +354,8 @@ def _lazy(
         if size is not None and name not in fields:
             sizes[name] = size
             continue
-        annotations[name] = Any
+        annotated = parameter.annotation is not inspect.Parameter.empty
+        annotations[name] = parameter.annotation if annotated else Any
         body[name] = _field(parameter)
     for name, value in _members(cls).items():
         if name not in body:
@@ -377,7 +378,9 @@ def _field(parameter: inspect.Parameter) -> Any:
     only = parameter.kind is parameter.KEYWORD_ONLY
     if parameter.default is parameter.empty:
         return dataclasses.field(kw_only=only)
-    return dataclasses.field(default_factory=lambda: parameter.default, kw_only=only)
+    if type(parameter.default).__hash__ is None:  # dataclasses refuse these
+        return dataclasses.field(default_factory=lambda: parameter.default, kw_only=only)
+    return dataclasses.field(default=parameter.default, kw_only=only)
 
 
 def _members(cls: Any) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Explicit NNX classes inside lazy code, and lazy modules inside explicit ones."""
 
+import dataclasses
+import inspect
 from typing import Any
 
 import flax.core
@@ -807,3 +809,18 @@ def test_the_size_of_a_part_without_variables_is_measured_in_other_methods_too(f
     variables = lazy.init(KEY, X)
     turned = lazy.apply(variables, X, method="turned")
     np.testing.assert_array_equal(turned, -lazy.apply(variables, X))
+
+
+def test_fields_of_a_lazy_form_have_the_defaults_and_types_of_the_constructor() -> None:
+    class Net(nnx.Module):
+        def __init__(self, width: int = 4, sizes: Any = (), *, in_features: int, rngs: nnx.Rngs):
+            self.width = width
+
+        def __call__(self, x):
+            return x
+
+    fields = {one.name: (one.type, one.default) for one in dataclasses.fields(nn.lazy(Net))}
+    assert fields["width"] == (int, 4)
+    assert fields["sizes"] == (Any, ())
+    assert "in_features" not in fields
+    assert list(inspect.signature(nn.lazy(Net)).parameters)[:2] == ["width", "sizes"]
