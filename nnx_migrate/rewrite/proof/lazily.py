@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
+from nnx_migrate.rewrite.proof.factories import factory_reads
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.handed_modules import handed_modules
 from nnx_migrate.rewrite.proof.inside import Read, reads
@@ -99,6 +100,7 @@ class _Judge:
             places = places_of(module, self.explicit)
             yield from self._named(module, list(places))
             yield from self._asked_inside(module)
+            yield from factory_reads(self.converted, module, places)
             for node in (one.node for one in places if id(one.node) not in self.attempt.checked):
                 for word in said(node) if not isinstance(node, ast.Attribute) else ():
                     given.setdefault(word, (module.path, getattr(node, "lineno", 1)))
