@@ -15,6 +15,7 @@ from jax.sharding import PartitionSpec as P
 
 import nnx_migrate.linen as nn
 from nnx_migrate import nn as nnm
+from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from tests.linen.core.models import KEY, X
 
 X4 = jnp.ones((2, 4))
@@ -824,3 +825,31 @@ def test_fields_of_a_lazy_form_have_the_defaults_and_types_of_the_constructor() 
     assert fields["sizes"] == (Any, ())
     assert "in_features" not in fields
     assert list(inspect.signature(nn.lazy(Net)).parameters)[:2] == ["width", "sizes"]
+
+
+class Critic(nnx.Module):
+    def __init__(self, keep: bool = False, *, x_features: int, a_features: int, rngs: nnx.Rngs):
+        self.body = nnx.Linear(x_features + a_features, 4, rngs=rngs)
+        self.head = nnx.Linear(4, 2, rngs=rngs)
+        self.width = x_features * a_features if keep else None
+
+    def __call__(self, x, a):
+        return self.head(self.body(jnp.concatenate([x, a], -1)))
+
+    def read(self, h):
+        return self.head(h)
+
+
+def test_sizes_that_show_in_a_sum_are_any_of_that_sum() -> None:
+    model = nn.lazy(Critic)()
+    variables = model.init(KEY, X, X[:, :2])
+    np.testing.assert_array_equal(
+        model.apply(variables, X4, method="read"), model.bind(variables).head(X4)
+    )
+
+
+def test_but_not_where_the_module_holds_something_of_them() -> None:
+    model = nn.lazy(Critic)(keep=True)
+    variables = model.init(KEY, X, X[:, :2])
+    with pytest.raises(UnknownSize, match="neither the call nor the variables show"):
+        model.apply(variables, X4, method="read")

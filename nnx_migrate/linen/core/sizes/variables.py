@@ -60,9 +60,12 @@ def _is_idle(make: Callable[..., Any], guess: dict[str, Any], name: str) -> bool
     """Whether a size makes no difference, as that of a layer which a field leaves out."""
     if not isinstance(guess[name], int):
         return False
-    one, other = (
-        nnm.abstract(functools.partial(make, **{**guess, name: size})) for size in _PRIMES
-    )
+    return _are_alike(make, *({**guess, name: size} for size in _PRIMES))
+
+
+def _are_alike(make: Callable[..., Any], *sizes: dict[str, Any]) -> bool:
+    """Whether modules of either sizes hold the same."""
+    one, other = (nnm.abstract(functools.partial(make, **each)) for each in sizes)
     return _options(one) == _options(other) and _shapes(nnx.state(one)) == _shapes(nnx.state(other))
 
 
@@ -93,10 +96,40 @@ def shown_by(
     for name in numbers:
         size = _axis(first, _built_shapes(make, {**guess, name: _PRIMES[1]}), shapes)
         found |= {} if size is None else {name: size}
+    found |= _shown_sums(make, [name for name in numbers if name not in found], guess, shapes)
     for name, one in sizes.items():
         if one.path.count("*") == 1 and one.axis is not None:
             parts = _shown_parts(make, name, {**guess, **found}, shapes)
             found |= {name: SizeDict(parts, guess[name].guess)} if parts else {}
+    return found
+
+
+def _shown_sums(
+    make: Callable[..., Any],
+    names: list[str],
+    known: dict[str, Any],
+    shapes: Mapping[Path, tuple[int, ...]],
+) -> dict[str, int]:
+    """Sizes of which an axis has the sum, as of inputs that are concatenated.
+
+    Any that add up to it do, where nothing that the module holds tells them apart.
+    """
+    step = _PRIMES[1] - _PRIMES[0]
+    first = _built_shapes(make, known) if len(names) > 1 else {}
+    axes: dict[tuple[Path, int], list[str]] = {}
+    for name in names if first else ():
+        for path, shape in _built_shapes(make, {**known, name: _PRIMES[1]}).items():
+            for axis, (one, other) in enumerate(zip(first[path], shape, strict=True)):
+                if other - one == step and path in shapes:
+                    axes.setdefault((path, axis), []).append(name)
+    found: dict[str, int] = {}
+    for (path, axis), (name, *others) in axes.items():
+        rest = first[path][axis] - _PRIMES[0] * (1 + len(others))
+        size = shapes[path][axis] - rest - len(others)
+        moved = [{**known, name: _PRIMES[0] - 64, other: _PRIMES[0] + 64} for other in others]
+        is_free = size > 0 and not found.keys() & {name, *others}
+        if others and is_free and all(_are_alike(make, known, one) for one in moved):
+            found |= {name: size, **dict.fromkeys(others, 1)}
     return found
 
 
