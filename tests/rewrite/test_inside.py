@@ -212,3 +212,30 @@ def test_a_part_of_a_module_is_of_the_class_that_setup_makes_it_of() -> None:
 )
 def test_a_module_of_any_class_may_be_the_other(body: str) -> None:
     assert other(body) == "lazy"
+
+
+STARTED = {
+    "its own": ("self.turned(x)", "explicit"),
+    "its own submodule's": ("self.own.turned(x)", "explicit"),
+    "an explicit submodule's": ("self.net.turned(x)", "lazy"),
+    "one that it is given": ("self.given.turned(x)", "lazy"),
+    "by a name": ("getattr(self.given, 'turned')(x)", "lazy"),
+}
+
+
+@pytest.mark.parametrize(("use", "form"), STARTED.values(), ids=STARTED)
+def test_a_lazy_class_calls_another_method_of_what_may_be_an_explicit_one(
+    use: str, form: str
+) -> None:
+    loop = "nn.while_loop(lambda m, c: c.sum() < 9, lambda m, c: c, self, x, **{})"
+    head = "    given: nn.Module = None\n\n    def setup(self):\n"
+    tail = f"    def turned(self, x):\n        return {loop}\n\n"
+    own = f"class Own(nn.Module):\n    def __call__(self, x):\n        return {loop}\n\n{tail}\n"
+    other = (
+        f"class Other(nn.Module):\n{head}        self.own, self.net = Own(), Net()\n\n"
+        f"    def __call__(self, x):\n        return {loop}, {use}\n\n{tail}"
+    )
+    net = NET.replace("        y = x\n", "        y = self.part(x)\n")
+    result = auto({"m.py": LINEN + net + own + other + "use(Net)\n"})
+    assert said(result)["m.Other"] == "lazy"
+    assert said(result)["m.Net"] == form, reason(result, "m.Net")

@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.proof.factories import factory_reads
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.handed_modules import handed_modules
 from nnx_migrate.rewrite.proof.inside import Read, reads
-from nnx_migrate.rewrite.proof.members import plain_members
+from nnx_migrate.rewrite.proof.members import owners_of, plain_members
 from nnx_migrate.rewrite.proof.reading import (
     asking_inside,
     named_classes,
@@ -237,16 +237,24 @@ class _Judge:
                     yield one
                     break
 
-    def _starting(self) -> set[str]:
+    def _starting(self) -> dict[str, list[frozenset[str] | None]]:
         """Attributes and names of methods where variables may be made: in what stays lazy, and around
-        calls of ``init`` that say which method."""
-        found: set[str] = set()
+        calls of ``init`` that say which method; with the classes that are meant, where that is known."""
+        found: dict[str, list[frozenset[str] | None]] = {}
         linen = self.project.linen
         converted = self.attempt.decisions.converted
         for name in linen.keys() - converted.keys():
             for node in walk(linen[name].node):
-                found.update(said(node))
-        return found | said_around_starts(self.project)
+                for word in said(node):
+                    owners = owners_of(self.project, linen[name].module, node)
+                    found.setdefault(word, []).append(owners)
+        for word in said_around_starts(self.project):
+            found.setdefault(word, []).append(None)
+        return found
+
+    def _may_start(self, cls: ClassInfo, owners: frozenset[str] | None) -> bool:
+        linen = self.project.linen
+        return owners is None or any(cls in linen[one].mro for one in owners)
 
     def _members(self) -> Iterator[tuple[str, Doubt]]:
         """Classes with members that are used where a lazy form lacks them."""
@@ -256,7 +264,9 @@ class _Judge:
         for cls in self.converted:
             at = Doubt(cls.module.path, cls.node.lineno, "")
             inside = any(cls.name in links.builds.get(one, ()) for one in lazy)
-            for method in sorted(methods_of(cls) & starting):
+            for method in sorted(methods_of(cls) & starting.keys()):
+                if not any(self._may_start(cls, one) for one in starting[method]):
+                    continue
                 yield cls.name, replace(at, reason=f"{method} may make variables in other code")
             for method, name in called_parameters(self.project, links, cls) if inside else ():
                 yield cls.name, replace(at, reason=f"{method} may be given a lazy module: {name}")

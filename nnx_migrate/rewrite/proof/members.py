@@ -23,6 +23,18 @@ def classes_of(project: Project, module: Module, node: ast.expr) -> frozenset[st
     return made_of(project, info, node.attr)
 
 
+def owners_of(project: Project, module: Module, node: ast.AST) -> frozenset[str] | None:
+    """The classes of the project of whose modules an attribute is read; None: nobody knows."""
+    if not isinstance(node, ast.Attribute):
+        return None
+    if not is_self(node.value):
+        return classes_of(project, module, node.value)
+    info = project.by_node.get(id(module.parents.class_of(node)))
+    if info is None or info.name not in project.linen:
+        return None
+    return frozenset(name for name, one in project.linen.items() if info in one.mro)
+
+
 @lru_cache(maxsize=4096)  # every place that reads the attribute asks
 def made_of(project: Project, info: ClassInfo, name: str) -> frozenset[str] | None:
     """The classes of the project whose modules an attribute of a class holds; None: nobody knows."""
