@@ -2,8 +2,8 @@
 
 The layers become those of ``nnx_migrate.nn``: Linen's arguments, call signature and arithmetic
 (``nnx.MultiHeadAttention`` computes logits in float32 and ignores ``precision`` when there is no
-dropout) plus ``in_features`` and, where keys have another size, ``in_kv_features``. With
-``decode=True`` the cache starts at ``init_cache(shape)``.
+dropout) plus ``in_features`` and, where keys have another size, ``in_kv_features``, and where
+values do, ``in_v_features``. With ``decode=True`` the cache starts at ``init_cache(shape)``.
 
 ``dot_product_attention`` and ``dot_product_attention_weights`` become Linen's arithmetic in
 ``nnx_migrate.nn``; the mask functions compute the same in ``flax.nnx``
@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nnx_migrate.abstract.expression import Expr
-from nnx_migrate.abstract.values import Unknown, is_none
+from nnx_migrate.abstract.values import Unknown, Value, is_none
 from nnx_migrate.constructs.common.base import linen
 from nnx_migrate.constructs.common.layers import own
 from nnx_migrate.constructs.common.references import renamed
@@ -52,7 +52,18 @@ def _memory(call: ShapeCall, width: Expr | None) -> Sizes:
         return {}
     memory = call.analysis.array(given)
     known = memory.axis(-1) if memory is not None else None
-    return {} if known is not None and known == width else {"in_kv_features": known}
+    sizes = {} if known is not None and known == width else {"in_kv_features": known}
+    return sizes | _values(call, given, known)
+
+
+def _values(call: ShapeCall, keys: Value, width: Expr | None) -> Sizes:
+    """The size of the values, where it is not known to be ``width``, that of the keys."""
+    given = call.args[2] if len(call.args) > 2 else call.kwargs.get("inputs_v")
+    if given is None or is_none(given) or given is keys:
+        return {}
+    values = call.analysis.array(given)
+    known = values.axis(-1) if values is not None else None
+    return {} if known is not None and known == width else {"in_v_features": known}
 
 
 def _named(name: str) -> Layer:
@@ -78,8 +89,8 @@ MULTI_HEAD_ATTENTION = Layer(
     build=own,
     shape=shape,
     required=("num_heads",),
-    optional_sizes=("in_kv_features",),
-    measured={"in_kv_features": "inputs_k"},
+    optional_sizes=("in_kv_features", "in_v_features"),
+    measured={"in_kv_features": "inputs_k", "in_v_features": "inputs_v"},
     unsupported={field: _CLS for field in _FIELDS if field.endswith("_cls")},
     at_call=("deterministic",),
 )

@@ -45,7 +45,11 @@ class RecordedAxis:
 def wanted(key: str, argument: SizeArgument | None) -> RecordedAxis:
     """What a size argument of a layer (``argument`` None) or of a project class stands for."""
     if argument is None:
-        names = {"in_kv_features": "inputs_k", "carry_features": "carry"}
+        names = {
+            "in_kv_features": "inputs_k",
+            "in_v_features": "inputs_v",
+            "carry_features": "carry",
+        }
         return RecordedAxis("__call__", names.get(key), None if key == "in_shape" else -1)
     if argument.submodule is not None:
         below = argument.submodule.replace(".", "/")

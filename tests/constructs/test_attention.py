@@ -34,6 +34,11 @@ def test_a_use_is_rewritten(before: str, after: str) -> None:
             {"in_features": "q", "in_kv_features": "k"},
             "nnm.MultiHeadAttention(4, in_features=q, in_kv_features=k, rngs=rngs)",
         ),
+        (
+            "nn.MultiHeadAttention(4)",
+            {"in_features": "q", "in_v_features": "v"},
+            "nnm.MultiHeadAttention(4, in_features=q, in_v_features=v, rngs=rngs)",
+        ),
     ],
 )
 def test_the_sizes_that_it_needs_are_passed(before: str, sizes: dict[str, str], after: str) -> None:

@@ -20,12 +20,13 @@ _CONVENTIONS = {
     "input_shape": SizeArgument("input_shape", axis=None),
     "in_shape": SizeArgument("in_shape", axis=None),
     "in_kv_features": SizeArgument("in_kv_features", argument="inputs_k"),
+    "in_v_features": SizeArgument("in_v_features", argument="inputs_v"),
 }
 
 # Sizes that a built-in layer takes beside ``in_features``, which its factory passes on unseen.
 _BUILT_IN = {
-    "flax.linen.attention.MultiHeadDotProductAttention": ("in_kv_features",),
-    "flax.linen.attention.MultiHeadAttention": ("in_kv_features",),
+    "flax.linen.attention.MultiHeadDotProductAttention": ("in_kv_features", "in_v_features"),
+    "flax.linen.attention.MultiHeadAttention": ("in_kv_features", "in_v_features"),
     "flax.linen.linear.ConvLocal": ("input_shape",),
 }
 

@@ -188,6 +188,7 @@ _WHOLE = SizeArgument("input_shape", axis=None)
 _NOT_FIRST = {
     "in_shape": SizeArgument("in_shape", axis=None),
     "in_kv_features": SizeArgument("in_kv_features", argument="inputs_k"),
+    "in_v_features": SizeArgument("in_v_features", argument="inputs_v"),
     "carry_features": SizeArgument("carry_features", argument="carry"),
 }
 
