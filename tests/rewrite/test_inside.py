@@ -232,7 +232,7 @@ def test_a_lazy_class_calls_another_method_of_what_may_be_an_explicit_one(
     tail = f"    def turned(self, x):\n        return {loop}\n\n"
     own = f"class Own(nn.Module):\n    def __call__(self, x):\n        return {loop}\n\n{tail}\n"
     other = (
-        f"class Other(nn.Module):\n{head}        self.own, self.net = Own(), Net()\n\n"
+        f"class Other(nn.Module):\n{head}        self.own = Own()\n        self.net = Net()\n\n"
         f"    def __call__(self, x):\n        return {loop}, {use}\n\n{tail}"
     )
     net = NET.replace("        y = x\n", "        y = self.part(x)\n")
