@@ -13,7 +13,7 @@ from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
-RULE = "params"
+RULE = "module-api"
 _DISPLAYS = ast.Dict | ast.DictComp | ast.List | ast.ListComp | ast.Tuple
 _MAKERS = frozenset({"dict", "list", "tuple"})
 _METHODS = frozenset({"init", "tree_map"})  # of a module, and of jax
