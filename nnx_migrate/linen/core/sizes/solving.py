@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize, inputs_of
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
@@ -67,11 +68,23 @@ def solve(
     unknown = [name for name, one in shown.items() if one is None and name not in optional]
     unknown = [name for name in unknown if isinstance(measured[name], NamedSize)]
     if unknown:
-        raise UnknownSize(
-            f"{class_of(make).__qualname__}: nothing that was called has an input for {unknown[0]}:"
-            f" give it, or say where it shows: lazy(Class, {unknown[0]}=Size(...))"
-        )
+        _require_unused(make, unknown[0], found | shown)
     return found | shown
+
+
+def _require_unused(make: Callable[..., Any], name: str, sizes: dict[str, Any]) -> None:
+    """Raise where a size that is measured nowhere is needed: a field may leave out what it is for.
+
+    Raises:
+      UnknownSize: the module cannot be built with None for it.
+    """
+    try:
+        nnm.abstract(functools.partial(make, **sizes))
+    except Exception as error:
+        raise UnknownSize(
+            f"{class_of(make).__qualname__}: nothing that was called has an input for {name}:"
+            f" give it, or say where it shows: lazy(Class, {name}=Size(...))"
+        ) from error
 
 
 def _completed(

@@ -132,6 +132,25 @@ def test_a_name_that_does_not_say_one_place_raises(cls: Any, message: str) -> No
         nn.lazy(cls)().init(KEY, jnp.ones((2, 3)))
 
 
+class Perhaps(nnx.Module):
+    """A part that a field leaves out, whose size is asked for all the same."""
+
+    def __init__(self, wide: bool = False, *, tail_in_features: int, rngs: nnx.Rngs):
+        self.head = nnx.Linear(3, 4, rngs=rngs)
+        if wide:
+            self.tail = nnx.Linear(tail_in_features, 2, rngs=rngs)
+
+    def __call__(self, x):
+        x = self.head(x)
+        return self.tail(x) if hasattr(self, "tail") else x
+
+
+@pytest.mark.parametrize(("wide", "parts"), [(False, {"head"}), (True, {"head", "tail"})])
+def test_a_size_of_a_part_that_is_left_out_is_none(wide: bool, parts: set[str]) -> None:
+    params = nn.lazy(Perhaps)(wide).init(KEY, jnp.ones((2, 3)))["params"]
+    assert params.keys() == parts
+
+
 def test_a_place_that_is_declared_goes_before_the_name() -> None:
     variables = nn.lazy(Pair, a_b_in_features=nn.Size(of="a_b"))().init(KEY, jnp.ones((2, 3)))
     assert variables["params"]["a_b"]["kernel"].shape == (3, 4)
