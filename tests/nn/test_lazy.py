@@ -160,6 +160,12 @@ def test_inputs_are_integers_or_keys_where_floats_do_not_do() -> None:
         nnm.abstractly(lambda ids, x: ids + x, ids, x)
 
 
+def test_what_no_dtype_mends_raises_however_many_arrays_there_are() -> None:
+    arrays = [nnm.abstract_array((number, 2)) for number in range(1, 60)]
+    with pytest.raises(TypeError, match="concatenate"):
+        nnm.abstractly(lambda *given: jnp.concatenate(given, axis=1), *arrays)
+
+
 def test_a_flag_that_is_either_must_leave_the_shape_as_it_is() -> None:
     x = nnm.abstract_array((2, 3))
     same = nnm.abstractly(lambda train, x: x.T * 2 if train else x.T, nnm.EITHER, x)

@@ -174,6 +174,9 @@ def abstractly(function: Callable[..., Any], *arrays: Any) -> Any:
     return found[0]
 
 
+_MOST_TRIALS = 64  # of other dtypes than floats
+
+
 def _evaluated(function: Callable[..., Any], arrays: Sequence[Any], known: dict[int, bool]) -> Any:
     rest = [one for index, one in enumerate(arrays) if index not in known]
 
@@ -190,9 +193,6 @@ def _evaluated(function: Callable[..., Any], arrays: Sequence[Any], known: dict[
         raise
 
 
-_MOST_TRIALS = 64
-
-
 def _of_other_dtypes(arrays: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """The arrays, some of the floats as integers or keys: first one of them, then more."""
     leaves, tree = jax.tree.flatten(arrays)
@@ -202,10 +202,22 @@ def _of_other_dtypes(arrays: Sequence[Any]) -> Iterator[Sequence[Any]]:
         is_float = isinstance(one, jax.ShapeDtypeStruct) and one.dtype == jnp.float32
         whole = jax.ShapeDtypeStruct(one.shape, jnp.uint32) if is_float else None
         choices.append([one, whole, *([key] if one.shape == () else [])] if is_float else [one])
-    numbers = itertools.product(*(range(len(one)) for one in choices))
-    for taken in sorted(numbers, key=lambda taken: len(taken) - taken.count(0))[1:]:
-        picked = [one[number] for one, number in zip(choices, taken, strict=True)]
-        yield jax.tree.unflatten(tree, picked)
+    sizes = [len(one) for one in choices]
+    for count in range(1, len(choices) + 1):  # one by one: of many arrays there are too many ways
+        for taken in _taken(sizes, count):
+            picked = [one[number] for one, number in zip(choices, taken, strict=True)]
+            yield jax.tree.unflatten(tree, picked)
+
+
+def _taken(sizes: Sequence[int], count: int) -> Iterator[tuple[int, ...]]:
+    """Numbers below the sizes of which ``count`` are not 0, in order."""
+    if count > sum(size > 1 for size in sizes):
+        return
+    if not sizes:
+        yield ()
+        return
+    for number in range(sizes[0] if count else 1):
+        yield from ((number, *rest) for rest in _taken(sizes[1:], count - bool(number)))
 
 
 _LIBRARIES = ("flax", "nnx_migrate")
