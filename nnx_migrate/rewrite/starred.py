@@ -34,11 +34,6 @@ def _importers(project: Project) -> Mapping[str, list[Module]]:
     """The modules that take all names of each, also of one that takes all names of it."""
     found: dict[str, list[Module]] = {}
     for module in project.modules.values():
-        todo, seen = [*module.stars], {module.name}
-        while todo:
-            star = todo.pop()
-            if star not in seen:
-                seen.add(star)
-                found.setdefault(star, []).append(module)
-                todo += project.modules[star].stars if star in project.modules else ()
+        for star in project.starred(module):
+            found.setdefault(star, []).append(module)
     return found

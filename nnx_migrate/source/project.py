@@ -6,6 +6,7 @@ Nothing is imported or run: everything comes from ``ast``.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -120,18 +121,24 @@ class Project:
         """What a star import gives a name, also one of a file that takes it by a star itself."""
         if scope.lookup(name) is not None:
             return None
-        todo, seen = [*reversed(scope.module.stars)], set[str]()
-        while todo:
-            target = todo.pop()
+        for target in self.starred(scope.module):
             module = self.modules.get(target)
             if module and name in module.table and depth > 0:
                 return f"{target}.{name}"
             if target in ("flax.linen", "nnx_migrate.linen"):
                 return f"flax.linen.{name}"
-            if module and target not in seen:
-                seen.add(target)
-                todo += reversed(module.stars)
         return None
+
+    def starred(self, module: Module) -> Iterator[str]:
+        """The modules whose names a file takes by stars, also by a star of those; each once, in order."""
+        todo, seen = [*reversed(module.stars)], {module.name}
+        while todo:
+            target = todo.pop()
+            if target not in seen:
+                seen.add(target)
+                yield target
+                source = self.modules.get(target)
+                todo += reversed(source.stars) if source is not None else ()
 
     def canonical(self, symbol: str, depth: int = _DEPTH) -> str:
         """Follow re-exports through the project's own modules to where a symbol is defined."""

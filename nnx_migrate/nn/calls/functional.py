@@ -27,8 +27,8 @@ from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.late import is_late
 from nnx_migrate.nn.variables.linen_variables import leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
-from nnx_migrate.nn.variables.sharing import in_order, linen_place
-from nnx_migrate.nn.variables.sowing import caught, modules_in
+from nnx_migrate.nn.variables.sharing import in_order, linen_place, modules_in
+from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.nn.variables.state import Running, initializing, running
 from nnx_migrate.nn.variables.variables import collection_of, is_moved_by_init, variable
 from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox

@@ -52,6 +52,12 @@ def linen_place(module: nnx.Module) -> Callable[[tuple[Any, ...]], tuple[Any, ..
     return place
 
 
+def modules_in(module: nnx.Module) -> list[tuple[Path, nnx.Module]]:
+    """The modules of a module, itself among them, by their paths in Linen."""
+    place = linen_place(module)
+    return [(tuple(map(str, place(path))), one) for path, one in nnx.iter_modules(module)]
+
+
 def in_order(found: Mapping[Path, Any], *modules: nnx.Module) -> dict[Path, Any]:
     """Variables by collection and path in the order in which they were made, as Linen lists them.
 

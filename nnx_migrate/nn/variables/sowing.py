@@ -11,7 +11,7 @@ from typing import Any
 from flax import nnx
 
 from nnx_migrate.nn.variables.parts import CAPTURES
-from nnx_migrate.nn.variables.sharing import linen_place
+from nnx_migrate.nn.variables.sharing import modules_in
 from nnx_migrate.nn.variables.variables import collection_of, variable_type
 
 Path = tuple[str, ...]  # collection, path of the module as Linen names it, name
@@ -50,9 +50,3 @@ def caught(
         if hasattr(one, CAPTURES):
             delattr(one, CAPTURES)
     return output, found
-
-
-def modules_in(module: nnx.Module) -> list[tuple[Path, nnx.Module]]:
-    """The modules of a module, itself among them, by their paths in Linen."""
-    place = linen_place(module)
-    return [(tuple(map(str, place(path))), one) for path, one in nnx.iter_modules(module)]

@@ -257,18 +257,12 @@ def _starred(project: Project, name: str) -> tuple[Mapping[str, Sequence[str]], 
     """What a module's star imports lead to: by name the modules that bind it, and modules of Flax."""
     named: dict[str, list[str]] = {}
     others: list[str] = []
-    todo, seen = list(project.modules[name].stars), set[str]()
-    while todo:
-        star = todo.pop()
+    for star in project.starred(project.modules[name]):
         source = project.modules.get(star)
-        if star in seen:
-            continue
-        seen.add(star)
         if source is None:  # of other packages only Flax's names matter
             if star.partition(".")[0] in _FLAX:
                 others.append(star)
             continue
-        todo += source.stars
         for bound in source.table:
             named.setdefault(bound, []).append(star)
     return named, others

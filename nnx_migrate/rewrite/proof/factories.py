@@ -6,7 +6,7 @@ Its argument is None by default, so that is what a lazy form of the explicit cla
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from nnx_migrate.rewrite.outside.places import Place
 from nnx_migrate.rewrite.proof.doubt import Doubt
@@ -15,21 +15,26 @@ from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module
 
 
-def factory_reads(
-    classes: Iterable[ClassInfo], module: Module, places: Iterable[Place]
-) -> Iterator[tuple[str, Doubt]]:
-    """Classes of which code outside of explicit classes may read such a field."""
-    having: dict[str, list[str]] = {}
+def factory_fields(classes: Iterable[ClassInfo]) -> Mapping[str, list[str]]:
+    """The classes that have such a field, by its name."""
+    found: dict[str, list[str]] = {}
     for cls in classes:
         for one in cls.fields:
             if isinstance(one.default, ast.Call) and any(
                 keyword.arg == "default_factory" for keyword in one.default.keywords
             ):
-                having.setdefault(one.name, []).append(cls.name)
-    for place in places if having else ():
+                found.setdefault(one.name, []).append(cls.name)
+    return found
+
+
+def factory_reads(
+    fields: Mapping[str, list[str]], module: Module, places: Iterable[Place]
+) -> Iterator[tuple[str, Doubt]]:
+    """Classes of which code outside of explicit classes may read such a field."""
+    for place in places if fields else ():
         match place.node:
             case ast.Attribute(value=value, attr=name, lineno=line) if (
-                name in having and not is_self(value)
+                name in fields and not is_self(value)
             ):
                 reason = f"the field {name}, which a factory fills, is read here"
-                yield from ((cls, Doubt(module.path, line, reason)) for cls in having[name])
+                yield from ((cls, Doubt(module.path, line, reason)) for cls in fields[name])

@@ -21,7 +21,7 @@ from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
-from nnx_migrate.rewrite.proof.factories import factory_reads
+from nnx_migrate.rewrite.proof.factories import factory_fields, factory_reads
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.handed_modules import handed_modules
 from nnx_migrate.rewrite.proof.inside import Read, reads
@@ -96,11 +96,12 @@ class _Judge:
             yield from ((cls.name, one) for one in ways_to(self.project, cls, self.attempt))
         given: dict[str, tuple[str, int]] = {}  # keywords and strings, and where
         handed: dict[int | None, tuple[str, int]] = {}  # positions of modules, and where
+        filled = factory_fields(self.converted)
         for module in self.project.modules.values():
             places = places_of(module, self.explicit)
             yield from self._named(module, list(places))
             yield from self._asked_inside(module)
-            yield from factory_reads(self.converted, module, places)
+            yield from factory_reads(filled, module, places)
             for node in (one.node for one in places if id(one.node) not in self.attempt.checked):
                 for word in said(node) if not isinstance(node, ast.Attribute) else ():
                     given.setdefault(word, (module.path, getattr(node, "lineno", 1)))
@@ -237,18 +238,18 @@ class _Judge:
                     yield one
                     break
 
-    def _starting(self) -> dict[str, list[frozenset[str] | None]]:
-        """Attributes and names of methods where variables may be made: in what stays lazy, and around
+    def _starting(self, methods: frozenset[str]) -> dict[str, list[frozenset[str] | None]]:
+        """Those of the methods that are named where variables may be made: in what stays lazy, and around
         calls of ``init`` that say which method; with the classes that are meant, where that is known."""
         found: dict[str, list[frozenset[str] | None]] = {}
         linen = self.project.linen
         converted = self.attempt.decisions.converted
         for name in linen.keys() - converted.keys():
             for node in walk(linen[name].node):
-                for word in said(node):
+                for word in methods & {*said(node)}:
                     owners = owners_of(self.project, linen[name].module, node)
                     found.setdefault(word, []).append(owners)
-        for word in said_around_starts(self.project):
+        for word in methods & said_around_starts(self.project):
             found.setdefault(word, []).append(None)
         return found
 
@@ -258,13 +259,15 @@ class _Judge:
 
     def _members(self) -> Iterator[tuple[str, Doubt]]:
         """Classes with members that are used where a lazy form lacks them."""
-        within, starting, words = self._read_inside(), self._starting(), words_read(self.project)
+        within, words = self._read_inside(), words_read(self.project)
+        methods = {cls.name: methods_of(cls) for cls in self.converted}
+        starting = self._starting(frozenset().union(*methods.values()))
         links = links_of(self.project)
         lazy = self.project.linen.keys() - self.attempt.decisions.converted.keys()
         for cls in self.converted:
             at = Doubt(cls.module.path, cls.node.lineno, "")
             inside = any(cls.name in links.builds.get(one, ()) for one in lazy)
-            for method in sorted(methods_of(cls) & starting.keys()):
+            for method in sorted(methods[cls.name] & starting.keys()):
                 if not any(self._may_start(cls, one) for one in starting[method]):
                     continue
                 yield cls.name, replace(at, reason=f"{method} may make variables in other code")

@@ -32,7 +32,13 @@ def owners_of(project: Project, module: Module, node: ast.AST) -> frozenset[str]
     info = project.by_node.get(id(module.parents.class_of(node)))
     if info is None or info.name not in project.linen:
         return None
-    return frozenset(name for name, one in project.linen.items() if info in one.mro)
+    return frozenset(one.name for one in _heirs(project, info))
+
+
+@lru_cache(maxsize=1024)  # every attribute of a class asks
+def _heirs(project: Project, info: ClassInfo) -> tuple[ClassInfo, ...]:
+    """A class and those that inherit from it."""
+    return tuple(one for one in project.linen.values() if info in one.mro)
 
 
 @lru_cache(maxsize=4096)  # every place that reads the attribute asks
@@ -43,8 +49,7 @@ def made_of(project: Project, info: ClassInfo, name: str) -> frozenset[str] | No
     found: set[str] = set()
     is_layer = False
     # A subclass may set it, too.
-    heirs = (one for one in project.linen.values() if any(base is info for base in one.mro))
-    for owner in {id(one): one for heir in heirs for one in heir.mro}.values():
+    for owner in {id(one): one for heir in _heirs(project, info) for one in heir.mro}.values():
         if any(is_name(one, "setattr") for one in each(owner.node, ast.Name)):
             return None
         for method in owner.methods.values():

@@ -1,8 +1,8 @@
 """Names that say which size a constructor argument is.
 
-``in_features`` is the last axis of the first input (of a cell, beside its carry), ``NAME_features`` that of another one,
-``NAME_shape`` its shape. NAME may have numbers (``carry_1_features``: of ``carry[1]``) or be a field
-of an input (``nodes_features``: of ``graphs.nodes``). A submodule's scope path before such a name is
+``in_features`` is the last axis of the first input (of a cell, beside its carry), ``NAME_features``
+that of another one, ``NAME_shape`` its shape. NAME may have numbers (``carry_1_features``: of
+``carry[1]``) or be a field of an input (``nodes_features``: of ``graphs.nodes``). A submodule's scope path before such a name is
 that of the submodule: ``encoder_mlp_in_features``. ``_of`` behind it is a dict, by the names of the
 direct submodules: ``mlp_in_features_of`` of ``*/mlp``. ``with_NAME`` is whether an input is given,
 ``init_NAME`` its truth.
@@ -88,7 +88,9 @@ class NamedSize(Size):
         if key == "in_features":  # of a cell, what it is given beside its carry
             return self.read({at: one for at, one in inputs.items() if at != "carry"})
         name = key.rpartition("_")[0]
-        arguments = [one for one in (_part(given, at, name) for at, given in inputs.items()) if one]
+        arguments = [
+            one for one in (_part_text(given, at, name) for at, given in inputs.items()) if one
+        ]
         return Size(arguments[0], self.axis).read(inputs) if len(arguments) == 1 else None
 
     def require_one(self, paths: Collection[Path]) -> None:
@@ -110,7 +112,7 @@ def _start(path: Path) -> str:
     return "".join(f"{step}_" for step in path)
 
 
-def _part(value: Any, argument: str, name: str) -> str | None:
+def _part_text(value: Any, argument: str, name: str) -> str | None:
     """The text of the part of an input that a name stands for: ``carry[1]``, ``graphs.nodes``."""
     if name == argument:
         return argument

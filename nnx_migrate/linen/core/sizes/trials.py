@@ -17,7 +17,7 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize, inputs_of
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
-from nnx_migrate.nn.variables.sharing import linen_place
+from nnx_migrate.nn.variables.sharing import modules_in
 
 _RANKS = (3, 2, 4, 1, 5)
 _TRIALS = 400  # guesses before giving up: a deep model may need one for each layer
@@ -185,12 +185,10 @@ def _nested(pattern: Path, measured: Mapping[Path, Any], guess: Any) -> Any:
 
 def _listen(model: nnx.Module, sizes: Iterable[Size], *, with_root: bool) -> None:
     """Let the modules that may show such sizes tell what they are first called with."""
-    place = linen_place(model)
-    for path, one in list(nnx.iter_modules(model)):
-        names = tuple(map(str, place(path)))
-        if (names or with_root) and any(size.fits(names) for size in sizes):
+    for path, one in modules_in(model):
+        if (path or with_root) and any(size.fits(path) for size in sizes):
             one.__class__ = _listening(type(one))
-            one._linen_path = names  # type: ignore[attr-defined]
+            one._linen_path = path  # type: ignore[attr-defined]
 
 
 @functools.cache

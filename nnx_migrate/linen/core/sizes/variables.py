@@ -15,6 +15,7 @@ from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.trials import class_of, some_value
 
+Shapes = Mapping[Path, tuple[int, ...]]  # of variables, by collection and path
 _PRIMES = (61 * 64, 67 * 64)  # two widths that no other dimension has
 
 
@@ -93,10 +94,11 @@ def shown_by(
     found = _shown_facts(make, facts, guess, shapes)
     guess |= found
     first = _built_shapes(make, guess)
-    for name in numbers:
-        size = _axis(first, _built_shapes(make, {**guess, name: _PRIMES[1]}), shapes)
-        found |= {} if size is None else {name: size}
-    found |= _shown_sums(make, [name for name in numbers if name not in found], guess, shapes)
+    others = {name: _built_shapes(make, {**guess, name: _PRIMES[1]}) for name in numbers}
+    axes = {name: _axis(first, other, shapes) for name, other in others.items()}
+    found |= {name: size for name, size in axes.items() if size is not None}
+    rest = {name: other for name, other in others.items() if axes[name] is None}
+    found |= _shown_sums(make, guess, first, rest, shapes)
     for name, one in sizes.items():
         if one.path.count("*") == 1 and one.axis is not None:
             parts = _shown_parts(make, name, {**guess, **found}, shapes)
@@ -106,30 +108,35 @@ def shown_by(
 
 def _shown_sums(
     make: Callable[..., Any],
-    names: list[str],
     known: dict[str, Any],
-    shapes: Mapping[Path, tuple[int, ...]],
+    first: Shapes,
+    others: Mapping[str, Shapes],
+    shapes: Shapes,
 ) -> dict[str, int]:
     """Sizes of which an axis has the sum, as of inputs that are concatenated.
 
     Any that add up to it do, where nothing that the module holds tells them apart.
+
+    Args:
+      known: sizes with which modules are built, the first prime for those in question.
+      first: the variables of that module; ``others``: with the second prime for one of them.
+      shapes: the variables that are held.
     """
     step = _PRIMES[1] - _PRIMES[0]
-    first = _built_shapes(make, known) if len(names) > 1 else {}
     axes: dict[tuple[Path, int], list[str]] = {}
-    for name in names if first else ():
-        for path, shape in _built_shapes(make, {**known, name: _PRIMES[1]}).items():
+    for name, built in others.items():
+        for path, shape in built.items():
             for axis, (one, other) in enumerate(zip(first[path], shape, strict=True)):
                 if other - one == step and path in shapes:
                     axes.setdefault((path, axis), []).append(name)
     found: dict[str, int] = {}
-    for (path, axis), (name, *others) in axes.items():
-        rest = first[path][axis] - _PRIMES[0] * (1 + len(others))
-        size = shapes[path][axis] - rest - len(others)
-        moved = [{**known, name: _PRIMES[0] - 64, other: _PRIMES[0] + 64} for other in others]
-        is_free = size > 0 and not found.keys() & {name, *others}
-        if others and is_free and all(_are_alike(make, known, one) for one in moved):
-            found |= {name: size, **dict.fromkeys(others, 1)}
+    for (path, axis), (name, *more) in axes.items():
+        rest = first[path][axis] - _PRIMES[0] * (1 + len(more))
+        size = shapes[path][axis] - rest - len(more)
+        moved = [{**known, name: _PRIMES[0] - 64, other: _PRIMES[0] + 64} for other in more]
+        is_free = size > 0 and not found.keys() & {name, *more}
+        if more and is_free and all(_are_alike(make, known, one) for one in moved):
+            found |= {name: size, **dict.fromkeys(more, 1)}
     return found
 
 
@@ -137,7 +144,7 @@ def _shown_parts(
     make: Callable[..., Any],
     name: str,
     known: dict[str, Any],
-    shapes: Mapping[Path, tuple[int, ...]],
+    shapes: Shapes,
 ) -> dict[str, int]:
     """The sizes in a dict by submodules that an axis of a variable has."""
     each = SizeDict({}, _PRIMES[0])
@@ -150,11 +157,7 @@ def _shown_parts(
     return found
 
 
-def _axis(
-    first: Mapping[Path, tuple[int, ...]],
-    other: Mapping[Path, tuple[int, ...]],
-    shapes: Mapping[Path, tuple[int, ...]],
-) -> int | None:
+def _axis(first: Shapes, other: Shapes, shapes: Shapes) -> int | None:
     """The size of the axis that differs between modules built with either of two primes."""
     for path, shape in other.items():
         axes = [i for i, (a, b) in enumerate(zip(first[path], shape, strict=True)) if a != b]

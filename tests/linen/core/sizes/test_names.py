@@ -12,6 +12,8 @@ from flax import nnx
 import nnx_migrate.linen as nn
 from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from nnx_migrate.linen.core.sizes.names import NamedSize
+from nnx_migrate.model import SizeArgument
+from tests.rewrite.outside.test_size_declarations import TOLD_BY_NAME
 
 KEY = jax.random.key(0)
 
@@ -55,6 +57,17 @@ def test_a_name_is_read_where_it_says(name: str, path: tuple[str, ...], size: An
 @pytest.mark.parametrize(("name", "path"), NOT_READ.values(), ids=NOT_READ)
 def test_a_name_is_not_read_elsewhere(name: str, path: tuple[str, ...]) -> None:
     assert NamedSize.of_name(name).read_at(path, INPUTS) is None
+
+
+OF_PARTS = [one for one in TOLD_BY_NAME.values() if one.submodule]
+
+
+@pytest.mark.parametrize("size", OF_PARTS, ids=[one.name for one in OF_PARTS])
+def test_names_that_rewrite_leaves_to_be_read_are_read(size: SizeArgument) -> None:
+    inputs = {size.argument or "x": jnp.ones((2, 4))}
+    wanted = 4 if size.axis == -1 else (2, 4)
+    path = tuple(str(size.submodule).split("/"))
+    assert NamedSize.of_name(size.name).read_at(path, inputs) == wanted
 
 
 @pytest.mark.parametrize("name", ["features", "width", "_features", "x_features_of_x", "shape_of"])
