@@ -12,14 +12,11 @@ from nnx_migrate.edit.expressions import Expression, tree_of
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import GONE, TAKEN
 from nnx_migrate.model import ClassMap, Confidence
-from nnx_migrate.rewrite.classes.checks.calls import (
-    check_compact_calls,
-    check_every_call,
-    check_late,
-)
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
+from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
 from nnx_migrate.rewrite.classes.checks.conditional_reads import perhaps_read
 from nnx_migrate.rewrite.classes.checks.conflicts import check_stored
+from nnx_migrate.rewrite.classes.checks.every_call import check_every_call
 from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_functions,
     check_generic,
@@ -31,9 +28,11 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     constructs_nothing,
 )
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
-from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, unread, updates_at_init
+from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
+from nnx_migrate.rewrite.classes.checks.stacking import check_late
 from nnx_migrate.rewrite.classes.checks.trees import check_trees
+from nnx_migrate.rewrite.classes.checks.unread import unread
 from nnx_migrate.rewrite.classes.compact.base_methods import counts_before
 from nnx_migrate.rewrite.classes.compact.helpers import helpers_of
 from nnx_migrate.rewrite.classes.compact.late import made_always

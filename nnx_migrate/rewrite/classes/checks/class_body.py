@@ -22,10 +22,8 @@ def check_class_body(cls: ClassInfo) -> None:
       Refused: a statement does.
     """
     fields = {one.name: one.node for one in own_fields(cls)}
-    rest = [
-        one for one in cls.node.body if one not in fields.values()
-    ]  # not defaults: fields/parameters.py
-    for node in _read(rest):
+    # Defaults that read fields are `fields/parameters.py`'s.
+    for node in _read(one for one in cls.node.body if one not in fields.values()):
         if node.id in fields:
             reason = f"the class body reads the field {node.id}, which NNX has in __init__"
             raise Refused(node, reason, "write the value itself", RULE)
