@@ -41,7 +41,7 @@ def arguments(draw: st.DrawFn, one: Written, inside: bool = True) -> Written:
     """The class with arguments for one constructor call; ``inside`` another module."""
     options = [o for o in one.options if inside or "self." not in o]
     chosen = draw(st.lists(st.sampled_from(options), max_size=2, unique_by=_name_of))
-    required = [draw(st.sampled_from(_REQUIRED)) for _ in one.required]
+    required = [need if "=" in need else draw(st.sampled_from(_REQUIRED)) for need in one.required]
     return replace(one, args=", ".join([*required, *chosen]))
 
 

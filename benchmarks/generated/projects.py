@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from benchmarks.generated import writing
 from benchmarks.generated.drawing import families
+from benchmarks.generated.fronts import fronts
 from benchmarks.generated.kinds.lifts import step_around
 from benchmarks.generated.layout import laid_out
 from benchmarks.generated.spelling import defined, importing, spelled
@@ -33,6 +34,9 @@ class Project:
 def projects(draw: st.DrawFn) -> Project:
     """Classes, distributed over modules, with a program around them."""
     family = draw(families())
+    front = draw(fronts(family[-1]))
+    if front.model is not family[-1]:
+        family = [*family, front.model]
     cut = draw(st.integers(0, len(family) - 1))
     split = draw(st.sampled_from(["one", "two", "three"]))
     package = draw(st.sampled_from(["", "", "app"]))
@@ -44,7 +48,7 @@ def projects(draw: st.DrawFn) -> Project:
     bodies = [(name, classes_text(group)) for name, group in groups if group]
     body = classes_text(family) if split == "one" else ""
     everything = "".join(text for _, text in bodies) + body
-    training = draw(trainings(family[-1], everything))
+    training = draw(trainings(front, everything))
     if body:  # in front of the program
         head, _, rest = training.partition("\n\n\n")
         more = "from typing import Any, Callable, ClassVar, Mapping, Optional, Sequence\n"

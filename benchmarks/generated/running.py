@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import linecache
 import signal
 import sys
 import types
@@ -36,6 +37,8 @@ def modules_of(files: Mapping[str, str]) -> Iterator[list[types.ModuleType]]:
             if path.endswith("__init__.py"):
                 module.__path__ = []
             sys.modules[name] = module
+            # As of a file: what a method reads of its module shows in its source alone.
+            linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
             if package:
                 setattr(sys.modules[package], last, module)
             exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 - that is what it is for

@@ -7,7 +7,9 @@ import re
 from hypothesis import strategies as st
 
 from benchmarks.generated.drawing import arguments
-from benchmarks.generated.writing import Written, indented
+from benchmarks.generated.fronts import Front, has_methods
+from benchmarks.generated.owners import owners
+from benchmarks.generated.writing import indented
 
 HEADER = """\
 import dataclasses
@@ -33,9 +35,13 @@ def show(name, tree):
         print(name + jax.tree_util.keystr(path), leaf.dtype, leaf.shape, leaf.tobytes().hex())
 
 
+def total(out):
+    return sum(jnp.sin(leaf).sum() for leaf in jax.tree.leaves(out))
+
+
 MUTABLE = COLLECTIONS
 STREAMS = ("dropout", "noise", "gate")
-x = jnp.asarray(np.random.default_rng(0).normal(size=(3, 4)), jnp.float32)
+x = INPUT
 
 
 def keys_of(seed):
@@ -53,39 +59,24 @@ ALL = ["state", "cache", "stats", "batch_stats", "intermediates", "losses", "per
 
 
 @st.composite
-def trainings(draw: st.DrawFn, model: Written, text: str) -> str:
+def trainings(draw: st.DrawFn, front: Front, text: str) -> str:
     """``train.py`` with a ``main`` for the model of a project whose other files are ``text``."""
     writes = bool(re.search(r"\.value(\.|,| [+=]| =)|put_variable|Norm|perturb", text))
     draws = "make_rng" in text or "ropout" in text
     unbox = draw(st.sampled_from(["nn.unbox", "nn.meta.unbox", "flax.core.meta.unbox"]))
     mutable = ALL if "sow" in text else [*ALL[:4], "intermediates"]
-    head = HEADER + SHOW.replace("UNBOX", unbox).replace("COLLECTIONS", repr(mutable))
-    making, lines = draw(creations(model))
+    show = SHOW.replace("UNBOX", unbox).replace("COLLECTIONS", repr(mutable))
+    head = HEADER + front.top + show.replace("INPUT", front.given)
+    model = draw(arguments(front.model, inside=False))
+    owner = draw(owners(model))
+    lines = [*owner.lines]
     lines += draw(initialisations())
     style = draw(st.sampled_from(["state", "hand"]))
     lines += _state(style, draw(optimizers()))
     lines += draw(steps(style))
-    lines += draw(extras(writes, draws))
+    lines += draw(extras(front, writes, draws))
     main = ["def main():", *indented(lines), "", "", 'if __name__ == "__main__":', "    main()", ""]
-    return head + (STATE if style == "state" else "") + making + "\n".join(main)
-
-
-@st.composite
-def creations(draw: st.DrawFn, model: Written) -> tuple[str, list[str]]:
-    """What makes the model: definitions, and lines of ``main``."""
-    made = draw(arguments(model, inside=False)).made
-    kind = draw(st.sampled_from(["plain", "factory", "global", "partial", "table", "dict"]))
-    if kind == "factory":
-        return f"def create_model():\n    return {made}\n\n\n", ["model = create_model()"]
-    if kind == "global":
-        return f"MODEL = {made}\n\n\n", ["model = MODEL"]
-    if kind == "partial":
-        return "", ["make = partial(Model, flag=False)", "model = make()"]
-    if kind == "table":
-        return 'MODELS = {"main": Model}\n\n\n', ['model = MODELS["main"](flag=True)']
-    if kind == "dict":
-        return "", ['options = {"flag": False}', "model = Model(**options)"]
-    return "", [f"model = {made}"]
+    return head + (STATE if style == "state" else "") + owner.top + "\n".join(main)
 
 
 @st.composite
@@ -164,7 +155,7 @@ def steps(draw: st.DrawFn, style: str) -> list[str]:
             "def step(state, x, rngs):",
             "    def loss_fn(params):",
             f"        out, changed = state.apply_fn({call})",
-            "        return jnp.sin(out).sum(), (out, changed)",
+            "        return total(out), (out, changed)",
             "    grad_fn = jax.value_and_grad(loss_fn, has_aux=True)",
             "    (loss, (out, changed)), grads = grad_fn(state.params)",
             "    extra = {**state.extra, **changed}",
@@ -179,7 +170,7 @@ def steps(draw: st.DrawFn, style: str) -> list[str]:
     return [
         "def loss_fn(params, extra, x, rngs):",
         f"    out, changed = model.apply({call})",
-        "    return (out ** 2).mean(), (out, changed)",
+        "    return total(out) ** 2, (out, changed)",
         *jit,
         "def step(params, extra, opt_state, x, rngs):",
         "    (loss, (out, changed)), grads = jax.value_and_grad(loss_fn, has_aux=True)(params, extra, x, rngs)",
@@ -193,16 +184,17 @@ def steps(draw: st.DrawFn, style: str) -> list[str]:
 
 
 @st.composite
-def extras(draw: st.DrawFn, writes: bool, draws: bool) -> list[str]:
+def extras(draw: st.DrawFn, front: Front, writes: bool, draws: bool) -> list[str]:
     """What else programs do with a trained model; ``writes`` and ``draws``: what its calls need."""
     state = '{"params": params, **extra}'
     given = ("" if not draws else ", rngs=keys_of(5)") + (", mutable=MUTABLE" if writes else "")
     first = "[0]" if writes else ""
+    name = front.model.name
     table = [
         [f'show("eval ", model.apply({state}, x, train=False{given}){first})'],
         [f'show("turned ", model.apply({state}, x, method=model.turned{given}){first})'],
         [f'show("turned ", model.apply({state}, x, method="turned"{given}){first})'],
-        [f'show("turned ", model.apply({state}, x, method=Model.turned{given}){first})'],
+        [f'show("turned ", model.apply({state}, x, method={name}.turned{given}){first})'],
         [
             f"bound = model.bind({state}{given})",
             'show("bound ", bound(x, train=False))',
@@ -220,14 +212,14 @@ def extras(draw: st.DrawFn, writes: bool, draws: bool) -> list[str]:
         ["print(sum(leaf.size for leaf in jax.tree.leaves(params)))"],
         [
             f"shapes = jax.eval_shape(lambda v: model.apply(v, x, rngs=keys_of(2), mutable=MUTABLE)[0], {state})",
-            "print(shapes.shape, shapes.dtype)",
+            "print(shapes)",
         ],
         [
             "many = jax.vmap(lambda key: model.init({'params': key, **keys_of(1)}, x))(jax.random.split(jax.random.key(7), 2))",
             'show("many ", many)',
         ],
         [
-            f"slope = jax.grad(lambda x: model.apply({state}, x, rngs=keys_of(3), mutable=MUTABLE)[0].sum())(x)",
+            f"slope = jax.grad(lambda x: total(model.apply({state}, x, rngs=keys_of(3), mutable=MUTABLE)[0]))(x)",
             'show("slope ", slope)',
         ],
         ["other = model.clone(flag=model.flag)", f'show("clone ", other.apply({state}, x, rngs=keys_of(4), mutable=MUTABLE))'],
@@ -242,5 +234,64 @@ def extras(draw: st.DrawFn, writes: bool, draws: bool) -> list[str]:
             f'show("predicted ", predict({state}, x))',
         ],
     ]  # fmt: skip
+    if not front.is_float:
+        table = [one for one in table if not one[0].startswith("slope")]
+    table += _whole(state, writes) + (
+        _parts(state, name, given) if has_methods(front.model) else []
+    )
     chosen = draw(st.lists(st.sampled_from(range(len(table))), max_size=4, unique=True))
     return [line for i in chosen for line in table[i]]
+
+
+def _whole(state: str, writes: bool) -> list[list[str]]:
+    """What programs do with a model as a value, and with its parameters as a tree."""
+    rest = "rngs=keys_of(6), mutable=MUTABLE"
+    return [
+        [f"out, _ = nn.apply(lambda m, x: m(x, train=False), model, mutable=MUTABLE)({state}, x, rngs=keys_of(6))", 'show("lifted ", out)'],
+        ["made = nn.init(lambda m, x: m(x, False), model)({'params': jax.random.key(4), **keys_of(5)}, x)", 'show("made ", made)'],
+        ["twin = dataclasses.replace(model, flag=not model.flag)", "print(twin == model, twin.flag, twin == twin.clone())"],
+        ["print(hash(model) == hash(model.clone()), type(model).__name__, sorted(f.name for f in dataclasses.fields(model)))"],
+        [
+            "@partial(jax.jit, static_argnums=0)",
+            "def forward(model, variables, x):",
+            f"    return model.apply(variables, x, {rest})[0]",
+            f'show("static ", forward(model, {state}, x))',
+        ],
+        [
+            "flat = traverse_util.flatten_dict(flax.core.unfreeze(nn.unbox(params)))",
+            'labels = traverse_util.unflatten_dict({k: "frozen" if k[-1] == "bias" else "free" for k in flat})',
+            "print(labels)",
+        ],
+        [
+            "averaged = optax.incremental_update(params, jax.tree.map(jnp.zeros_like, params), 0.1)",
+            f'show("averaged ", model.apply({{"params": averaged, **extra}}, x, {rest})[0])',
+        ],
+        [
+            f"out = jax.vmap(lambda s: model.apply(jax.tree.map(lambda v: v * s, {state}), x, {rest})[0])(jnp.array([0.5, 2.0]))",
+            'show("scaled ", out)',
+        ],
+        [
+            "def body(carry, key):",
+            '    out, _ = model.apply({"params": carry, **extra}, x, rngs={"dropout": key, "noise": key, "gate": key}, mutable=MUTABLE)',
+            "    return jax.tree.map(lambda v: v * 0.9, carry), total(out)",
+            "_, losses = jax.lax.scan(body, nn.unbox(params), jax.random.split(jax.random.key(3), 2))",
+            'show("scanned ", losses)',
+        ],
+        [
+            f"out, back = jax.vjp(lambda p: model.apply({{'params': p, **extra}}, x, {rest})[0], params)",
+            'show("back ", back(jax.tree.map(jnp.ones_like, out))[0])',
+        ],
+        ["print(jax.tree.structure(nn.unbox(params)).num_leaves, type(params).__name__)"],
+    ]  # fmt: skip
+
+
+def _parts(state: str, name: str, given: str) -> list[list[str]]:
+    """Calls of the parts of a model that has ``encode`` and ``decode``."""
+    return [
+        [f'show("encoded ", model.apply({state}, x, method="encode"{given}))'],
+        [f'show("encoded ", model.apply({state}, x, False, method={name}.encode{given}))'],
+        [f'show("both ", model.apply({state}, x, method=lambda m, x: m.decode(m.encode(x)){given}))'],
+        [f'show("decoded ", model.apply({state}, jnp.ones((3, 4)), method="decode"{given}))'],
+        [f"bound = model.bind({state}{given})", 'show("bound ", bound.decode(bound.encode(x, False)))'],
+        ['show("half ", model.init(rngs, x, method="encode"))'],
+    ]  # fmt: skip

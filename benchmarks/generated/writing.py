@@ -41,7 +41,8 @@ class Written:
     """A class of the program.
 
     ``args`` are the arguments of the constructor call that is drawn next, ``options`` those it is
-    drawn from; one of ``required`` is always among them.
+    drawn from; all of ``required`` are among them, each an argument or the name of a field
+    that takes a submodule.
     """
 
     name: str

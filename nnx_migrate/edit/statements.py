@@ -141,6 +141,19 @@ def with_base(node: cst.ClassDef, name: str) -> cst.ClassDef:
     return made
 
 
+def without_keyword(node: cst.ClassDef, name: str) -> cst.ClassDef:
+    """The class without a keyword of its first line: ``class Net(nn.Module, kw_only=True):``."""
+    every = [*node.bases, *node.keywords]
+    left = [one for one in every if getattr(one.keyword, "value", None) != name]
+    if not left or len(left) == len(every):
+        return node
+    left[-1] = left[-1].with_changes(
+        comma=every[-1].comma, whitespace_after_arg=every[-1].whitespace_after_arg
+    )
+    bases = [one for one in left if one.keyword is None]
+    return node.with_changes(bases=bases, keywords=left[len(bases) :])
+
+
 def define(
     name: str,
     parameters: Sequence[cst.Param | str],

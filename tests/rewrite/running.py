@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from benchmarks.generated.running import transcript
 from nnx_migrate import nn as nnm
 from nnx_migrate.model import Form
 from nnx_migrate.parity import ParityCase, ParityReport, check
@@ -94,6 +95,21 @@ def same_in_auto(source: str, model: str, *inputs: Any) -> Any:
         runs = [_two_calls(eval(model, one.__dict__), inputs) for one in (old, new)]
     same_bits(*runs)
     return runs[1][0]
+
+
+def printed_alike(source: str) -> dict[str, str]:
+    """The forms of the classes in auto, after what ``main`` prints was compared with both forms'.
+
+    What is raised fails.
+    """
+    files = {"m.py": source}
+    wanted = transcript(files)
+    assert isinstance(wanted, list), wanted
+    assert wanted
+    for form in ("lazy", "auto"):
+        result = rewrite_in_form(files, form)
+        assert transcript(texts(result, files)) == wanted, form
+    return {one.name: one.form.value for one in result.classes if one.form is not None}
 
 
 def _two_calls(model: Any, inputs: tuple[Any, ...]) -> tuple[Any, Any]:

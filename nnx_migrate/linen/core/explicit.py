@@ -11,6 +11,7 @@ import ast
 import dataclasses
 import functools
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
@@ -32,6 +33,13 @@ from nnx_migrate.linen.spmd import LogicallyPartitioned
 # Beside the counters of the scope's own keys: what calls drew, and how often it was made.
 _DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
 _ABSTRACT, _PARTS = "explicit module", "explicit parts"
+
+_SPECIAL = re.compile(r"__\w+__")
+# Special methods that make, copy and look into instances: lazy classes have their own.
+_OWN = frozenset(
+    "__init__ __new__ __post_init__ __init_subclass__ __getattr__ __getattribute__ __setattr__ "  # noqa: SIM905
+    "__delattr__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __copy__ __deepcopy__".split()
+)
 
 
 class _Meta(type(Module)):  # type: ignore[misc]
@@ -72,6 +80,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         fields = {name: getattr(self, name) for name in (*self._fields, "name")}
         return _restored, (self._explicit_class(), type(self)._declared, fields)
 
+    @nowrap
     def _explicit_class(self) -> Any:
         raise NotImplementedError
 
@@ -81,6 +90,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             return super().__getattr__(name)
         return inside.read(self, (), name)
 
+    @nowrap
     def _call_explicit(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         held = self._held()
         first = self.scope.is_mutable_collection("params") and (
@@ -89,7 +99,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         make = self._constructor(method, args, kwargs, None if first else held)
         made = None
         if first:
-            model = self._built(make, self._round())
+            model = self._built(make, self._round(), **self._spare(make))
             made = inside.merged(nnm.variables_with(model, _call(method, args, kwargs)), held)
             held = inside.merged(nnm.variables_of(model), held)  # as they were before the call
         model = nnm.abstract(make)
@@ -105,17 +115,20 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         is_again = not (first or lacking)
         return self._applied(model, method, held, made, args, kwargs, is_again=is_again)
 
+    @nowrap
     def _holds_own(self, held: dict[str, Any]) -> bool:
         """Whether something is held that no lazy module in the same scope (`share_scope`) has made."""
         taken = self.scope.reservations
         return any(name not in taken for part in held.values() for name in part)
 
+    @nowrap
     def _lacks_parameters(self, held: dict[str, Any]) -> bool:
         """Whether only parts of the module were made in this call, when code called them."""
         if _PARTS not in self.scope.rng_counters:
             return False
         return inside.lacks_parameters(self._abstract(), (), held)
 
+    @nowrap
     def _round(self) -> int:
         """How often the module was made in this place before."""
         counters = self.scope.rng_counters
@@ -142,6 +155,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             self.scope.rng_counters[_PARTS] = 1
         return self._applied(model, function, held, made, (), {})
 
+    @nowrap
     def _applied(
         self,
         model: Any,
@@ -179,16 +193,20 @@ class ExplicitInLazy(Module, metaclass=_Meta):
                     scope.put_variable(collection, name, _linens_boxes(value))
         return outputs
 
+    @nowrap
     def _held(self) -> dict[str, Any]:
         """The variables that the scope holds, by collection."""
         return {col: self.scope._collection(col) for col in self.scope.root._variables}
 
+    @nowrap
     def _streams(self) -> dict[str, Any]:
         return {name: rng.rng for name, rng in self.scope.rngs.items()}
 
+    @nowrap
     def _scope_path(self) -> tuple[str, ...]:
         return next((rng.suffix for rng in self.scope.rngs.values()), self.scope.path)
 
+    @nowrap
     def _built(self, make: Callable[..., Any], rounds: int, **spare: Any) -> Any:
         drawn = self._drawn()
         built = nnm.build(
@@ -201,11 +219,20 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         self.scope.rng_counters.update(drawn)
         return built
 
+    @nowrap
+    def _spare(self, make: Callable[..., Any]) -> dict[str, Any]:
+        """A key for modules without parameters, which Linen's ``init`` asks for none."""
+        if "params" in self.scope.rngs or nnx.state(nnm.abstract(make), nnx.Param):
+            return {}
+        return {"params": jax.random.key(0)}
+
+    @nowrap
     def _drawn(self) -> dict[str, int]:
         """How many keys of the scope itself were drawn: by the module, and by what else shares it."""
         counters = self.scope.rng_counters
         return {name: counters.get(name, 0) for name in self.scope.rngs}
 
+    @nowrap
     def _abstract(self) -> Any:
         """The explicit module without values; its sizes are those that the variables show."""
         counters = self.scope.rng_counters
@@ -213,6 +240,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
             counters[_ABSTRACT] = nnm.abstract(self._part_constructor(self._held(), None))
         return counters[_ABSTRACT]
 
+    @nowrap
     def _part_constructor(self, held: dict[str, Any], run: Any) -> Callable[..., Any]:
         """The class with its arguments, for code that reads a part of it or calls one by ``run``."""
         fields = {field: getattr(self, field) for field in self._fields}
@@ -228,6 +256,7 @@ class ExplicitInLazy(Module, metaclass=_Meta):
                 _known[key] = found
         return functools.partial(make, **found)
 
+    @nowrap
     def _constructor(
         self, method: str, args: tuple[Any, ...], kwargs: Any, held: Any
     ) -> Callable[..., Any]:
@@ -367,7 +396,7 @@ def _lazy(
         "_sizes": sizes,
         "_optional": frozenset(optional),
         "_declared": declared,
-        "_explicit_class": lambda self: cls,
+        "_explicit_class": nowrap(lambda self: cls),
         "_explicit": cls,
     }
     make: Any = _Meta
@@ -384,15 +413,21 @@ def _field(parameter: inspect.Parameter) -> Any:
 
 
 def _members(cls: Any) -> dict[str, Any]:
-    """What the class and its bases define, private names aside."""
+    """What the class and its bases define, private names aside; special methods are public."""
     found: dict[str, Any] = {}
     for base in cls.__mro__:
         if base is nnx.Module:
             break
         for name, value in vars(base).items():
-            if name == "__call__" or not name.startswith("_"):
+            if not name.startswith("_") or _is_special(name, value):
                 found.setdefault(name, value)
     return found
+
+
+def _is_special(name: str, value: Any) -> bool:
+    """Whether it says what instances are to Python: ``__len__``, ``__hash__`` or that it has none."""
+    is_method = inspect.isfunction(value) or (name == "__hash__" and value is None)
+    return is_method and name not in _OWN and _SPECIAL.fullmatch(name) is not None
 
 
 def _carried(name: str, value: Any, fields: frozenset[str]) -> Any:
@@ -413,7 +448,10 @@ def _carried(name: str, value: Any, fields: frozenset[str]) -> Any:
 
 
 def _reads_only(function: Any, fields: frozenset[str]) -> bool:
-    """Whether a method reads nothing of its module but fields; False where that does not show."""
+    """Whether a method reads nothing of its module but fields; False where that does not show.
+
+    What it asks `nnx_migrate.nn` (``nnm.is_initializing()``) is answered in calls of the explicit module.
+    """
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, SyntaxError, ValueError):
@@ -424,8 +462,11 @@ def _reads_only(function: Any, fields: frozenset[str]) -> bool:
     first = next((one.arg for one in (*spec.posonlyargs, *spec.args)), None)
     nodes = list(ast.walk(tree))
     read = [one for one in nodes if isinstance(one, ast.Attribute) and _is(one.value, first)]
+    asks = any(
+        isinstance(one, ast.Name) and function.__globals__.get(one.id) is nnm for one in nodes
+    )
     named = [one for one in nodes if _is(one, first) or _is(one, "super") or _is(one, "__class__")]
-    return len(named) == len(read) and all(one.attr in fields for one in read)
+    return not asks and len(named) == len(read) and all(one.attr in fields for one in read)
 
 
 def _is(node: ast.AST, name: str | None) -> bool:

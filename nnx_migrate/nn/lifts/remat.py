@@ -12,6 +12,7 @@ from flax import nnx
 
 from nnx_migrate.nn.lifts.pure import PureCall
 from nnx_migrate.nn.variables.parts import Values
+from nnx_migrate.nn.variables.sharing import LIFTED
 
 T = TypeVar("T")
 PASSES_ON = "_passes_on"  # of a class whose calls go on to those of its base
@@ -84,6 +85,7 @@ def _rematerialized(function: Callable[..., Any], options: Mapping[str, Any]) ->
         lifted.parts.put_back(changed)
         return outputs
 
+    setattr(call, LIFTED, True)
     return call
 
 

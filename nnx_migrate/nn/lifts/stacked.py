@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from flax import nnx
 
 from nnx_migrate.nn.loops.stacking import Stacking, construct_stacked
+from nnx_migrate.nn.variables.sharing import LIFTED
 
 M = TypeVar("M", bound=nnx.Module)
 Run = Callable[..., Any]  # (module, method of one layer, *arguments of the call)
@@ -52,4 +53,5 @@ def _lifted(kind: type[Any], run: Run) -> Callable[..., Any]:
     def call(self: Any, *args: Any) -> Any:
         return run(self, method, *args)
 
+    setattr(call, LIFTED, True)
     return call

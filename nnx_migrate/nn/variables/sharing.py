@@ -16,6 +16,7 @@ from flax import nnx
 Path = tuple[str, ...]
 # Attribute of a module: pairs of its submodules' attributes and what Linen calls them instead.
 NAMES = "_names_in_linen"
+LIFTED = "_is_lifted"  # of a call that runs inside of a transformation of jax
 Children = Callable[[Any], list[tuple[str, Any]]]
 
 
@@ -61,20 +62,28 @@ def modules_in(module: nnx.Module) -> list[tuple[Path, nnx.Module]]:
 def in_order(found: Mapping[Path, Any], *modules: nnx.Module) -> dict[Path, Any]:
     """Variables by collection and path in the order in which they were made, as Linen lists them.
 
-    ``nnx.state`` sorts them by name. What no module holds comes last.
+    ``nnx.state`` sorts them by name, and so does jax what comes out of ``nn.scan`` or ``nn.remat``.
+    What no module holds comes last.
 
     Args:
       modules: one as it was built, and a copy of it that was called: its call may have made some.
     """
     order: dict[Path, int] = {}
+    lifted: set[Path] = set()
     for module in modules:
         place = linen_place(module)
-        for path, _ in _nodes(module, (), (), _as_made):
+        for path, node in _nodes(module, (), (), _as_made):
             order.setdefault(place(path), len(order))
+            if isinstance(node, nnx.Module) and hasattr(type(node).__call__, LIFTED):
+                lifted.add(place(path))
 
-    def position(entry: tuple[Path, Any]) -> list[int]:
-        path = entry[0][1:]
-        return [order.get(path[: end + 1], len(order)) for end in range(len(path))]
+    def position(entry: tuple[Path, Any]) -> list[tuple[int, str]]:
+        collection, *rest = entry[0]
+        path = tuple(rest)
+        first = next((end for end in range(len(path)) if path[:end] in lifted), len(path))
+        numbers = [order.get(path[: end + 1], len(order)) for end in range(first)]
+        names = path[first:] if first else (collection, *path)
+        return [*((number, "") for number in numbers), *((0, name) for name in names)]
 
     return dict(sorted(found.items(), key=position))
 

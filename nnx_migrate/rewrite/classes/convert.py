@@ -10,7 +10,7 @@ from typing import Any
 
 from nnx_migrate.edit.expressions import Expression, tree_of
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.edit.statements import GONE, TAKEN
+from nnx_migrate.edit.statements import GONE, TAKEN, without_keyword
 from nnx_migrate.model import ClassMap, Confidence
 from nnx_migrate.rewrite.classes.checks.class_body import check_class_body
 from nnx_migrate.rewrite.classes.checks.compact_calls import check_compact_calls
@@ -27,6 +27,7 @@ from nnx_migrate.rewrite.classes.checks.forbidden import (
     check_text,
     constructs_nothing,
 )
+from nnx_migrate.rewrite.classes.checks.method_decorators import check_method_decorators
 from nnx_migrate.rewrite.classes.checks.output import check_class, check_init
 from nnx_migrate.rewrite.classes.checks.reviews import handed_on, lazy_note, updates_at_init
 from nnx_migrate.rewrite.classes.checks.sharing import local_names, shared_paths
@@ -144,6 +145,7 @@ class _Conversion:
         self.makes_late = any(map(self.context.makes_late, built))
         check_functions(self.cls)
         check_class_body(self.cls)
+        check_method_decorators(self.project, self.cls)
         check_trees(self.project, self.cls, self.items.values())
         check_text(self.cls)
         check_generic(self.project, self.cls)
@@ -401,6 +403,7 @@ class _Conversion:
 
         def written(renderer: Renderer) -> list[Any]:
             made = self.with_members(renderer.with_edits(edits).without(node).inner(node))
+            made = without_keyword(made, "kw_only")  # which the constructor says now
             if stems:
                 made = named_in_linen(made, renderer.page, counted=stems)
             return [with_comments_of(renderer.sources.pairs[id(node)], made)]

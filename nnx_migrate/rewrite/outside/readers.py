@@ -162,6 +162,19 @@ def class_loads(project: Project, cls: ClassInfo) -> tuple[tuple[str, str], ...]
     return _loads(project, cls.node, cls.scope)
 
 
+def local_loads(cls: ClassInfo) -> set[str]:
+    """Names loaded in a class that functions around it bind, or are given."""
+    if not cls.scope.tables:
+        return set()
+    heads = ((first_name(one), around) for one, around in _scoped(cls.node, cls.scope))
+    outer = len(cls.scope.tables)
+    return {
+        head.id
+        for head, around in heads
+        if head is not None and 0 < len(around.binder(head.id).tables) <= outer
+    }
+
+
 @lru_cache(maxsize=1 << 13)  # many classes read the same code
 def defining_loads(
     project: Project, symbol: str

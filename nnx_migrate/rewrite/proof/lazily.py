@@ -33,7 +33,14 @@ from nnx_migrate.rewrite.proof.reading import (
     said,
     said_around_starts,
 )
-from nnx_migrate.rewrite.proof.unbound import methods_of, stored, unbound_methods, words_read
+from nnx_migrate.rewrite.proof.unbound import (
+    is_special,
+    methods_of,
+    special_methods,
+    stored,
+    unbound_methods,
+    words_read,
+)
 from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.source.classes import ClassInfo, positional_fields
 from nnx_migrate.source.names import dotted
@@ -164,18 +171,19 @@ class _Judge:
             return None
         lazy = self.attempt.lazy.get(module.path, frozenset())
         edited = self.attempt.edited.get(module.path, frozenset())
+        scope = Scope(module).around(node)
         for one in _evaluated(node, edited):
             line = getattr(one, "lineno", 1)
             if id(one) in lazy:
                 return Doubt(module.path, line, "what it reads here keeps Linen's style")
-            if hasattr(one, "lineno") and id(one) not in edited and self._is_linen(module, one):
+            if hasattr(one, "lineno") and id(one) not in edited and self._is_linen(scope, one):
                 return Doubt(module.path, line, "what it reads here stays lazy")
         return None
 
-    def _is_linen(self, module: Module, node: ast.AST) -> bool:
+    def _is_linen(self, scope: Scope, node: ast.AST) -> bool:
         if not isinstance(node, ast.Name | ast.Attribute):
             return False
-        symbol = self.project.resolve(node, Scope(module))
+        symbol = self.project.resolve(node, scope)
         return symbol is not None and is_linen(symbol) and not is_of_arrays(symbol)
 
     def _builders(self) -> Iterator[tuple[str, Doubt]]:
@@ -274,9 +282,15 @@ class _Judge:
             for method, name in called_parameters(self.project, links, cls) if inside else ():
                 yield cls.name, replace(at, reason=f"{method} may be given a lazy module: {name}")
             for method in sorted(unbound_methods(self.project, cls)):
-                if method == "__call__" or method in words:
+                if method == "__call__" or is_special(method) or method in words:
                     why = f"{method} may be called on a module without variables"
                     yield cls.name, replace(at, reason=why)
+            for method, node in special_methods(cls).items():
+                if any(_word(one) in self.by_word for one in walk(node)):
+                    yield cls.name, replace(at, reason=f"{method} names a class of modules")
+            for name in sorted(cls.reassigned & words):
+                why = f"__post_init__ sets {name}, which may be read of a module without variables"
+                yield cls.name, replace(at, reason=why)
             for read in self._uncarried(cls, within):
                 why = f"the submodule {read.word} may be used here"
                 yield cls.name, Doubt(read.path, read.line, why)

@@ -1,4 +1,4 @@
-"""Module-level code of a project that classes read, at any remove."""
+"""Code around the classes of a project that they read, at any remove."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 
 from nnx_migrate.constructs import is_linen
-from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads
+from nnx_migrate.rewrite.outside.readers import class_loads, defining_loads, local_loads
+from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -35,6 +37,49 @@ def read_by(
                     continue
                 yield cls.name, module, node
                 pending += loaded
+        yield from ((cls.name, cls.module, node) for node in _locals_read(cls, names))
+
+
+def _locals_read(cls: ClassInfo, names: set[str] | None) -> Iterator[ast.AST]:
+    """What gives the locals of the functions around a class their meaning, where it reads them.
+
+    ``norm`` of ``def make(): norm = partial(nn.LayerNorm); class Net(nn.Module): ...norm()...``.
+
+    Args:
+      names: those that its new text has; None where all count.
+    """
+    around = [*cls.module.parents.functions(cls.node)]
+    loads = local_loads(cls)
+    pending = {*loads} if names is None else loads & names
+    seen: set[str] = set()
+    while pending:
+        name = pending.pop()
+        seen.add(name)
+        for node in (node for one in around for node in _binders(cls.module, one).get(name, ())):
+            yield node
+            pending |= {one.id for one in each(node, ast.Name)} - seen
+
+
+def _binders(module: Module, function: FunctionNode) -> dict[str, list[ast.AST]]:
+    """What the names of a function itself are bound to, statement by statement; classes aside."""
+    found: dict[str, list[ast.AST]] = {}
+    for one in walk(function):
+        if isinstance(one, ast.stmt) and module.parents.function(one) is function:
+            for names, value in _bindings(one):
+                for name in bound_names(names):
+                    found.setdefault(name, []).append(value)
+    return found
+
+
+def _bindings(statement: ast.stmt) -> Iterator[tuple[ast.AST, ast.AST]]:
+    """What binds names in a statement itself, and what they are bound to."""
+    match statement:
+        case ast.Assign() | ast.AnnAssign() | ast.AugAssign() | ast.FunctionDef():
+            yield statement, statement
+        case ast.For(target=target, iter=value):
+            yield target, value
+        case ast.With(items=items):
+            yield from ((one.optional_vars, one.context_expr) for one in items if one.optional_vars)
 
 
 def _names(texts: Mapping[str, str], cls: ClassInfo) -> set[str] | None:
@@ -63,7 +108,7 @@ def _classes(text: str) -> dict[str, list[ast.ClassDef]]:
 
 # What asks a model for more than its methods.
 _INSIDE = frozenset({"capture_intermediates", "intercept_methods", "module_paths"})
-_STARTS = frozenset({"init", "init_with_output", "lazy_init"})
+_STARTS = frozenset({"init", "init_with_output", "lazy_init", "tabulate"})
 
 
 def said(node: ast.AST) -> Iterator[str]:

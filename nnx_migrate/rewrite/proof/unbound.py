@@ -41,6 +41,17 @@ def unbound_methods(project: Project, cls: ClassInfo) -> set[str]:
     }
 
 
+def special_methods(cls: ClassInfo) -> dict[str, ast.FunctionDef]:
+    """Methods that Python itself calls, modules without variables included: ``__eq__``, ``__len__``."""
+    found = {name: cls.find(name) for name in sorted(_names(cls)) if is_special(name)}
+    return {name: one[1] for name, one in found.items() if one is not None}
+
+
+def is_special(name: str) -> bool:
+    """Whether a method says what an instance is to Python, its call aside."""
+    return name.startswith("__") and name.endswith("__") and name != "__call__"
+
+
 def stored(cls: ClassInfo) -> set[str]:
     """Attributes beside fields that methods set: submodules, variables, what is computed of them."""
     found = {

@@ -1,4 +1,4 @@
-"""Parameters whose value is a tree of arrays."""
+"""Parameters whose value is a tree of arrays, or a number."""
 
 from __future__ import annotations
 
@@ -45,14 +45,15 @@ class M(nn.Module):
         "local",
         "lambda key: (jnp.ones(3), jnp.zeros(3))",
         "lambda key: dict(w=jnp.ones(3))",
+        "lambda key: 0.5",
         "lambda key: {name: jnp.ones(3) for name in 'ab'}",
         "lambda key: jax.tree.map(jnp.zeros, {'w': 3})",
         "lambda key: nn.Dense(3, parent=None).init(key, x)['params']",
     ],
 )
-def test_a_tree_of_arrays_is_no_parameter_of_nnx(init: str) -> None:
+def test_a_tree_of_arrays_or_a_number_is_no_parameter_of_nnx(init: str) -> None:
     found = refusal(MODEL.format(init=init))
-    assert found.reason == "the initialiser of this parameter gives a tree of arrays"
+    assert found.reason == "the initialiser of this parameter gives something else than one array"
 
 
 @pytest.mark.parametrize(

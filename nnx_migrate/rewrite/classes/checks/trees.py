@@ -1,4 +1,4 @@
-"""Parameters that are trees of arrays: ``nnx.Param`` is read as one array."""
+"""Parameters that are trees of arrays, or plain numbers: ``nnx.Param`` is read as one array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
 
 RULE = "module-api"
-_DISPLAYS = ast.Dict | ast.DictComp | ast.List | ast.ListComp | ast.Tuple
+_PLAIN = ast.Constant | ast.Dict | ast.DictComp | ast.List | ast.ListComp | ast.Tuple
 _MAKERS = frozenset({"dict", "list", "tuple"})
 _METHODS = frozenset({"init", "tree_map"})  # of a module, and of jax
 _MAPS = frozenset({"jax.tree.map", "jax.tree_util.tree_map"})
@@ -22,7 +22,7 @@ _DEPTH = 4  # longest chain of functions and names that stand for what another o
 
 
 def check_trees(project: Project, cls: ClassInfo, items: Iterable[Item]) -> None:
-    """Refuse parameters whose initialiser plainly gives a dict, a list or a tuple.
+    """Refuse parameters whose initialiser plainly gives a dict, a list, a tuple or a number.
 
     Raises:
       Refused: one does.
@@ -31,7 +31,7 @@ def check_trees(project: Project, cls: ClassInfo, items: Iterable[Item]) -> None
         if item.kind is not ItemKind.PARAM or item.init is None:
             continue
         if _Initialisers(project, cls).gives_tree(item.init, _DEPTH):
-            reason = "the initialiser of this parameter gives a tree of arrays"
+            reason = "the initialiser of this parameter gives something else than one array"
             raise Refused(item.call, reason, "make a parameter of each array", RULE)
 
 
@@ -41,7 +41,7 @@ class _Initialisers:
     cls: ClassInfo
 
     def gives_tree(self, called: ast.expr, depth: int) -> bool:
-        """Whether a call of what an expression names returns a tree."""
+        """Whether a call of what an expression names returns a tree, or a number."""
         if isinstance(called, ast.Attribute) and called.attr in _METHODS:
             return True
         symbol = self.project.resolve(called, self.cls.scope)
@@ -72,7 +72,7 @@ class _Initialisers:
 
     def _is_tree(self, node: ast.expr, function: FunctionNode, depth: int) -> bool:
         match node:
-            case _ if isinstance(node, _DISPLAYS):
+            case _ if isinstance(node, _PLAIN):
                 return True
             case ast.IfExp(body=one, orelse=other):
                 return any(self._is_tree(part, function, depth) for part in (one, other))

@@ -1,0 +1,64 @@
+"""The order in which ``init`` of explicit classes lists names: below lifts, jax has sorted them."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.rewrite.running import printed_alike
+
+SOURCE = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+class Inner(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(4, name="z")(x)
+        x = nn.LayerNorm(name="a")(x)
+        return nn.BatchNorm(use_running_average=False)(x)
+
+
+class Step(nn.Module):
+    @nn.compact
+    def __call__(self, x, _):
+        return Inner(name="z")(nn.Dense(4, name="y")(nn.Dense(4, name="zz")(x))), None
+
+
+class Net(nn.Module):
+    {decorator}
+    @nn.compact
+    def __call__(self, x):
+        x = nn.Dense(4, name="y")(x)
+        {body}
+        return nn.Dense(4, name="a")(x)
+
+
+def names(tree, path=""):
+    for name, value in tree.items():
+        if isinstance(value, dict):
+            names(value, path + "/" + name)
+        else:
+            print(path + "/" + name)
+
+
+def main():
+    variables = Net().init(jax.random.key(0), jnp.ones((2, 4)))
+    names(variables)
+    names(Net().apply(variables, jnp.ones((2, 4)), mutable=["batch_stats"])[1])
+"""
+STACKED = 'variable_axes={"params": 0, "batch_stats": 0}, split_rngs={"params": True}'
+BODIES = {
+    "no lift": ("", 'x = Inner(name="x")(x)'),
+    "remat of a class": ("", 'x = nn.remat(Inner)(name="x")(x)'),
+    "remat of the call": ("@nn.remat", 'x = Inner(name="x")(x)'),
+    "scan": ("", f'x, _ = nn.scan(Step, {STACKED}, length=2)(name="t")(x, None)'),
+    "vmap": ("", f'x = nn.vmap(Inner, {STACKED}, in_axes=None, axis_size=2)(name="s")(x)[0]'),
+}
+
+
+@pytest.mark.parametrize(("decorator", "body"), BODIES.values(), ids=BODIES)
+def test_names_are_listed_as_linen_lists_them(decorator: str, body: str) -> None:
+    forms = printed_alike(SOURCE.format(decorator=decorator or "# plain", body=body))
+    assert {*forms.values()} == {"explicit"}
