@@ -188,15 +188,13 @@ class Lift:
 
     ``in_axes`` and ``out_axes`` are as the user gives them; with ``carries``, the first argument
     and the first of two results pass through. ``call`` is where the options stand, if they stack
-    variables. ``named`` counts the lifts that only name
-    the axis.
+    variables.
     """
 
     in_axes: Value
     out_axes: Value
     carries: bool
     call: ast.Call | None = field(default=None, compare=False)
-    named: int = 0
 
 
 @dataclass(frozen=True)

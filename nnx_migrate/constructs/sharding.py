@@ -17,11 +17,8 @@ Boxes (``LogicallyPartitioned``, ``Partitioned``) and functions of trees of them
 ``nnm.variables_of`` returns such boxes where ``model.init`` did, and ``nnm.apply`` opens them; a box
 that an initialiser returns becomes the metadata of its variable.
 
-``param_with_axes`` of a compact method becomes a parameter that knows its axes, constrained where it
-is read, and ``variable_with_axes`` a variable that is constrained where it is assigned, too. Linen's
-collections ``params_axes`` and ``<collection>_axes`` are gone:
-:func:`nnx_migrate.sharding.get_partition_spec` of the state has the names. Refused: a variable that
-something else than its ``.value`` is read of, names for trees of arrays, ``module=``.
+Refused: ``param_with_axes`` and ``variable_with_axes``, whose names programs read from collections of
+their own (``params_axes``), and the lifts ``scan_with_axes`` and ``vmap_with_axes`` that name them.
 
 flax 0.12.8 and 0.12.12: core/spmd.py, core/meta.py, linen/spmd.py, linen/partitioning.py,
 nnx/spmd.py.
@@ -93,14 +90,13 @@ _RECIPES: Mapping[str, tuple[str, str]] = {
     "meta": ("the module flax.core.meta through flax.linen", "import flax.core.meta"),
     "partitioning": ("the module flax.linen.partitioning", "name the function you need"),
     "partitioning.get_axis_names": ("axis names of variables", _STATE),
-    "partitioning.param_with_axes": (
-        "a parameter with axis names outside a compact method",
-        "self.param in the compact method, with nn.with_logical_partitioning(init, axes)",
-    ),
-    "partitioning.variable_with_axes": (
-        "a variable with axis names that is not made in a method's own statements, with axes=",
-        "name = variable_with_axes(..., axes=names) in the compact method, read as name.value",
-    ),
+    **{
+        f"partitioning.{kind}_with_axes": (
+            "whose names of axes programs read from a collection of their own",
+            "nn.with_logical_partitioning(init, axes), and metadata_params= of nn.scan or nn.vmap",
+        )
+        for kind in ("param", "variable", "scan", "vmap")
+    },
     "partitioning.ScanOut": (
         "a marker of collections that a scan only makes",
         "let the body return the values",

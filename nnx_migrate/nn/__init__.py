@@ -108,10 +108,7 @@ from nnx_migrate.nn.lifts.scan import broadcast, scan
 from nnx_migrate.nn.lifts.vmap import vmap
 from nnx_migrate.nn.seeding.values import build
 from nnx_migrate.nn.variables.partitioning import (
-    constrained_value,
-    set_constrained_value,
     with_logical_partitioning,
-    with_named_axes,
     with_partitioning,
 )
 from nnx_migrate.nn.variables.state import (
@@ -175,7 +172,6 @@ __all__ = [
     "class_decorator",
     "combine_masks",
     "constant",
-    "constrained_value",
     "copied",
     "dot_product_attention",
     "dot_product_attention_weights",
@@ -213,7 +209,6 @@ __all__ = [
     "read",
     "remat",
     "scan",
-    "set_constrained_value",
     "set_submodules",
     "sized",
     "sow",
@@ -225,7 +220,6 @@ __all__ = [
     "vmap",
     "with_fields",
     "with_logical_partitioning",
-    "with_named_axes",
     "with_params",
     "with_partitioning",
 ]

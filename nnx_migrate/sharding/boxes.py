@@ -43,7 +43,6 @@ __all__ = [
 LOGICAL_AXES = "logical_axes"
 LOGICAL_RULES = "logical_axis_rules"
 LOGICAL_MESH = "logical_mesh"
-UNBOXED = "unboxed"  # the names are the variable's alone
 _NAME_KEY = str(nnx.PARTITION_NAME)
 
 
@@ -187,7 +186,7 @@ def boxed(variable: nnx.Variable[Any]) -> Any:
     """The value of a variable, in a box if the variable has names."""
     names = annotation(variable.get_metadata()).names
     value, metadata = variable.get_value(), variable.get_metadata()
-    if not isinstance(names, tuple) or metadata.get(UNBOXED):
+    if not isinstance(names, tuple):
         return value
     rules, mesh = metadata.get(LOGICAL_RULES), metadata.get(LOGICAL_MESH)
     if rules is not None and all(name == axes for name, axes in rules):

@@ -6,11 +6,10 @@ import ast
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from nnx_migrate.source.named_axes import may_name_calls, with_named_calls
 from nnx_migrate.source.names import (
     Binding,
     FunctionNode,
@@ -147,10 +146,7 @@ def parse(name: str, path: str, text: str, *, is_package: bool = False) -> Modul
     Raises:
         SyntaxError: the text is no Python of the running version.
     """
-    module = Module(name, path, text, ast.parse(text), is_package)
-    if not may_name_calls(text):
-        return module
-    return replace(module, tree=with_named_calls(ast.parse(text), module.tree, module.table))
+    return Module(name, path, text, ast.parse(text), is_package)
 
 
 # ---- what stands around a node

@@ -19,7 +19,6 @@ from flax.core.scope import in_filter
 from nnx_migrate.nn.loops.stack_axis import NAME_KEY, has_names, with_axis
 from nnx_migrate.nn.variables.variables import collection_of
 from nnx_migrate.numerics.axes import from_front
-from nnx_migrate.sharding.boxes import UNBOXED
 
 M = TypeVar("M", bound=nnx.Module)
 
@@ -143,8 +142,7 @@ def _store(variable: nnx.Variable[Any], value: Any, stacking: Stacking) -> None:
     index = axis % rank
     variable.set_value(jax.tree.map(lambda leaf: from_front(leaf, index), value))
     metadata, names = variable.get_metadata(), dict(stacking.metadata)
-    # Linen keeps the names of an unboxed variable apart, and without the name of the axis not at all.
-    if has_names(metadata) and NAME_KEY not in names and not metadata.get(UNBOXED):
+    if has_names(metadata) and NAME_KEY not in names:
         raise ValueError(
             f"a variable with axis names is stacked: expected the name of the new axis in "
             f"metadata_params={{nnx.PARTITION_NAME: ...}}, found {names}"

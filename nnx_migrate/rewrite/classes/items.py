@@ -13,13 +13,11 @@ from keyword import iskeyword
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
-from nnx_migrate.rewrite.classes.axis_names import is_plainly_held, names_a_tree
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.sizes.result import ClassSizes, Site, SiteKind
 from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.named_axes import NamedCall
 from nnx_migrate.source.names import Assignment, Import
 
 RULE = "class"
@@ -46,8 +44,6 @@ class Item:
     init: ast.expr | None = None  # initialiser of a parameter or variable
     arguments: tuple[ast.expr, ...] = ()
     keywords: tuple[ast.keyword, ...] = ()
-    axes: ast.expr | None = None  # logical names that the value is constrained by where it is read
-    fallback: ast.expr | None = None  # what to do with names that no rule has
 
     @property
     def free_of_variables(self) -> bool:
@@ -263,32 +259,7 @@ def _built_here(kind: ItemKind, call: ast.Call, cls: ClassInfo, method: ast.Func
         init=given.get("init_fn"),
         arguments=tuple(call.args[len(parameters) :]),
         keywords=tuple(keywords),
-        axes=_axes(call, cls, method),
-        fallback=call.fallback if isinstance(call, NamedCall) else None,
     )
-
-
-def _axes(call: ast.Call, cls: ClassInfo, method: ast.FunctionDef) -> ast.expr | None:
-    """The axes of ``param_with_axes`` and ``variable_with_axes``, which constrain what is read.
-
-    Raises:
-      Refused: in ``setup``, whose attribute would be read without the constraint; the names of a tree
-        of arrays; or a variable that is not plainly read and assigned where it is made.
-    """
-    if not isinstance(call, NamedCall):
-        return None
-    assert isinstance(call.func, ast.Attribute)
-    function = f"{call.func.attr}_with_axes"
-    if method.name == "setup":
-        reason = f"{function} in setup constrains the value once for all methods"
-        raise Refused(call, reason, "constrain it where it is read", RULE)
-    if names_a_tree(call.axes, cls.scope.enter(method)):
-        reason = f"{function} with axes for a tree of arrays"
-        raise Refused(call, reason, "declare every array on its own", RULE)
-    if call.func.attr == "variable" and not is_plainly_held(call, method):
-        reason = "what variable_with_axes gives is not only read and assigned here by its .value"
-        raise Refused(call, reason, "give it a name of its own, and write name.value", RULE)
-    return call.axes
 
 
 _PLAIN = "write the name and the initialiser as plain arguments"

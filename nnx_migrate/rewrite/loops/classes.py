@@ -13,7 +13,7 @@ _STATEFUL = frozenset(
 )
 # Variables with names of axes are boxes in Linen's trees, which the optimizer sees.
 _NAMED_AXES = frozenset(
-    "constrained_value set_constrained_value with_logical_partitioning with_metadata with_named_axes "  # noqa: SIM905
+    "with_logical_partitioning with_metadata "  # noqa: SIM905
     "with_partitioning".split()
 )
 

@@ -23,7 +23,6 @@ from nnx_migrate.sizes.expressions.names import read_attribute, read_name
 from nnx_migrate.sizes.expressions.operators import read_binary, read_test, read_unary
 from nnx_migrate.sizes.expressions.subscripts import key_text, read_subscript
 from nnx_migrate.sizes.frames import Frame, Function
-from nnx_migrate.source.named_axes import NamedCall
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -128,7 +127,6 @@ _READERS: dict[type[ast.expr], Callable[[Interpreter, Any, Frame], Value]] = {
     ast.Name: read_name,
     ast.Attribute: read_attribute,
     ast.Call: read_call,
-    NamedCall: read_call,
     ast.Tuple: _sequence,
     ast.List: _sequence,
     ast.Dict: _dict,

@@ -20,7 +20,6 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 from nnx_migrate.sizes.method_lifts import shares_all
-from nnx_migrate.source.axis_names import named_collections
 
 
 def _remat(call: LibraryCall, prefix: str = "Checkpoint") -> Value:
@@ -41,27 +40,14 @@ def _static_remat(call: LibraryCall) -> Value:
 
 
 def _scan(call: LibraryCall) -> Value:
-    return _with_axes(call, "Scan", 5, carries=True)
+    return _over_axes(call, "Scan", 5, carries=True)
 
 
 def _vmap(call: LibraryCall) -> Value:
-    return _with_axes(call, "Vmap", 3, carries=False)
+    return _over_axes(call, "Vmap", 3, carries=False)
 
 
-def _named_axis(call: LibraryCall, prefix: str, position: int, *, carries: bool) -> Value:
-    """Lifts of ``flax.linen.partitioning``, which lift a class again for the axis's names."""
-    given = {one.arg: one.value for one in call.node.keywords if one.arg is not None}
-    if len(call.node.args) > 1:
-        given["variable_axes"] = call.node.args[1]
-    named = len(named_collections(given) or ("params",))  # others are refused
-    return _with_axes(
-        call, "Map_variables" * named + prefix, position, carries=carries, named=named
-    )
-
-
-def _with_axes(
-    call: LibraryCall, prefix: str, position: int, *, carries: bool, named: int = 0
-) -> Value:
+def _over_axes(call: LibraryCall, prefix: str, position: int, *, carries: bool) -> Value:
     if _is_open(call):
         return Unknown("a class lifted with options that are not written out")
     in_axes = call.get(position, "in_axes") or constant(0)
@@ -72,7 +58,7 @@ def _with_axes(
         call.interpreter.refuse(node, f"nn.{prefix.lower()} with methods=")
         return Unknown("a lifted value")
     stacks = not shares_all(call.get(1, "variable_axes"))
-    lift = Lift(in_axes, out_axes, carries, call.node if stacks else None, named=named)
+    lift = Lift(in_axes, out_axes, carries, call.node if stacks else None)
     found = _renamed(_target(call), prefix, (lift,))
     if found is not None:
         return found
@@ -116,10 +102,4 @@ SYMBOLS: Summaries = {
     "flax.linen.partitioning.remat": _static_remat,
     "flax.linen.scan": _scan,
     "flax.linen.vmap": _vmap,
-    "flax.linen.partitioning.scan_with_axes": lambda call: _named_axis(
-        call, "Scan", 5, carries=True
-    ),
-    "flax.linen.partitioning.vmap_with_axes": lambda call: _named_axis(
-        call, "Vmap", 3, carries=False
-    ),
 }

@@ -58,6 +58,10 @@ LAZY = {
 EXPLICIT = {
     "a library's": program("@nn.compact\n@jax.named_scope('call')"),
     "Linen's": program("@nn.remat\n@nn.compact"),
+    "a name for a library's": program(
+        "@typed\n@nn.compact",
+        "def typed(function):\n    return jax.named_call(function)\n",
+    ),
 }
 
 

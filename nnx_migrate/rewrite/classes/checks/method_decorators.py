@@ -7,7 +7,9 @@ import builtins
 
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.names import FunctionNode
 from nnx_migrate.source.project import Project
+from nnx_migrate.source.walking import each
 
 RULE = "class"
 
@@ -40,8 +42,14 @@ def _function_of(project: Project, cls: ClassInfo, decorator: ast.expr) -> ast.e
 
 
 def _is_known(project: Project, cls: ClassInfo, target: ast.expr) -> bool:
-    """Whether it is a library's, Python's own, or that of a property of the class."""
+    """Whether it is a library's, Python's own, or that of a property of the class.
+
+    So is a function of the project that makes no function itself: ``return jaxtyped(f)``.
+    """
     symbol = project.resolve(target, cls.scope)
+    function = project.function(symbol)
+    if function is not None:
+        return not any(one is not function for one in each(function, FunctionNode))
     if symbol is not None:
         return project.split(symbol)[0] is None
     match target:

@@ -165,10 +165,6 @@ class CallText:
 
         def make(renderer: Renderer) -> Expression:
             found = reference(name, receiver, renderer)
-            if item.axes is not None and item.kind is ItemKind.PARAM:
-                remarks.imports.add("nnms")
-                axes = renderer.render(item.axes)
-                return call("nnms.with_logical_constraint", contents(found), axes)
             if item.kind is ItemKind.PARAM:
                 return contents(found)
             if late:

@@ -71,11 +71,7 @@ def _only_asked(method: ast.FunctionDef) -> Iterator[ast.Call]:
 # ---- lifted classes that a method makes only to build from: ``__init__`` makes and builds them now
 
 _LIFTS = frozenset(
-    f"flax.linen.{name}"
-    for name in (
-        *("scan", "vmap", "remat", "checkpoint", "partitioning.remat"),
-        *("partitioning.scan_with_axes", "partitioning.vmap_with_axes"),
-    )
+    f"flax.linen.{name}" for name in ("scan", "vmap", "remat", "checkpoint", "partitioning.remat")
 )
 
 

@@ -87,7 +87,7 @@ def listed_params(one: Attribute, items: Mapping[int, Item]) -> Iterator[int]:
             elements = [element]
     for element in elements:
         item = items.get(id(element))
-        if item is not None and item.kind is ItemKind.PARAM and item.axes is None:
+        if item is not None and item.kind is ItemKind.PARAM:
             yield id(element)
 
 

@@ -136,14 +136,7 @@ class Reader:
                 case ast.Attribute(attr="value", ctx=ast.Store()) if self._is_variable(
                     target.value, receiver, local
                 ):
-                    item = self._variable(target.value, receiver, local)
-                    self._hold(node, replacing(node, target, named=self._is_named(item)))
-
-    def _is_named(self, item: Item | None) -> bool:
-        """Whether Linen constrains the value of a variable by the names of its axes."""
-        named = item is not None and item.axes is not None
-        self.remarks.imports |= {"nnm"} if named else set()
-        return named
+                    self._hold(node, replacing(node, target))
 
     def _hold(self, node: ast.AST, text: Replacement) -> None:
         self.found.call[id(node)] = text
@@ -153,7 +146,7 @@ class Reader:
         if node.attr == "value" and self._is_variable(node.value, receiver, local):
             item = self._variable(node.value, receiver, local)
             array = item is not None and makes_array(item, self.resolve)
-            self._hold(node, reading(node.value, array=array, named=self._is_named(item)))
+            self._hold(node, reading(node.value, array=array))
             return
         if not (isinstance(node.value, ast.Name) and node.value.id == receiver):
             return

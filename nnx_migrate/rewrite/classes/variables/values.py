@@ -40,25 +40,18 @@ def makes_array(item: Item, resolve: Callable[[ast.expr], str | None]) -> bool:
     return symbol in _ARRAYS or symbol.startswith(_INITIALIZERS)
 
 
-def reading(variable: ast.expr, *, array: bool, named: bool = False) -> Replacement:
-    """What becomes of ``variable.value``, constrained if the variable is one of ``named`` axes."""
+def reading(variable: ast.expr, *, array: bool) -> Replacement:
+    """What becomes of ``variable.value``."""
 
     def make(renderer: Renderer) -> Expression:
         held = renderer.render(variable)
-        if named:
-            return call("nnm.constrained_value", held)
         return contents(held) if array else call(attribute(held, "get_value"))
 
     return make
 
 
-def replacing(
-    statement: ast.Assign | ast.AugAssign, target: ast.Attribute, *, named: bool = False
-) -> Replacement:
+def replacing(statement: ast.Assign | ast.AugAssign, target: ast.Attribute) -> Replacement:
     """What becomes of a statement that assigns to ``target``, the value of a variable.
-
-    Args:
-        named: whether Linen constrains the value by the names of its axes.
 
     Raises:
         Refused: other things are assigned by the same statement.
@@ -78,8 +71,6 @@ def replacing(
             old = renderer.render(target)
             value = operation(old, operator, value)
         variable = renderer.render(target.value)
-        if named:
-            return [run(call("nnm.set_constrained_value", variable, value))]
         return [run(call(attribute(variable, "set_value"), value))]
 
     return make

@@ -117,9 +117,6 @@ class Builder:
             found: Expression = renderer.render(plain)
             return found
         function = renderer.render(item.init)
-        if item.axes is not None:
-            self.remarks.imports.add("nnm")
-            function = named_init(function, item, renderer)
         keys = [made_call(f"{self.rngs}.params")] if key else []
         given = map(renderer.argument, item.arguments)
         return made_call(function, *keys, *given, *map(renderer.keyword, item.keywords))
@@ -190,12 +187,6 @@ class Builder:
         return plain
 
 
-def named_init(function: Expression, item: Item, renderer: Renderer) -> Expression:
-    """The initialiser ``function`` of an item with axes, which gives their names too."""
-    names = [one for one in (item.axes, item.fallback) if one is not None]
-    return made_call("nnm.with_named_axes", function, *map(renderer.render, names))
-
-
 _NAME = re.compile(rf"\b{SCOPE_NAME}\b")
 
 
@@ -213,7 +204,7 @@ def _plain_value(item: Item) -> ast.expr | None:
     """``v`` of an initialiser ``lambda: v`` that gets no argument."""
     match item.init:
         case ast.Lambda(args=ast.arguments(posonlyargs=[], args=[], kwonlyargs=[]), body=body):
-            given = item.kind is ItemKind.PARAM or item.arguments or item.keywords or item.axes
+            given = item.kind is ItemKind.PARAM or item.arguments or item.keywords
             return None if given else body
         case _:
             return None
@@ -359,8 +350,7 @@ def operands_of(item: Item, moved: Collection[int]) -> list[ast.AST]:
     """The expressions that building ``item`` reads."""
     read: list[ast.AST] = [] if item.name is None else [item.name]
     if item.site is None:
-        given = (item.init, item.axes, item.fallback)
-        read += [one for one in given if one is not None]
+        read += [] if item.init is None else [item.init]
         return [*read, *item.arguments, *item.keywords]
     if item.is_in_scope:
         return [*item.site.given.values()]

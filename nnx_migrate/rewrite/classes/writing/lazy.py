@@ -9,7 +9,6 @@ from nnx_migrate.edit.expressions import Expression, dotted
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
-from nnx_migrate.rewrite.classes.writing.construct import named_init
 
 RULE = "class"
 
@@ -20,7 +19,6 @@ def lazy_call(item: Item) -> Callable[[Renderer], Expression]:
     def make(renderer: Renderer) -> Expression:
         assert item.name is not None
         init = dotted("None") if item.init is None else renderer.render(item.init)
-        init = init if item.axes is None else named_init(init, item, renderer)
         if item.keywords:
             raise Refused(
                 item.call, "keyword arguments of the initialiser", "pass them by position", RULE
