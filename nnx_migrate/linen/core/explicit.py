@@ -7,12 +7,9 @@ Linen's keys. What the constructor asks for beyond sizes are the fields.
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import inspect
-import re
-import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, cast
 
@@ -23,23 +20,17 @@ from flax.core import meta
 from nnx_migrate import nn as nnm
 from nnx_migrate import sharding
 from nnx_migrate.linen.core import inside
+from nnx_migrate.linen.core.members import carried, members_of
 from nnx_migrate.linen.core.module import Module
 from nnx_migrate.linen.core.sizes.declaration import Size
 from nnx_migrate.linen.core.sizes.names import NamedSize, size_by_name
 from nnx_migrate.linen.core.sizes.solving import solve, solve_part
-from nnx_migrate.linen.core.wrapping import compact, nowrap
+from nnx_migrate.linen.core.wrapping import nowrap
 from nnx_migrate.linen.spmd import LogicallyPartitioned
 
 # Beside the counters of the scope's own keys: what calls drew, and how often it was made.
 _DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
 _ABSTRACT, _PARTS = "explicit module", "explicit parts"
-
-_SPECIAL = re.compile(r"__\w+__")
-# Special methods that make, copy and look into instances: lazy classes have their own.
-_OWN = frozenset(
-    "__init__ __new__ __post_init__ __init_subclass__ __getattr__ __getattribute__ __setattr__ "  # noqa: SIM905
-    "__delattr__ __reduce__ __reduce_ex__ __getstate__ __setstate__ __copy__ __deepcopy__".split()
-)
 
 
 class _Meta(type(Module)):  # type: ignore[misc]
@@ -386,9 +377,9 @@ def _lazy(
         annotated = parameter.annotation is not inspect.Parameter.empty
         annotations[name] = parameter.annotation if annotated else Any
         body[name] = _field(parameter)
-    for name, value in _members(cls).items():
+    for name, value in members_of(cls).items():
         if name not in body:
-            body[name] = _carried(name, value, frozenset(annotations))
+            body[name] = carried(name, value, frozenset(annotations))
     optional = {name for name in sizes if parameters[name].default is not inspect.Parameter.empty}
     body |= {
         "__annotations__": annotations,
@@ -410,75 +401,6 @@ def _field(parameter: inspect.Parameter) -> Any:
     if type(parameter.default).__hash__ is None:  # dataclasses refuse these
         return dataclasses.field(default_factory=lambda: parameter.default, kw_only=only)
     return dataclasses.field(default=parameter.default, kw_only=only)
-
-
-def _members(cls: Any) -> dict[str, Any]:
-    """What the class and its bases define, private names aside; special methods are public."""
-    found: dict[str, Any] = {}
-    for base in cls.__mro__:
-        if base is nnx.Module:
-            break
-        for name, value in vars(base).items():
-            if not name.startswith("_") or _is_special(name, value):
-                found.setdefault(name, value)
-    return found
-
-
-def _is_special(name: str, value: Any) -> bool:
-    """Whether it says what instances are to Python: ``__len__``, ``__hash__`` or that it has none."""
-    is_method = inspect.isfunction(value) or (name == "__hash__" and value is None)
-    return is_method and name not in _OWN and _SPECIAL.fullmatch(name) is not None
-
-
-def _carried(name: str, value: Any, fields: frozenset[str]) -> Any:
-    """A member for the lazy class: methods run on the explicit module, unless fields are enough.
-
-    So do properties of a bound module: what they read may be the explicit module's alone.
-    """
-    if isinstance(value, property) and not _reads_only(value.fget, fields):
-        return property(
-            lambda self: value.__get__(self) if self.scope is None else inside.read(self, (), name),
-            doc=value.__doc__,
-        )
-    if not inspect.isfunction(value):
-        return value
-    if not _reads_only(value, fields):
-        return _forward(name, value)
-    return value if name == "__call__" else nowrap(value)  # a call is recorded
-
-
-def _reads_only(function: Any, fields: frozenset[str]) -> bool:
-    """Whether a method reads nothing of its module but fields; False where that does not show.
-
-    What it asks `nnx_migrate.nn` (``nnm.is_initializing()``) is answered in calls of the explicit module.
-    """
-    try:
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
-    except (OSError, SyntaxError, ValueError):
-        return False
-    if not isinstance(tree, ast.FunctionDef):
-        return False
-    spec = tree.args
-    first = next((one.arg for one in (*spec.posonlyargs, *spec.args)), None)
-    nodes = list(ast.walk(tree))
-    read = [one for one in nodes if isinstance(one, ast.Attribute) and _is(one.value, first)]
-    asks = any(
-        isinstance(one, ast.Name) and function.__globals__.get(one.id) is nnm for one in nodes
-    )
-    named = [one for one in nodes if _is(one, first) or _is(one, "super") or _is(one, "__class__")]
-    return not asks and len(named) == len(read) and all(one.attr in fields for one in read)
-
-
-def _is(node: ast.AST, name: str | None) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
-
-
-def _forward(name: str, value: Any) -> Any:
-    @functools.wraps(value)
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._call_explicit(name, args, kwargs)
-
-    return compact(method)
 
 
 def _restored(cls: Any, declared: tuple[tuple[str, Size], ...], fields: dict[str, Any]) -> Any:
