@@ -1,7 +1,8 @@
-"""``python -m benchmarks.flax_suite``: flax's own suite before and after ``rewrite --form lazy``.
+"""``python -m benchmarks.flax_suite``: flax's own suite before and after ``rewrite``.
 
 The 15 files of flax 0.12.8's ``tests/linen`` run under Linen as they stand, then rewritten, in
-processes where ``flax.linen`` cannot be imported. Exit code 0: every test that passed passes, or
+processes where ``flax.linen`` cannot be imported. ``--form auto`` rewrites every test by itself: beside
+others, most of their classes would be lazy. Exit code 0: every test that passed passes, or
 ``remaining.toml`` says why not; 1: one does not, unexplained; 2: not run.
 """
 
@@ -25,12 +26,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Run and compare with each Python; the worst exit code."""
     options = _parser().parse_args(arguments)
     cache = options.cache.resolve()
-    explained = explanations()
+    explained = explanations(options.form)
     found = []
     try:
         source = options.source or _source(cache)
         for python in options.python or [Path(sys.executable)]:
-            suite = prepare(python.absolute(), source.resolve(), cache)
+            suite = prepare(python.absolute(), source.resolve(), cache, options.form)
             compared = _compared(suite, options)
             sys.stdout.write(f"\n{suite.folder.name}\n\n{table(compared, explained)}")
             sys.stdout.flush()
@@ -45,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.flax_suite", description=__doc__)
+    parser.add_argument("--form", choices=["lazy", "auto"], default="lazy")
     parser.add_argument("--python", type=Path, action="append", help="may be repeated (this one)")
     parser.add_argument(
         "--file", action="append", metavar="NAME", help="only this; may be repeated"
@@ -71,7 +73,7 @@ def _compared(suite: Suite, options: argparse.Namespace) -> list[Compared]:
     def one(file: str) -> Compared:
         before, after = (
             outcomes(suite, side, file, options.timeout, options.fresh)
-            for side in ("before", "after")
+            for side in ("before", suite.after)
         )
         compared = compare(file, before, after)
         _log(f"{file}: {compared.kept} of {len(compared.passed)}")

@@ -41,13 +41,13 @@ def compare(file: str, before: Outcomes, after: Outcomes) -> Compared:
     return Compared(file, len(before), passed, lost)
 
 
-def explanations(file: Path = REMAINING) -> dict[str, str]:
-    """The tests known not to pass, and why, one line each.
+def explanations(form: str = "lazy", file: Path = REMAINING) -> dict[str, str]:
+    """The tests known not to pass in a form, and why, one line each.
 
     Raises:
       ValueError: an explanation is empty or longer than a line.
     """
-    listed: dict[str, str] = tomllib.loads(file.read_text(encoding="utf-8"))["remaining"]
+    listed: dict[str, str] = tomllib.loads(file.read_text(encoding="utf-8"))[form]
     for name, why in listed.items():
         if not why.strip() or "\n" in why:
             raise ValueError(f"{file}: expected one line for {name!r}, found {why!r}")

@@ -43,6 +43,12 @@ class Suite:
 
     python: Path
     folder: Path  # for this set of versions
+    form: str = "lazy"
+
+    @property
+    def after(self) -> str:
+        """The side that is rewritten: "after" in the lazy form, "auto" one test by one."""
+        return "after" if self.form == "lazy" else self.form
 
     @property
     def files(self) -> list[str]:
@@ -50,13 +56,14 @@ class Suite:
         return sorted(file.name for file in (self.folder / "before").glob("*_test.py"))
 
 
-def prepare(python: Path, source: Path, cache: Path) -> Suite:
+def prepare(python: Path, source: Path, cache: Path, form: str = "lazy") -> Suite:
     """Lay the suite out before and after the rewrite.
 
     Args:
       python: has jax, flax, pytest and what the suite imports.
       source: flax's source distribution.
       cache: where to work.
+      form: "lazy", of the files as they are, or "auto", of every test alone.
 
     Raises:
       SuiteError: that Python does not run, or the rewriter ended with an error.
@@ -64,7 +71,7 @@ def prepare(python: Path, source: Path, cache: Path) -> Suite:
     done = _run([python, "-c", VERSIONS])
     if done.returncode != 0:
         raise SuiteError(f"{python} has no jax and flax: {_last(done.stderr)}")
-    suite = Suite(python, cache / "flax-suite" / done.stdout.strip())
+    suite = Suite(python, cache / "flax-suite" / done.stdout.strip(), form)
     before = suite.folder / "before"
     _lay_out(source, before)
     _rewrite(suite)
@@ -85,28 +92,26 @@ def _lay_out(source: Path, before: Path) -> None:
 
 
 def _rewrite(suite: Suite) -> None:
-    after = suite.folder / "after"
+    before, after = (suite.folder / side for side in ("before", suite.after))
     shutil.rmtree(after, ignore_errors=True)
-    command: list[str | Path] = [
-        suite.python,
-        "-m",
-        "nnx_migrate",
-        "rewrite",
-        suite.folder / "before",
-    ]
-    command += ["--output", after, "--form", "lazy", "--report", suite.folder / "report.json"]
+    command: list[str | Path] = [suite.python, "-m"]
+    if suite.form == "lazy":
+        command += ["nnx_migrate", "rewrite", before, "--output", after, "--form", "lazy"]
+        command += ["--report", suite.folder / "report.json"]
+    else:
+        command += ["benchmarks.flax_suite.splitting", before, after]
     done = _run(command)
-    if done.returncode == 2 or not after.exists():
+    if done.returncode not in (0, 1) or not after.exists():
         raise SuiteError(f"the rewriter ended with {done.returncode}: {_last(done.stderr)}")
 
 
 def outcomes(suite: Suite, side: str, name: str, timeout: float, fresh: bool) -> Outcomes:
-    """What became of the tests of one file, on one side ("before" or "after").
+    """What became of the tests of one file, on one side ("before", "after" or "auto").
 
     Read from the last run if neither the file nor, after the rewrite, this package changed since.
     """
     kept = suite.folder / "results" / side / f"{name}.json"
-    digest = _digest(suite.folder / side / name, *(_sources() if side == "after" else ()))
+    digest = _digest(*_files(suite, side, name), *(() if side == "before" else _sources()))
     if not fresh and kept.exists():
         content = json.loads(kept.read_text(encoding="utf-8"))
         if content["digest"] == digest:
@@ -117,12 +122,19 @@ def outcomes(suite: Suite, side: str, name: str, timeout: float, fresh: bool) ->
     return _outcomes(tests)
 
 
+def _files(suite: Suite, side: str, name: str) -> list[Path]:
+    """A file of the suite on one side; in auto one for every test, in folders of their own."""
+    return sorted((suite.folder / side).glob(f"*/{name}" if side == "auto" else name))
+
+
 def _pytest(suite: Suite, side: str, name: str, timeout: float) -> dict[str, dict[str, str]]:
     results = suite.folder / "results" / f"{side}-{name}.now.json"
     results.parent.mkdir(parents=True, exist_ok=True)
     results.unlink(missing_ok=True)
     environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "FLAX_SUITE_RESULTS": str(results)}
-    environment |= {"JAX_PLATFORMS": "cpu"} | ({"FLAX_SUITE_BLOCK": "1"} if side == "after" else {})
+    environment |= {"JAX_PLATFORMS": "cpu"} | (
+        {} if side == "before" else {"FLAX_SUITE_BLOCK": "1"}
+    )
     command: list[str | Path] = [
         suite.python,
         "-m",
@@ -131,7 +143,8 @@ def _pytest(suite: Suite, side: str, name: str, timeout: float) -> dict[str, dic
         "-p",
         "benchmarks.flax_suite.plugin",
     ]
-    command += ["-p", "no:cacheprovider", "-p", "no:randomly", name]
+    command += ["-p", "no:cacheprovider", "-p", "no:randomly", "--import-mode=importlib"]
+    command += _files(suite, side, name)
     try:
         done = _run(command, cwd=suite.folder / side, env=environment, timeout=timeout)
     except subprocess.TimeoutExpired:
@@ -143,7 +156,7 @@ def _pytest(suite: Suite, side: str, name: str, timeout: float) -> dict[str, dic
         return {name: {"outcome": "failed", "error": _last(done.stderr or done.stdout)}}
     tests: dict[str, dict[str, str]] = json.loads(results.read_text(encoding="utf-8"))
     results.unlink()
-    return tests
+    return {test.rpartition("/")[2]: found for test, found in tests.items()}
 
 
 def _outcomes(tests: dict[str, dict[str, str]]) -> Outcomes:

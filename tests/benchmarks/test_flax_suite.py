@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.flax_suite import comparing
 from benchmarks.flax_suite.running import Outcome, Suite, SuiteError, outcomes, prepare
+from benchmarks.flax_suite.splitting import each_alone
 
 PASSED, SKIPPED = Outcome("passed"), Outcome("skipped")
 
@@ -67,13 +68,51 @@ def test_the_table_tells_what_is_explained_what_is_not_and_what_need_not_be() ->
 @pytest.mark.parametrize("why", ["", "   ", "two\\nlines"])
 def test_an_explanation_is_one_line(tmp_path: Path, why: str) -> None:
     file = tmp_path / "remaining.toml"
-    file.write_text(f'[remaining]\n"a::b" = "{why}"\n', encoding="utf-8")
+    file.write_text(f'[auto]\n"a::b" = "{why}"\n', encoding="utf-8")
     with pytest.raises(ValueError, match="expected one line for 'a::b'"):
-        comparing.explanations(file)
+        comparing.explanations("auto", file)
 
 
-def test_the_list_of_remaining_losses_is_readable() -> None:
-    assert all("_test.py::" in name for name in comparing.explanations())
+@pytest.mark.parametrize("form", ["lazy", "auto"])
+def test_the_list_of_remaining_losses_is_readable(form: str) -> None:
+    assert all("_test.py::" in name for name in comparing.explanations(form))
+
+
+CASES = """\
+import unittest
+
+
+def helper():
+    return 1
+
+
+class First(unittest.TestCase):
+    def setUp(self):
+        self.one = helper()
+
+    @unittest.skip("not today")
+    def test_a(self):
+        pass
+
+    def test_b(self):
+        pass
+
+
+class Second(unittest.TestCase):
+    def test_c(self):
+        pass
+"""
+
+
+def test_a_test_alone_has_what_all_tests_of_the_file_share() -> None:
+    alone = dict(each_alone(CASES))
+    assert [*alone] == ["First.test_a", "First.test_b", "Second.test_c"]
+    names = ("helper", "setUp", "skip", "test_a", "test_b", "Second", "test_c")
+    assert {key: [one for one in names if one in text] for key, text in alone.items()} == {
+        "First.test_a": ["helper", "setUp", "skip", "test_a"],
+        "First.test_b": ["helper", "setUp", "test_b"],
+        "Second.test_c": ["helper", "Second", "test_c"],
+    }
 
 
 TESTS = """\

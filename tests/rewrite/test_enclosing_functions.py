@@ -82,3 +82,29 @@ def test_classes_beside_it_share_the_local() -> None:
     other = "    class Other(nn.Module):\n        @nn.compact\n        def __call__(self, x):\n            return dense(2)(x)\n\n"
     forms = printed_alike(source.replace("    class Net", f"{other}    class Net"))
     assert [*forms.values()] == ["lazy", "lazy"]
+
+
+def test_a_class_of_the_function_is_not_what_a_function_around_it_calls_so() -> None:
+    source = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+def main():
+    def make():
+        class Base(nn.Module):
+            width: int
+
+        class Net(Base):
+            @nn.compact
+            def __call__(self, x):
+                return nn.Dense(self.width)(x)
+
+        return Base, Net
+
+    Base, Net = make()
+    net = Net(3)
+    print(issubclass(Net, Base), net.init(jax.random.key(0), jnp.ones((2, 4))))
+"""
+    assert {*printed_alike(source).values()} == {"explicit"}

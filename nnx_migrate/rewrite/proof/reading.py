@@ -55,16 +55,19 @@ def _locals_read(cls: ClassInfo, names: set[str] | None) -> Iterator[ast.AST]:
     while pending:
         name = pending.pop()
         seen.add(name)
-        for node in (node for one in around for node in _binders(cls.module, one).get(name, ())):
+        found = (_binders(cls.module, one) for one in around)
+        for node in next((one[name] for one in found if name in one), ()):
             yield node
             pending |= {one.id for one in each(node, ast.Name)} - seen
 
 
 def _binders(module: Module, function: FunctionNode) -> dict[str, list[ast.AST]]:
-    """What the names of a function itself are bound to, statement by statement; classes aside."""
+    """What the names of a function itself are bound to, statement by statement; classes to nothing."""
     found: dict[str, list[ast.AST]] = {}
     for one in walk(function):
         if isinstance(one, ast.stmt) and module.parents.function(one) is function:
+            if isinstance(one, ast.ClassDef):
+                found.setdefault(one.name, [])
             for names, value in _bindings(one):
                 for name in bound_names(names):
                     found.setdefault(name, []).append(value)
