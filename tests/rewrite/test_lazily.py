@@ -133,6 +133,9 @@ MISSES = {
     "an attribute of the class": dense("A") + "use(A, A.kind)\n",
     "its intermediates": dense("A")
     + "def f(model, v, x):\n    return model.apply(v, x, capture_intermediates=True), A()\n",
+    "its intermediates, by a function that is handed the model": dense("A")
+    + "def f(model, v, x):\n    return model.apply(v, x, capture_intermediates=True)\n\n\n"
+    + "def main(v, x):\n    return f(A(), v, x)\n",
     "a submodule of a bound module": TWO
     + "def f(v, x):\n    model = make(A())\n    return use(model.bind(v).one, x)\n",
     "init by another method": TWO

@@ -40,9 +40,13 @@ class Graph:
                 return key
         return None
 
-    def below(self, key: Key) -> set[Key]:
-        """This node and all that it names, at any remove."""
-        return _closure([key], self.names)
+    def around(self, key: Key) -> set[Key]:
+        """All that this node and those that reach it name, at any remove: callers hand it their models."""
+        above: dict[Key, set[Key]] = {}
+        for one, named in self.names.items():
+            for other in named:
+                above.setdefault(other, set()).add(one)
+        return _closure(_closure([key], above), self.names)
 
 
 def _closure(start: Iterable[Key], links: Mapping[Key, set[Key]]) -> set[Key]:

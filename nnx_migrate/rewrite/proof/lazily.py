@@ -213,7 +213,7 @@ class _Judge:
             key = self.graph.at(module.path, getattr(node, "lineno", 0))
             if key is None:
                 continue
-            reached = self.graph.below(key)
+            reached = self.graph.around(key)
             doubt = Doubt(module.path, getattr(node, "lineno", 1), f"{word} looks into modules")
             for cls in self.converted:
                 if self.graph.at(cls.module.path, cls.node.lineno) in reached:
