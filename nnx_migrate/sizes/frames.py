@@ -36,6 +36,7 @@ class Frame:
     jumps: list[dict[str, Value]] = field(default_factory=list)  # locals at break and continue
     tests: dict[str, ast.expr] = field(default_factory=dict)  # local name -> the test it holds
     changed: list[Value] = field(default_factory=list)  # values as they were before a change
+    node: ast.AST | None = None  # the function that runs
 
     def change(self, name: str, value: Value) -> None:
         """Bind a local to what its value has become, in place: its other names know no more of it."""

@@ -422,3 +422,40 @@ def test_the_else_of_a_loop_and_iterators_are_followed_or_asked_for(loop: str, s
 )
 def test_a_parameter_has_the_shape_that_its_function_gives(made: str, expected: str) -> None:
     assert head(f"w = self.param('w', {made})\nx = nn.Dense(8)(x) @ w", "init: Any") == expected
+
+
+DOUBLES = """
+def even(x):
+    if x.shape[-1] % 8 == 0:
+        return x
+    return even(jnp.concatenate([x, x, x], -1))
+
+
+def counted(x, n):
+    return x if n == 0 else counted(jnp.concatenate([x, x], -1), n - 1)
+
+
+class Model(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        x = {call}(nn.Dense(self.width)(x){arguments})
+        return nn.Dense(3)(x)
+
+    width: int
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "size"),
+    [
+        ("even", "", "Dense_1_in_features"),
+        ("counted", ", 2", "self.width + self.width + (self.width + self.width)"),
+    ],
+)
+def test_a_function_that_calls_itself_is_followed_while_sizes_stay_short(
+    call: str, arguments: str, size: str
+) -> None:
+    """Three times the text in each call would never end."""
+    result = sizes_of(DOUBLES.format(call=call, arguments=arguments))
+    assert problems(result) == []
+    assert sites(result)["nn.Dense(3)"] == {"in_features": size}

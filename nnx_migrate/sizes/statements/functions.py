@@ -30,6 +30,9 @@ from nnx_migrate.source.walking import each, walk
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
 
+# Runs of one function inside each other. A size may be twice as long a text in each of them.
+_NESTED = 6
+
 
 def set_up(interpreter: Interpreter, instance: Instance) -> None:
     """Run an instance's ``setup`` once."""
@@ -69,13 +72,15 @@ def run_function(
     node = function.node
     if isinstance(node, ast.AsyncFunctionDef) or _is_generator(node):
         return Unknown("coroutine or generator")
+    if sum(one.node is node for one in interpreter.frames) >= _NESTED:
+        return Unknown("a function that calls itself many times")
     scope = function.scope.enter(node)
     owner = function.owner if isinstance(function.owner, Instance) else None
     args = (*_receiver(function), *args)
     own = owner is interpreter.root or (owner is None and bool(function.env.get("__own__")))
     around = function.home.env if function.home is not None else {}
     env = {**function.env, **around}  # names around it as they are now, not as they were
-    frame = Frame(scope, env, owner or _owner(function), function.defined_in, own)
+    frame = Frame(scope, env, owner or _owner(function), function.defined_in, own, node=node)
     frame.env["__own__"] = Static(ex.literal(own))
     if not own:
         frame.env.pop("__own__")
