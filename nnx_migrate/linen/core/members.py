@@ -41,10 +41,24 @@ def _is_special(name: str, value: Any) -> bool:
     return is_method and name not in _OWN and _SPECIAL.fullmatch(name) is not None
 
 
-def carried(name: str, value: Any, fields: frozenset[str]) -> Any:
+def may_refuse(cls: Any) -> bool:
+    """Whether the constructor calls or raises something; True where that does not show."""
+    if cls.__init__ is nnx.Module.__init__:
+        return False
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(cls.__init__)))
+    except (OSError, SyntaxError, ValueError):
+        return True
+    return any(isinstance(one, ast.Raise | ast.Assert | ast.Call) for one in ast.walk(tree))
+
+
+def carried(name: str, value: Any, fields: frozenset[str], is_checked: bool) -> Any:
     """A member for the lazy class: methods run on the explicit module, unless fields are enough.
 
     So do properties of a bound module: what they read may be the explicit module's alone.
+
+    Args:
+      is_checked: whether the constructor runs before a call, as Linen's ``setup`` does, which may raise.
     """
     if isinstance(value, property) and not _reads_only(value.fget, fields):
         return property(
@@ -55,7 +69,19 @@ def carried(name: str, value: Any, fields: frozenset[str]) -> Any:
         return value
     if not _reads_only(value, fields):
         return _forward(name, value)
-    return value if name == "__call__" else nowrap(value)  # a call is recorded
+    if name != "__call__":
+        return nowrap(value)  # a call is recorded
+    return _checked(value) if is_checked else value
+
+
+def _checked(call: Any) -> Any:
+    @functools.wraps(call)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.scope is not None and not type(self)._sizes:
+            self._abstract()
+        return call(self, *args, **kwargs)
+
+    return method
 
 
 def _reads_only(function: Any, fields: frozenset[str]) -> bool:

@@ -504,6 +504,31 @@ def test_a_call_that_reads_fields_only_needs_no_variables() -> None:
     np.testing.assert_array_equal(state["intermediates"]["__call__"][0], 2 * jnp.ones(3))
 
 
+class Positive(Scale):
+    """As Linen's ``setup`` does, the constructor refuses a field that the call alone would take."""
+
+    def __init__(self, by: float, *, rngs: nnx.Rngs) -> None:
+        super().__init__(by, rngs=rngs)
+        if self.by <= 0:
+            raise ValueError("by must be positive")
+
+
+def test_a_call_that_reads_fields_only_asks_the_constructor() -> None:
+    x = jnp.ones(3)
+    module = nn.lazy(Positive)
+    np.testing.assert_array_equal(module(2.0).apply({}, x), 2 * x)
+    assert module(2.0).init(jax.random.key(0), x) == {}
+    for call in (
+        lambda: module(0.0).init(jax.random.key(0), x),
+        lambda: module(0.0).apply({}, x),
+        lambda: jax.jit(module(0.0).apply)({}, x),
+        lambda: nn.Sequential([module(0.0)]).apply({}, x),
+        lambda: jax.vmap(module(0.0).bind({}))(x),
+    ):
+        with pytest.raises(ValueError, match="by must be positive"):
+            call()
+
+
 class Either(nnx.Module):
     """One of two layers runs, as a field says; the other's size shows nowhere."""
 
