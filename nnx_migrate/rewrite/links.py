@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.source.linked import linked_modules
-from nnx_migrate.source.names import Assignment, dotted
+from nnx_migrate.source.names import Assignment, FunctionNode, dotted
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -137,21 +137,33 @@ class _Reader:
 def _loads(body: Sequence[ast.AST], scope: Scope) -> Iterator[_Load]:
     """Names that statements or expressions read, annotations left out."""
     for statement in body:
-        inner = scope.enter(statement) if isinstance(statement, ast.FunctionDef) else scope
         skipped = _annotations(statement)
-        todo: list[tuple[ast.AST, bool, tuple[ast.expr, ...]]] = [(statement, False, ())]
+        todo: list[tuple[ast.AST, Scope, bool, tuple[ast.expr, ...]]] = [
+            (statement, scope, False, ())
+        ]
         while todo:
-            node, called, outer = todo.pop()
-            if id(node) in skipped:
+            node, around, called, outer = todo.pop()
+            stores = isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)
+            if id(node) in skipped or stores:
                 continue
             if isinstance(node, ast.Name | ast.Attribute) and dotted(node):
-                yield _Load(inner, node, called, outer)
+                yield _Load(around, node, called, outer)
                 continue
-            for child in ast.iter_child_nodes(node):
+            of_call = isinstance(node, ast.Call)
+            for child, within in _children(node, around):
                 if isinstance(node, ast.Call) and child is not node.func:
-                    todo.append((child, False, (*outer, node.func)))
+                    todo.append((child, within, False, (*outer, node.func)))
                 else:
-                    todo.append((child, isinstance(node, ast.Call), outer))
+                    todo.append((child, within, of_call, outer))
+
+
+def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
+    """The parts of a node with the scopes they stand in: a function's defaults stand around it."""
+    body: list[ast.AST] = []
+    if isinstance(node, FunctionNode):
+        body = [*node.body] if isinstance(node.body, list) else [node.body]
+        yield from ((part, scope.enter(node)) for part in body)
+    yield from ((part, scope) for part in ast.iter_child_nodes(node) if part not in body)
 
 
 def _annotations(statement: ast.AST) -> set[int]:

@@ -173,6 +173,29 @@ def test_a_class_that_builds_a_lazy_one_is_lazy() -> None:
     assert reason(result, "m.A") == "it builds m.B, which is lazy"
 
 
+def test_globals_that_are_called_as_fields_and_parameters_are_other_things() -> None:
+    """The script's ``width`` is lazy code, its ``b`` an instance of a lazy class."""
+    own = (
+        "class A(nn.Module):\n    width: int\n\n    @nn.compact\n    def __call__(self, x):\n"
+        "        self.sow('s', 'x', x, reduce_fn=lambda a, b: a + b, init_fn=lambda: 0)\n"
+        "        return nn.Dense(self.width)(x)\n\n\n"
+    )
+    script = "width = isinstance(use, nn.Module)\nb = B()\nuse(A(3))\n"
+    result = auto({"m.py": LINEN + looped("B") + own + script})
+    assert said(result) == {"m.A": "explicit", "m.B": "lazy"}
+
+
+def test_a_class_that_a_default_or_a_nested_function_builds_is_its_own() -> None:
+    own = (
+        "class {0}(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+        "        {1}\n        return one(x)\n\n\n"
+    )
+    nested = own.format("A", "def one(y):\n            made = B()\n            return made(y)\n")
+    default = own.format("C", "one = lambda y, B=B: B()(y)")
+    result = auto({"m.py": LINEN + looped("B") + nested + default + "use(A(), C())\n"})
+    assert said(result) == {"m.A": "lazy", "m.B": "lazy", "m.C": "lazy"}
+
+
 def test_layers_for_fields_are_given_as_explicit_classes_take_them() -> None:
     result = auto({"m.py": LINEN + FIELD + "use(Block(nn.DenseGeneral), Block(width=2))\n"})
     assert said(result) == {"m.Block": "explicit"}, reason(result, "m.Block")

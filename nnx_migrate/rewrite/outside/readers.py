@@ -203,6 +203,8 @@ def _scoped(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
     todo = [(node, scope)]
     while todo:
         one, around = todo.pop()
+        if isinstance(one, ast.Name) and not isinstance(one.ctx, ast.Load):
+            continue  # a field, a comprehension's variable: a global of that name is another thing
         if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
             yield one, around
             continue
