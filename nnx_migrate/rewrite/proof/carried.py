@@ -6,6 +6,7 @@ import ast
 from functools import lru_cache
 
 from nnx_migrate.rewrite.proof.members import assigned_in
+from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each, walk
 
@@ -85,6 +86,12 @@ def _attributes(project: Project, name: str) -> tuple[tuple[Module, ast.Attribut
     )
 
 
+def hands_attributes(cls: ClassInfo, name: str) -> bool:
+    """Whether a method of a class returns attributes of its module: submodules, maybe."""
+    found = cls.find(name)
+    return found is not None and _returns_attributes(found[1])
+
+
 @lru_cache(maxsize=2)
 def _handing(project: Project) -> frozenset[str]:
     """Methods of Linen classes that return attributes of their module: submodules, maybe."""
@@ -92,8 +99,12 @@ def _handing(project: Project) -> frozenset[str]:
         name
         for cls in project.linen.values()
         for name, method in cls.methods.items()
-        if any(isinstance(one, ast.Return) and _hands(method, one.value) for one in walk(method))
+        if _returns_attributes(method)
     )
+
+
+def _returns_attributes(method: ast.FunctionDef) -> bool:
+    return any(isinstance(one, ast.Return) and _hands(method, one.value) for one in walk(method))
 
 
 def _hands(method: ast.FunctionDef, value: ast.expr | None, depth: int = 6) -> bool:

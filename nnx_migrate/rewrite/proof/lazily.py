@@ -21,6 +21,7 @@ from nnx_migrate.rewrite.outside.places import Place, places_of
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.rewrite.proof.called_parameters import called_parameters
 from nnx_migrate.rewrite.proof.doubt import Doubt, is_of_arrays
+from nnx_migrate.rewrite.proof.dropped import is_dropped
 from nnx_migrate.rewrite.proof.factories import factory_fields, factory_reads
 from nnx_migrate.rewrite.proof.graph import Graph, loaded_word
 from nnx_migrate.rewrite.proof.handed_modules import handed_modules
@@ -172,9 +173,10 @@ class _Judge:
         lazy = self.attempt.lazy.get(module.path, frozenset())
         edited = self.attempt.edited.get(module.path, frozenset())
         scope = Scope(module).around(node)
+        places = places_of(module, self.explicit)
         for one in _evaluated(node, edited):
             line = getattr(one, "lineno", 1)
-            if id(one) in lazy:
+            if id(one) in lazy and not is_dropped(self.project, places, one):
                 return Doubt(module.path, line, "what it reads here keeps Linen's style")
             if hasattr(one, "lineno") and id(one) not in edited and self._is_linen(scope, one):
                 return Doubt(module.path, line, "what it reads here stays lazy")
