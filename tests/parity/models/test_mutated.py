@@ -84,8 +84,9 @@ UNTRACED = {
         "fail stacks: NNX construct: AttributeError: ",
     ),
     "a stack axis at 0": (
-        *("gqa/nnx/model.py", 'remat(layer, prevent_cse=False, policy=saved), variable_axes={"params": 1}',
-          'remat(layer, prevent_cse=False, policy=saved), variable_axes={"params": 0}'),
+        *("gqa/nnx/model.py",
+          'remat(layer, prevent_cse=False, policy=saved),\n                variable_axes={"params": 1}',
+          'remat(layer, prevent_cse=False, policy=saved),\n                variable_axes={"params": 0}'),
         "fail shapes: ",
     ),
 }  # fmt: skip
