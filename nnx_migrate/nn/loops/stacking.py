@@ -62,6 +62,11 @@ class Stacking:
         collection = collection_of(type(variable))
         return any(in_filter(names, collection) for names in self.inputs)
 
+    def takes(self, stream: str) -> bool:
+        """Whether layers have the stream: one that is not named stays outside, and params stand for it."""
+        named = [any(in_filter(names, one) for names, _ in self.splits) for one in (stream, "params")]
+        return named[0] or not named[1]
+
     def is_split(self, stream: str) -> bool:
         """Whether every layer draws its own keys; a stream that is not named goes with params."""
         for wanted in (stream, "params"):
@@ -166,8 +171,9 @@ class _LayerRngs:
         streams = {} if rngs is None else {"default": rngs}
         if isinstance(rngs, nnx.Rngs):
             streams = {name: rngs[name] for name in rngs}
-        sources = {name: one for name, one in streams.items() if hasattr(one, "for_layer")}
-        plain = streams.keys() - sources.keys()
+        seeded = {name: one for name, one in streams.items() if hasattr(one, "for_layer")}
+        plain = streams.keys() - seeded.keys()
+        sources = {name: one for name, one in seeded.items() if stacking.takes(_linen_name(name))}
         bases = {name: streams[name]() for name in sorted(plain)} if stacking.axes else {}
         marks = {name: one.mark() for name, one in sources.items()}
         return cls(rngs, bases, sources, marks, stacking)
@@ -187,7 +193,7 @@ class _LayerRngs:
         if not self.sources or not self.stacking.axes:
             return {} if self.rngs is None else {"rngs": self.rngs}
         streams = nnx.Rngs()
-        for name in self.rngs:
+        for name in (*self.sources, *self.bases):
             found = self._layer(name, 0) if name in self.sources else self.rngs[name]
             setattr(streams, name, found)
         return {"rngs": streams}

@@ -38,7 +38,8 @@ def of_variables(
         )
     found = shown_by(make, sizes, known, held)
     missing = [name for name in sizes if name not in found]
-    guess = {**known, **found, **dict.fromkeys(missing, _PRIMES[0])}
+    shapes = {name: some_value(sizes[name]) for name in missing if sizes[name].shows_nowhere}
+    guess = {**known, **found, **dict.fromkeys(missing, _PRIMES[0]), **shapes}
     hidden = {name: sizes[name] for name in missing if not _is_idle(make, guess, name)}
     if not all(one.is_of_part for one in hidden.values()):
         raise _unknown(make, hidden)
