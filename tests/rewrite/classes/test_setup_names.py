@@ -31,6 +31,21 @@ def test_names_in_a_local_list_that_becomes_an_attribute_are_kept() -> None:
     assert "layers.append(nnm.named(str(i + 1), nnx.Linear(3, 3, rngs=rngs)))" in text
 
 
+@pytest.mark.parametrize(
+    ("setup", "loop"),
+    [
+        ("self.layers = [nn.Dense(3) for _ in range(self.n)]", "for i in range(self.n):"),
+        ("self.layers = [nn.Dense(_ + 1) for _ in range(self.n)]", "for _ in range(self.n):"),
+        ("i = 2\nself.layers = [nn.Dense(i) for _ in range(self.n)]", "for i_ in range(self.n):"),
+    ],
+    ids=["a round without a name", "one whose name is read", "a name that is taken"],
+)
+def test_what_is_made_in_rounds_without_a_name_is_numbered(setup: str, loop: str) -> None:
+    text = listed(setup)
+    assert loop in text
+    assert f'f"layers_{{{loop.split()[1]}}}"' in text
+
+
 def test_submodules_of_a_local_list_without_names_stay_plain() -> None:
     text = listed("layers = [nn.Dense(3), nn.Dense(3)]\nself.layers = layers")
     assert "nnm.named" not in text

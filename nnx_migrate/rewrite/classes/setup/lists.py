@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from nnx_migrate.edit.calls import call
-from nnx_migrate.edit.expressions import Expression, generator, numbered
+from nnx_migrate.edit.expressions import Expression, dotted, generator, numbered
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import without_comments
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
@@ -22,7 +22,9 @@ from nnx_migrate.source.walking import each, walk
 class ComprehensionLoop:
     """``self.<attribute> = [<submodule> for <target> in <iter>]``.
 
-    ``asks_name``: a size of the element, or of a submodule inside it, is looked up under its name.
+    Attributes:
+      asks_name: a size of the element, or of a submodule inside it, is looked up under its name.
+      index: what numbers the elements where the loop has no name for it (``for _ in range(3)``).
     """
 
     attribute: Attribute
@@ -30,6 +32,19 @@ class ComprehensionLoop:
     generator: ast.comprehension
     item: Item
     asks_name: bool
+    index: str = ""
+
+    @property
+    def is_nameless(self) -> bool:
+        """Whether the loop counts without a name for the number."""
+        target = self.generator.target
+        nodes = [one for one in each(self.node, ast.Name) if one is not target]
+        is_blank = isinstance(target, ast.Name) and target.id == "_"
+        return self.counts and is_blank and not any(one.id == "_" for one in nodes)
+
+    def target(self, renderer: Renderer) -> Expression:
+        """The loop's variable."""
+        return dotted(self.index) if self.index else renderer.render(self.generator.target)
 
     @property
     def counts(self) -> bool:
@@ -45,7 +60,7 @@ class ComprehensionLoop:
         if self.item.name is not None:
             found: Expression = renderer.render(self.item.name)
             return found
-        return numbered(self.attribute.name, renderer.render(self.generator.target))
+        return numbered(self.attribute.name, self.target(renderer))
 
     def reads(self) -> frozenset[str]:
         """Names that the header and the element names read."""
@@ -56,7 +71,7 @@ class ComprehensionLoop:
 
     def property_value(self, renderer: Renderer) -> Expression:
         """The expression of the read-only property; Linen makes a tuple of the list."""
-        target = without_comments(renderer.render(self.generator.target))
+        target = without_comments(self.target(renderer))
         over = without_comments(renderer.render(self.generator.iter))
         element = call("getattr", "self", self.name_node(renderer))
         return call("tuple", generator(element, target, over))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import (
@@ -72,6 +72,8 @@ class Structures:
                 RULE,
             )
         found = comprehension_loop(one, self.items)
+        if found is not None and found.is_nameless:
+            found = replace(found, index=self._free("i"))
         if found is not None and found.counts and not self._reads_locals(found):
             edits[id(one.statement)] = self._loop(found)
             properties[one.name] = found.property_value(renderer_of(self.cls.module, self.common))
@@ -138,8 +140,7 @@ class Structures:
                 body.append(
                     wrapped(run(call("setattr", "self", name, value)), inner, self.layout.page)
                 )
-            target = renderer.render(found.generator.target)
-            over = renderer.render(found.generator.iter)
+            target, over = found.target(renderer), renderer.render(found.generator.iter)
             made = [*before, loop(target, over, [*body, *after], unit), *last]
             return with_inner_comments(made, renderer.sources.pairs[id(one.statement)])
 
