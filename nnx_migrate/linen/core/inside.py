@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from inspect import isfunction
 from typing import Any, Protocol
 
-from flax import nnx
+from flax import config, nnx
 from flax.core import FrozenDict
 from flax.core.meta import unbox
 
@@ -56,7 +56,8 @@ class Inside:
         """The variables at its path, by collection."""
         below = place_of(self._owner._abstract(), self._path)
         found = {name: _below(tree, below) for name, tree in self._owner._held().items()}
-        return FrozenDict({name: tree for name, tree in found.items() if tree})
+        made = {name: tree for name, tree in found.items() if tree}
+        return FrozenDict(made) if config.flax_return_frozendict else made
 
     def apply(self, variables: Any, *args: Any, **kwargs: Any) -> Any:
         """Call it with other variables, as its own `apply` would."""

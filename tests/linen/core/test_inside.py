@@ -116,6 +116,11 @@ USES = {
     "a parameter": lambda net: net.bias.astype(jnp.float16) + 1,
     "values": lambda net: (net.half, net.width),
     "variables": lambda net: net.encoder.variables["params"]["dense"]["kernel"],
+    "variables with variables": lambda net: jax.tree.map(
+        jnp.subtract,
+        net.encoder.variables["params"]["dense"],
+        net.variables["params"]["encoder"]["dense"],
+    ),
     "other parameters": lambda net: tied(net, jnp.ones((2, 3))),
     "the module": lambda net: (net(IDS), net.encoder(IDS)),
 }
