@@ -48,7 +48,7 @@ class _Meta(type(Module)):  # type: ignore[misc]
     def __instancecheck__(cls, instance: Any) -> bool:
         return cls.__subclasscheck__(type(instance))
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """A definition; what it is given is a field, also where its name reads as a size."""
         sizes = vars(cls).get("_sizes", {})
         given = [name for name in kwargs if isinstance(sizes.get(name), NamedSize)]

@@ -46,7 +46,7 @@ class ModuleMeta(nnx_module.ModuleMeta, type(Protocol)):  # type: ignore[misc]
     It also is the metaclass of protocols, which Linen's modules may inherit from.
     """
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """A new definition, or a module bound to the one whose method runs."""
         return type.__call__(class_to_make(cls), *args, **kwargs)
 

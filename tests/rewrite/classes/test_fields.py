@@ -170,6 +170,7 @@ def test_the_class_map_names_fields_and_sizes() -> None:
     ("body", "reason"),
     [
         ("  rngs: Any\n", "a field is named 'rngs'"),
+        ("  cls: Any\n", "a field is named 'cls'"),
         (
             "  def __setattr__(self, name, value):\n    super().__setattr__(name, value)\n",
             "defines __setattr__",

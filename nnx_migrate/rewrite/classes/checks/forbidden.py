@@ -24,6 +24,7 @@ RULE = "class"
 _FUNCTIONAL = ("init", "init_with_output", "lazy_init", "apply", "bind", "unbind")
 _LIFTED = frozenset(f"flax.linen.{name}" for name in ("remat", "checkpoint", "scan", "vmap"))
 _SPECIAL = ("__init__", "__getattr__", "__setattr__")
+_TAKEN = ("rngs", "cls")  # by the constructor, by the metaclass of NNX modules
 
 
 def constructs_nothing(cls: ClassInfo, items: Mapping[int, Item]) -> bool:
@@ -59,8 +60,9 @@ def check_methods(project: Project, cls: ClassInfo, items: Mapping[int, Item]) -
                 "move what it does to setup",
                 RULE,
             )
-    if any(one.name == "rngs" for one in cls.fields):
-        raise Refused(cls.node, "a field is named 'rngs'", "rename the field", "fields")
+    for one in cls.fields:
+        if one.name in _TAKEN:
+            raise Refused(cls.node, f"a field is named '{one.name}'", "rename the field", "fields")
     for method in cls.methods.values():
         if _builds_itself(project, cls, method):
             reason = f"its class method {method.name} builds it"
