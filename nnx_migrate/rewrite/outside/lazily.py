@@ -149,6 +149,8 @@ class _Walk:
           Unknown: modules, or what builds them, reach the class in a form it cannot take.
         """
         parent = place.parent
+        if isinstance(parent, ast.MatchClass):
+            raise Unknown("a pattern names the class here")
         if isinstance(parent, ast.Subscript) and parent.value is place.node:
             raise Unknown("the class is given types here")
         if isinstance(parent, ast.Attribute) and not self._is_method(cls, parent):
