@@ -64,7 +64,9 @@ class Stacking:
 
     def takes(self, stream: str) -> bool:
         """Whether layers have the stream: one that is not named stays outside, and params stand for it."""
-        named = [any(in_filter(names, one) for names, _ in self.splits) for one in (stream, "params")]
+        named = [
+            any(in_filter(names, one) for names, _ in self.splits) for one in (stream, "params")
+        ]
         return named[0] or not named[1]
 
     def is_split(self, stream: str) -> bool:
