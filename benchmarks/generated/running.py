@@ -41,7 +41,8 @@ def modules_of(files: Mapping[str, str]) -> Iterator[list[types.ModuleType]]:
             linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
             if package:
                 setattr(sys.modules[package], last, module)
-            exec(compile(text, path, "exec"), module.__dict__)  # noqa: S102 - that is what it is for
+            code = compile(text, path, "exec", dont_inherit=True)  # annotations are its own
+            exec(code, module.__dict__)  # noqa: S102 - that is what it is for
             modules.append(module)
         yield modules
     finally:

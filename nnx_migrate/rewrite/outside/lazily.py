@@ -18,6 +18,7 @@ from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import with_base
+from nnx_migrate.rewrite.outside.annotations import named_in_strings, reader_of
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unknown
 from nnx_migrate.rewrite.outside.places import Place, Places
@@ -31,7 +32,6 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
 _BOUND = frozenset({"classmethod", "staticmethod", "property"})
-_NOT_EVALUATED = (Context.ANNOTATION, Context.BASE)
 
 
 def convert_lazily(project: Project, places: Places, context: OutsideContext, draft: Draft) -> None:
@@ -58,8 +58,11 @@ class _Walk:
                 self._computed(call, place.scope)
             case ast.ClassDef() as statement:
                 self._inherits(statement)
+        if place.context is Context.ANNOTATION:
+            self._annotates(place)
+            return
         cls = class_named(self.project, place.node, place.scope)
-        if cls is None or cls.name not in self.context.converted or place.context in _NOT_EVALUATED:
+        if cls is None or cls.name not in self.context.converted or place.context is Context.BASE:
             return
         node = place.node
         assert isinstance(node, ast.Name | ast.Attribute)
@@ -83,6 +86,16 @@ class _Walk:
         self.draft.lazy.add(id(node))
         self.draft.placed.add(cls.name)
         self.draft.imports |= {"lazy", "Size"} if more else {"lazy"}
+
+    def _annotates(self, place: Place) -> None:
+        """Doubt the classes of an annotation that the running program reads."""
+        for node in (place.node, *named_in_strings(place.node)):
+            cls = class_named(self.project, node, place.scope)
+            if cls is None or cls.name not in self.context.converted:
+                continue
+            reader = reader_of(self.project, self.places, place)
+            if reader is not None:
+                self.draft.doubts.append(Doubted(cls.name, place.node, reader))
 
     def _is_lifted(self, node: ast.expr) -> bool:
         """Whether a call that becomes NNX's is given the class: ``nn.remat(Block)``."""
