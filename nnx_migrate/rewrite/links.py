@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from nnx_migrate.sizes.factories import factory_functions
 from nnx_migrate.source.linked import linked_modules
-from nnx_migrate.source.names import Assignment, FunctionNode, dotted
+from nnx_migrate.source.names import Assignment, dotted
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
@@ -150,20 +150,11 @@ def _loads(body: Sequence[ast.AST], scope: Scope) -> Iterator[_Load]:
                 yield _Load(around, node, called, outer)
                 continue
             of_call = isinstance(node, ast.Call)
-            for child, within in _children(node, around):
+            for child, within in around.parts(node):
                 if isinstance(node, ast.Call) and child is not node.func:
                     todo.append((child, within, False, (*outer, node.func)))
                 else:
                     todo.append((child, within, of_call, outer))
-
-
-def _children(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.AST, Scope]]:
-    """The parts of a node with the scopes they stand in: a function's defaults stand around it."""
-    body: list[ast.AST] = []
-    if isinstance(node, FunctionNode):
-        body = [*node.body] if isinstance(node.body, list) else [node.body]
-        yield from ((part, scope.enter(node)) for part in body)
-    yield from ((part, scope) for part in ast.iter_child_nodes(node) if part not in body)
 
 
 def _annotations(statement: ast.AST) -> set[int]:

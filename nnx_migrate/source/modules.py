@@ -110,6 +110,18 @@ class Scope:
         """The scope inside ``function``."""
         return Scope(self.module, (function_table(function, self.module.package), *self.tables))
 
+    def parts(self, node: ast.AST) -> Iterator[tuple[ast.AST, Scope]]:
+        """The parts of a node, each with the scope that it stands in.
+
+        A function's defaults, decorators and annotations are evaluated around it.
+        """
+        body: list[ast.AST] = []
+        if isinstance(node, FunctionNode):
+            body = [*node.body] if isinstance(node.body, list) else [node.body]
+            inside = self.enter(node)
+            yield from ((part, inside) for part in body)
+        yield from ((part, self) for part in ast.iter_child_nodes(node) if part not in body)
+
     def around(self, node: ast.AST) -> Scope:
         """The scope of a node of this one's module inside the functions that stand around it."""
         scope = self

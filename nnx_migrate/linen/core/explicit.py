@@ -20,7 +20,7 @@ from flax.core import meta
 from nnx_migrate import nn as nnm
 from nnx_migrate import sharding
 from nnx_migrate.linen.core import inside
-from nnx_migrate.linen.core.members import carried, may_refuse, members_of
+from nnx_migrate.linen.core.members import carried, members_of
 from nnx_migrate.linen.core.module import Module
 from nnx_migrate.linen.core.sizes.declaration import Size
 from nnx_migrate.linen.core.sizes.names import NamedSize, size_by_name
@@ -379,7 +379,7 @@ def _lazy(
         body[name] = _field(parameter)
     for name, value in members_of(cls).items():
         if name not in body:
-            body[name] = carried(name, value, frozenset(annotations), may_refuse(cls))
+            body[name] = carried(cls, name, value, frozenset(annotations))
     optional = {name for name in sizes if parameters[name].default is not inspect.Parameter.empty}
     body |= {
         "__annotations__": annotations,

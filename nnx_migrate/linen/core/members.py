@@ -41,7 +41,7 @@ def _is_special(name: str, value: Any) -> bool:
     return is_method and name not in _OWN and _SPECIAL.fullmatch(name) is not None
 
 
-def may_refuse(cls: Any) -> bool:
+def _may_refuse(cls: Any) -> bool:
     """Whether the constructor calls or raises something; True where that does not show."""
     if cls.__init__ is nnx.Module.__init__:
         return False
@@ -52,13 +52,11 @@ def may_refuse(cls: Any) -> bool:
     return any(isinstance(one, ast.Raise | ast.Assert | ast.Call) for one in ast.walk(tree))
 
 
-def carried(name: str, value: Any, fields: frozenset[str], is_checked: bool) -> Any:
+def carried(cls: Any, name: str, value: Any, fields: frozenset[str]) -> Any:
     """A member for the lazy class: methods run on the explicit module, unless fields are enough.
 
-    So do properties of a bound module: what they read may be the explicit module's alone.
-
-    Args:
-      is_checked: whether the constructor runs before a call, as Linen's ``setup`` does, which may raise.
+    So do properties of a bound module: what they read may be the explicit module's alone. The
+    constructor runs before a call, as Linen's ``setup`` does, where it may raise.
     """
     if isinstance(value, property) and not _reads_only(value.fget, fields):
         return property(
@@ -71,7 +69,7 @@ def carried(name: str, value: Any, fields: frozenset[str], is_checked: bool) -> 
         return _forward(name, value)
     if name != "__call__":
         return nowrap(value)  # a call is recorded
-    return _checked(value) if is_checked else value
+    return _checked(value) if _may_refuse(cls) else value
 
 
 def _checked(call: Any) -> Any:

@@ -64,18 +64,16 @@ class Stacking:
 
     def takes(self, stream: str) -> bool:
         """Whether layers have the stream: one that is not named stays outside, and params stand for it."""
-        named = [
-            any(in_filter(names, one) for names, _ in self.splits) for one in (stream, "params")
-        ]
-        return named[0] or not named[1]
+        return self._rule(stream) is not None or self._rule("params") is None
 
     def is_split(self, stream: str) -> bool:
         """Whether every layer draws its own keys; a stream that is not named goes with params."""
-        for wanted in (stream, "params"):
-            for names, split in self.splits:
-                if in_filter(names, wanted):
-                    return split
-        return False
+        own = self._rule(stream)
+        return bool(self._rule("params") if own is None else own)
+
+    def _rule(self, stream: str) -> bool | None:
+        """What the options say of a stream; None where they do not name it."""
+        return next((split for names, split in self.splits if in_filter(names, stream)), None)
 
     @property
     def stacks_params(self) -> bool:

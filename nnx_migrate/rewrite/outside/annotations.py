@@ -27,6 +27,7 @@ _PACKAGES = frozenset(
         "tyro",
     }
 )
+_WORDS = (*_READERS, *_PACKAGES, "fields")  # only files with one are looked at
 
 
 def reader_of(project: Project, places: Places, place: Place) -> str | None:
@@ -38,7 +39,7 @@ def reader_of(project: Project, places: Places, place: Place) -> str | None:
         for decorator in node.decorator_list:
             if isinstance(decorator, ast.Attribute) and decorator.attr == "register":
                 return f"{ast.unparse(decorator)} dispatches by this annotation"
-    return next(iter(_reads(project)), None)
+    return _reads(project)
 
 
 def named_in_strings(annotation: ast.AST) -> Iterator[ast.expr]:
@@ -54,17 +55,19 @@ def named_in_strings(annotation: ast.AST) -> Iterator[ast.expr]:
 
 
 @lru_cache(maxsize=8)
-def _reads(project: Project) -> tuple[str, ...]:
-    """What of the project reads annotations."""
-    return tuple(
-        f"{module.name} reads annotations, with {found}"
+def _reads(project: Project) -> str | None:
+    """What of the project reads annotations first."""
+    found = (
+        f"{module.name} reads annotations, with {reader}"
         for module in project.modules.values()
-        for found in _readers(module)
+        if any(word in module.text for word in _WORDS)
+        for reader in _readers(module)
     )
+    return next(found, None)
 
 
 def _readers(module: Module) -> Iterator[str]:
-    nodes = walk(module.tree)
+    nodes = module.nodes
     describes = any(
         isinstance(one, ast.Name | ast.Attribute) and _name(one) == "fields" for one in nodes
     )

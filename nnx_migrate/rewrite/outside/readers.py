@@ -17,7 +17,6 @@ from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import (
     Assignment,
     Definition,
-    FunctionNode,
     Import,
     dotted,
     first_name,
@@ -208,12 +207,7 @@ def _scoped(node: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, Scope]]:
         if isinstance(one, ast.Name | ast.Attribute) and dotted(one):
             yield one, around
             continue
-        body: list[ast.AST] = []
-        if isinstance(one, FunctionNode):
-            body = [*one.body] if isinstance(one.body, list) else [one.body]
-            todo += ((part, around.enter(one)) for part in body)
-        # A function's defaults, decorators and annotations are evaluated around it.
-        todo += ((part, around) for part in ast.iter_child_nodes(one) if part not in body)
+        todo += around.parts(one)
 
 
 def _expressions(node: ast.AST, skip: Container[int] = ()) -> Iterator[ast.expr]:

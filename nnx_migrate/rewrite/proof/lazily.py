@@ -173,14 +173,16 @@ class _Judge:
         lazy = self.attempt.lazy.get(module.path, frozenset())
         edited = self.attempt.edited.get(module.path, frozenset())
         scope = Scope(module).around(node)
-        places = places_of(module, self.explicit)
         for one in _evaluated(node, edited):
             line = getattr(one, "lineno", 1)
-            if id(one) in lazy and not is_dropped(self.project, places, one):
+            if id(one) in lazy and not self._is_dropped(module, one):
                 return Doubt(module.path, line, "what it reads here keeps Linen's style")
             if hasattr(one, "lineno") and id(one) not in edited and self._is_linen(scope, one):
                 return Doubt(module.path, line, "what it reads here stays lazy")
         return None
+
+    def _is_dropped(self, module: Module, node: ast.AST) -> bool:
+        return is_dropped(self.project, places_of(module, self.explicit), node)
 
     def _is_linen(self, scope: Scope, node: ast.AST) -> bool:
         if not isinstance(node, ast.Name | ast.Attribute):

@@ -48,17 +48,19 @@ def _locals_read(cls: ClassInfo, names: set[str] | None) -> Iterator[ast.AST]:
     Args:
       names: those that its new text has; None where all count.
     """
-    around = [*cls.module.parents.functions(cls.node)]
     loads = local_loads(cls)
-    pending = {*loads} if names is None else loads & names
+    pending = sorted(loads if names is None else loads & names)
+    around = cls.module.parents.functions(cls.node) if pending else ()
+    binders = [_binders(cls.module, one) for one in around]
     seen: set[str] = set()
     while pending:
         name = pending.pop()
+        if name in seen:
+            continue
         seen.add(name)
-        found = (_binders(cls.module, one) for one in around)
-        for node in next((one[name] for one in found if name in one), ()):
+        for node in next((one[name] for one in binders if name in one), ()):
             yield node
-            pending |= {one.id for one in each(node, ast.Name)} - seen
+            pending += sorted({one.id for one in each(node, ast.Name)})
 
 
 def _binders(module: Module, function: FunctionNode) -> dict[str, list[ast.AST]]:

@@ -38,8 +38,7 @@ def of_variables(
         )
     found = shown_by(make, sizes, known, held)
     missing = [name for name in sizes if name not in found]
-    shapes = {name: some_value(sizes[name]) for name in missing if sizes[name].shows_nowhere}
-    guess = {**known, **found, **dict.fromkeys(missing, _PRIMES[0]), **shapes}
+    guess = {**known, **found, **{name: _guess(sizes[name]) for name in missing}}
     hidden = {name: sizes[name] for name in missing if not _is_idle(make, guess, name)}
     if not all(one.is_of_part for one in hidden.values()):
         raise _unknown(make, hidden)
@@ -51,6 +50,10 @@ def of_variables(
         except Exception as error:
             raise _unknown(make, hidden) from error
     return {name: guess[name] for name in sizes}
+
+
+def _guess(size: Size) -> Any:
+    return some_value(size) if size.shows_nowhere else _PRIMES[0]
 
 
 def _unknown(make: Callable[..., Any], sizes: Iterable[str]) -> UnknownSize:
@@ -89,8 +92,7 @@ def shown_by(
     if not shapes:
         return {}
     numbers = [name for name, one in sizes.items() if one.fact is None and not one.shows_nowhere]
-    shapes_of = {name: some_value(one) for name, one in sizes.items() if one.shows_nowhere}
-    guess = {**known, **shapes_of, **dict.fromkeys(numbers, _PRIMES[0])}
+    guess = {**known, **{name: _guess(one) for name, one in sizes.items() if one.fact is None}}
     facts = [name for name, one in sizes.items() if one.fact in ("given", "truth")]
     found = _shown_facts(make, facts, guess, shapes)
     guess |= found
