@@ -57,9 +57,8 @@ from nnx_migrate.nn.calls.functional import (
     abstract,
     apply,
     bind,
-    variables_of,
-    variables_with,
 )
+from nnx_migrate.nn.calls.initial import variables_of, variables_with
 from nnx_migrate.nn.calls.plain import call
 from nnx_migrate.nn.layers.attention import (
     MultiHeadAttention,

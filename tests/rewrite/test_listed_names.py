@@ -1,4 +1,4 @@
-"""The order in which ``init`` of explicit classes lists names: below lifts, jax has sorted them."""
+"""The order in which ``init`` of explicit classes lists names: that of the call; below lifts, jax has sorted them."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ def main():
 STACKED = 'variable_axes={"params": 0, "batch_stats": 0}, split_rngs={"params": True}'
 BODIES = {
     "no lift": ("", 'x = Inner(name="x")(x)'),
+    "a norm built before its layer": ("", 'x = nn.LayerNorm(name="p")(nn.Dense(4, name="q")(x))'),
+    "recurrent": ("", 'x = nn.RNN(nn.GRUCell(4, name="c"), name="r")(x[None])[0]'),
     "remat of a class": ("", 'x = nn.remat(Inner)(name="x")(x)'),
     "remat of the call": ("@nn.remat", 'x = Inner(name="x")(x)'),
     "scan": ("", f'x, _ = nn.scan(Step, {STACKED}, length=2)(name="t")(x, None)'),

@@ -1,6 +1,6 @@
-"""Linen's functional calls for a migrated module: ``variables_of``, ``bind``, ``apply``.
+"""Linen's functional calls for a migrated module: ``bind``, ``apply``.
 
-``model.init(key, x)`` becomes ``variables_of(build(Model, ..., rngs=key), x)`` (:mod:`nnx_migrate.nn.seeding.values`) and ``model.apply(v, x)``
+``model.init(key, x)`` becomes ``variables_of(build(Model, ..., rngs=key), x)`` (:mod:`nnx_migrate.nn.calls.initial`) and ``model.apply(v, x)``
 becomes ``apply(model, v, x)``, with Linen's layout of variables (collection -> scope path -> array),
 its arguments and its return convention. ``apply`` never changes ``model``: it merges a copy of it, so
 it works under ``jax.jit``, ``jax.grad`` and ``jax.vmap`` like Linen's.
@@ -25,13 +25,13 @@ from nnx_migrate.nn.calls.objects import holds_tracer
 from nnx_migrate.nn.streams.linen_streams import keys_of, set_streams
 from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.late import is_late
-from nnx_migrate.nn.variables.linen_variables import leaves, nested
+from nnx_migrate.nn.variables.linen_variables import flat_state, leaves, nested
 from nnx_migrate.nn.variables.missing import Missing, is_missing
-from nnx_migrate.nn.variables.sharing import in_order, linen_place, modules_in
+from nnx_migrate.nn.variables.sharing import linen_place, modules_in
 from nnx_migrate.nn.variables.sowing import caught
-from nnx_migrate.nn.variables.state import Running, initializing, running
+from nnx_migrate.nn.variables.state import Running, running
 from nnx_migrate.nn.variables.variables import collection_of, is_moved_by_init, variable
-from nnx_migrate.sharding.boxes import boxed, is_axis_metadata, unbox
+from nnx_migrate.sharding.boxes import is_axis_metadata, unbox
 
 M = TypeVar("M", bound=nnx.Module)
 Path = tuple[str, ...]
@@ -68,54 +68,6 @@ def _without_values(make: Callable[[jax.Array], M]) -> tuple[M, bool]:
     variables = jax.eval_shape(traced, jax.random.key(0))
     graphdef, others, has_tracer = parts
     return nnx.merge(graphdef, variables, *others), has_tracer
-
-
-def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """The variables of ``model`` as Linen's ``init`` returns them: collection -> path -> array.
-
-    Arrays with logical axis names are in boxes, as Linen's are
-    (:class:`nnx_migrate.sharding.LogicallyPartitioned`). Random streams are left out. Names are the module's attributes, in the order in which
-    they were set. With inputs, a copy of the model
-    is called on them as ``init`` calls it, and the variables that only a call makes (caches of
-    decoding attention, ``nnm.lazy_variable``) are among the result; those that Linen's ``init``
-    updates (all made by ``nnm.variable``) are updated; values it sows are there, intermediates aside.
-    """
-    run = (lambda copy: copy(*args, **kwargs)) if args or kwargs else None
-    return variables_with(model, run)
-
-
-def variables_with(model: M, run: Callable[[M], Any] | None) -> dict[str, Any]:
-    """`variables_of`, where ``run`` stands for the call of the copy."""
-    found = _flat_state(model, nnx.state(model), boxed)
-    modules: list[nnx.Module] = [model]
-    if run is not None:
-        copy, sown = _initialised(model, run)
-        made = _flat_state(copy, nnx.state(copy), boxed)
-        moved = _flat_state(copy, nnx.state(copy, lambda _, one: _is_moved(one)))
-        found |= {path: made[path] for path in made if path not in found or path in moved}
-        found |= sown
-        modules.append(copy)
-    return nested(in_order(found, *modules))
-
-
-def _initialised(model: M, run: Callable[[M], Any]) -> tuple[M, dict[Path, Any]]:
-    """A copy of ``model`` after the call of Linen's ``init``, and what the call sowed.
-
-    Which collections are sown into only the call tells: it runs again to catch them.
-    """
-    collections: frozenset[str] = frozenset()
-    while True:
-        copy = nnx.merge(*nnx.split(model), copy=True)
-        with initializing() as call:
-            _, sown = caught(copy, functools.partial(run, copy), sorted(collections), {})
-        if call.sown <= collections:
-            return copy, sown
-        collections |= call.sown
-
-
-def _is_moved(one: Any) -> bool:
-    """Whether the call of Linen's ``init`` updates a leaf; plain arrays are none of Linen's."""
-    return isinstance(one, nnx.Variable) and is_moved_by_init(one)
 
 
 def bind(model: M, values: Mapping[str, Any], rngs: Any = None) -> M:
@@ -185,7 +137,7 @@ def apply(
         collections |= here.sown  # only the call tells: it runs again to catch them
     if draws is not None:
         draws.update(tallies.below(()))
-    after = _flat_state(copy, nnx.state(copy, lambda _, one: not is_init or _is_moved(one)))
+    after = flat_state(copy, nnx.state(copy, lambda _, one: not is_init or is_moved_by_init(one)))
     after |= {path: one for path, one in sown.items() if one is not start.get(path)}
     _check_unchanged(before, after, mutable)
     if mutable is False:
@@ -210,20 +162,8 @@ def _call(here: Running, method: Callable[..., Any], args: Any, kwargs: Any) -> 
 # ---- variables
 
 
-def _flat_state(
-    model: nnx.Module, state: Any, read: Callable[[nnx.Variable[Any]], Any] = nnx.Variable.get_value
-) -> dict[Path, Any]:
-    """(collection, *Linen's path) -> value of every variable that is no random state."""
-    place = linen_place(model)
-    found: dict[Path, Any] = {}
-    for path, one in nnx.to_flat_state(state):
-        if isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState):
-            found[(collection_of(type(one)), *map(str, place(path)))] = read(one)
-    return found
-
-
 def _flat_variables(model: nnx.Module) -> dict[Path, Any]:
-    return _flat_state(model, nnx.state(model))
+    return flat_state(model, nnx.state(model))
 
 
 def _look_up(values: Mapping[str, Any], path: Path) -> tuple[bool, Any]:

@@ -23,6 +23,11 @@ from nnx_migrate.numerics.norms import (
 )
 
 
+def feature_shape(in_features: int | Sequence[int]) -> tuple[int, ...]:
+    """The shape of scale, bias and running statistics."""
+    return (in_features,) if isinstance(in_features, int) else tuple(in_features)
+
+
 class Norm(nnx.Module):
     """Fields and arithmetic that all norms share; ``in_features`` sizes scale and bias."""
 
@@ -46,8 +51,7 @@ class Norm(nnx.Module):
         **fields: Any,
     ) -> None:
         """Keep ``fields`` as attributes and create ``scale`` and ``bias``."""
-        shape = (in_features,) if isinstance(in_features, int) else tuple(in_features)
-        self.feature_shape = shape
+        shape = feature_shape(in_features)
         for name, value in fields.items():
             setattr(self, name, value)
         self.scale = nnx.data(None)

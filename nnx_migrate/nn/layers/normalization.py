@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from flax import nnx
 
-from nnx_migrate.nn.layers.norm_base import Norm
+from nnx_migrate.nn.layers.norm_base import Norm, feature_shape
 from nnx_migrate.nn.variables.state import is_initializing
 from nnx_migrate.nn.variables.variables import merge_param
 from nnx_migrate.numerics.norms import Axes, positive_axes
@@ -274,6 +274,10 @@ class BatchNorm(Norm):
         rngs: nnx.Rngs,
     ) -> None:
         """Take Linen's fields in Linen's order, then the sizes; see the class."""
+        shape = feature_shape(in_features)
+        stats_dtype = jnp.float32 if force_float32_reductions else param_dtype
+        self.mean = nnx.BatchStat(jnp.zeros(shape, stats_dtype))  # Linen makes them first
+        self.var = nnx.BatchStat(jnp.ones(shape, stats_dtype))
         super().__init__(
             in_features,
             rngs,
@@ -293,9 +297,6 @@ class BatchNorm(Norm):
         self.is_fixed = use_running_average is not None
         self.axis = axis
         self.momentum = momentum
-        stats_dtype = jnp.float32 if force_float32_reductions else param_dtype
-        self.mean = nnx.BatchStat(jnp.zeros(self.feature_shape, stats_dtype))
-        self.var = nnx.BatchStat(jnp.ones(self.feature_shape, stats_dtype))
 
     def __call__(
         self,

@@ -11,8 +11,8 @@ import jax
 from flax import nnx
 
 from nnx_migrate.nn.lifts.pure import PureCall
+from nnx_migrate.nn.variables.ordering import lifted
 from nnx_migrate.nn.variables.parts import Values
-from nnx_migrate.nn.variables.sharing import LIFTED
 
 T = TypeVar("T")
 PASSES_ON = "_passes_on"  # of a class whose calls go on to those of its base
@@ -72,20 +72,20 @@ def remat(
 def _rematerialized(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
     """``function(module, ...)`` as a pure function of the modules' variables, checkpointed."""
 
+    @lifted
     @functools.wraps(function)
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-        lifted = PureCall.of(module, args, kwargs)
-        streams = lifted.parts.random_state()  # closed over: those not drawn from leave no trace
+        run = PureCall.of(module, args, kwargs)
+        streams = run.parts.random_state()  # closed over: those not drawn from leave no trace
 
         def pure(values: Values, *args: Any, **kwargs: Any) -> tuple[Any, Values]:
-            return lifted.changes(function, values | streams, args, kwargs)
+            return run.changes(function, values | streams, args, kwargs)
 
         checkpointed = jax.checkpoint(pure, **options)
-        outputs, changed = checkpointed(lifted.parts.values(), *lifted.args, **lifted.kwargs)
-        lifted.parts.put_back(changed)
+        outputs, changed = checkpointed(run.parts.values(), *run.args, **run.kwargs)
+        run.parts.put_back(changed)
         return outputs
 
-    setattr(call, LIFTED, True)
     return call
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from flax import nnx
 
 from nnx_migrate.nn.loops.stacking import Stacking, construct_stacked
-from nnx_migrate.nn.variables.sharing import LIFTED
+from nnx_migrate.nn.variables.ordering import lifted
 
 M = TypeVar("M", bound=nnx.Module)
 Run = Callable[..., Any]  # (module, method of one layer, *arguments of the call)
@@ -49,9 +49,9 @@ def _lifted(kind: type[Any], run: Run) -> Callable[..., Any]:
     """The call of a class through ``run``."""
     method: Any = kind.__call__
 
+    @lifted
     @functools.wraps(method)
     def call(self: Any, *args: Any) -> Any:
         return run(self, method, *args)
 
-    setattr(call, LIFTED, True)
     return call

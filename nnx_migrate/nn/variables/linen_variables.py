@@ -7,12 +7,13 @@ by its own rules and applies when it makes the variable. Here they are kept as
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flax import nnx
 from flax.core.meta import AxisMetadata
 
+from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import collection_of, variable_type
 from nnx_migrate.sharding.boxes import LOGICAL_AXES, LOGICAL_MESH, LOGICAL_RULES
 
@@ -59,6 +60,18 @@ def _value(variable: nnx.Variable[Any]) -> Any:
     box = variable.get_metadata().get(_BOX)
     value = variable.get_value()
     return value if box is None else box.replace_boxed(value)
+
+
+def flat_state(
+    model: nnx.Module, state: Any, read: Callable[[nnx.Variable[Any]], Any] = nnx.Variable.get_value
+) -> dict[Path, Any]:
+    """(collection, *Linen's path) -> value of every variable that is no random state."""
+    place = linen_place(model)
+    found: dict[Path, Any] = {}
+    for path, one in nnx.to_flat_state(state):
+        if isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState):
+            found[(collection_of(type(one)), *map(str, place(path)))] = read(one)
+    return found
 
 
 def leaves(tree: Mapping[str, Any], prefix: Path = ()) -> Iterator[tuple[Path, Any]]:

@@ -16,7 +16,6 @@ from flax import nnx
 Path = tuple[str, ...]
 # Attribute of a module: pairs of its submodules' attributes and what Linen calls them instead.
 NAMES = "_names_in_linen"
-LIFTED = "_is_lifted"  # of a call that runs inside of a transformation of jax
 Children = Callable[[Any], list[tuple[str, Any]]]
 
 
@@ -59,35 +58,6 @@ def modules_in(module: nnx.Module) -> list[tuple[Path, nnx.Module]]:
     return [(tuple(map(str, place(path))), one) for path, one in nnx.iter_modules(module)]
 
 
-def in_order(found: Mapping[Path, Any], *modules: nnx.Module) -> dict[Path, Any]:
-    """Variables by collection and path in the order in which they were made, as Linen lists them.
-
-    ``nnx.state`` sorts them by name, and so does jax what comes out of ``nn.scan`` or ``nn.remat``.
-    What no module holds comes last.
-
-    Args:
-      modules: one as it was built, and a copy of it that was called: its call may have made some.
-    """
-    order: dict[Path, int] = {}
-    lifted: set[Path] = set()
-    for module in modules:
-        place = linen_place(module)
-        for path, node in _nodes(module, (), (), _as_made):
-            order.setdefault(place(path), len(order))
-            if isinstance(node, nnx.Module) and hasattr(type(node).__call__, LIFTED):
-                lifted.add(place(path))
-
-    def position(entry: tuple[Path, Any]) -> list[tuple[int, str]]:
-        collection, *rest = entry[0]
-        path = tuple(rest)
-        first = next((end for end in range(len(path)) if path[:end] in lifted), len(path))
-        numbers = [order.get(path[: end + 1], len(order)) for end in range(first)]
-        names = path[first:] if first else (collection, *path)
-        return [*((number, "") for number in numbers), *((0, name) for name in names)]
-
-    return dict(sorted(found.items(), key=position))
-
-
 def _steps(nodes: Iterable[tuple[Path, Any]]) -> dict[Path, str]:
     """Path of a submodule -> Linen's name for its last step, where that is another."""
     return {
@@ -116,10 +86,14 @@ def _follows(built: Path, found: Mapping[Path, Path]) -> bool:
     return parent in found and found[built] == (*found[parent], built[-1])
 
 
+def nodes_of(module: nnx.Module, children: Children) -> Iterator[tuple[Path, Any]]:
+    """Every way to every module and variable, the module itself first."""
+    return _nodes(module, (), (), children)
+
+
 def _nodes(
     node: Any, path: Path, above: tuple[int, ...], children: Children
 ) -> Iterator[tuple[Path, Any]]:
-    """Every way to every module and variable."""
     if id(node) in above:
         return
     if isinstance(node, nnx.Variable):
@@ -133,16 +107,17 @@ def _nodes(
 
 def _listed(module: nnx.Module) -> Iterator[tuple[Path, Any]]:
     """Every way to every module and variable, in the order of ``nnx.state``."""
-    return _nodes(module, (), (), _as_listed)
+    return nodes_of(module, _as_listed)
 
 
 def _as_listed(node: Any) -> list[tuple[str, Any]]:
     """What a node holds, in the order of ``nnx.state``."""
-    children = _as_made(node)
+    children = as_made(node)
     return children if isinstance(node, list | tuple) else sorted(children, key=lambda one: one[0])
 
 
-def _as_made(node: Any) -> list[tuple[str, Any]]:
+def as_made(node: Any) -> list[tuple[str, Any]]:
+    """What a node holds, in the order in which it was set."""
     if isinstance(node, nnx.Pytree | nnx.Module):
         return [(name, value) for name, value in vars(node).items() if not _internal(name)]
     if isinstance(node, Mapping):

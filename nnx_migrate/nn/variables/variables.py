@@ -44,9 +44,9 @@ def variable(
     return variable_type(collection)(value, moved_by_init=moved_by_init, **metadata)
 
 
-def is_moved_by_init(variable: nnx.Variable[Any]) -> bool:
-    """Whether the call of Linen's ``init`` updates a variable."""
-    return bool(variable.get_metadata().get("moved_by_init", False))
+def is_moved_by_init(one: Any) -> bool:
+    """Whether the call of Linen's ``init`` updates a leaf; plain arrays are none of Linen's."""
+    return isinstance(one, nnx.Variable) and bool(one.get_metadata().get("moved_by_init", False))
 
 
 def param(rngs: nnx.Rngs, init: Callable[..., Any], *args: Any, **options: Any) -> nnx.Param[Any]:

@@ -1,0 +1,132 @@
+"""Linen's ``init`` for a module that is built: ``variables_of``, ``variables_with``.
+
+flax 0.12.8: linen/module.py (``Module.init``).
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import jax
+import numpy as np
+from flax import nnx
+from jax.extend.core import Var
+
+from nnx_migrate.nn.variables.linen_variables import flat_state, nested
+from nnx_migrate.nn.variables.ordering import in_order
+from nnx_migrate.nn.variables.sharing import linen_place
+from nnx_migrate.nn.variables.sowing import caught
+from nnx_migrate.nn.variables.state import initializing
+from nnx_migrate.nn.variables.variables import is_moved_by_init
+from nnx_migrate.sharding.boxes import boxed
+
+M = TypeVar("M", bound=nnx.Module)
+Path = tuple[str, ...]
+
+
+def variables_of(model: nnx.Module, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """The variables of ``model`` as Linen's ``init`` returns them: collection -> path -> array.
+
+    Arrays with logical axis names are in boxes, as Linen's are
+    (:class:`nnx_migrate.sharding.LogicallyPartitioned`). Random streams are left out. Names are the
+    module's attributes, in the order in which they were set. With inputs, a copy of the model is
+    called on them as ``init`` calls it: submodules stand in the order in which that call reaches them,
+    and the variables that only a call makes (caches of decoding attention, ``nnm.lazy_variable``) are
+    among the result; those that Linen's ``init`` updates (all made by ``nnm.variable``) are updated;
+    values it sows are there, intermediates aside.
+    """
+    run = (lambda copy: copy(*args, **kwargs)) if args or kwargs else None
+    return variables_with(model, run)
+
+
+def variables_with(model: M, run: Callable[[M], Any] | None) -> dict[str, Any]:
+    """`variables_of`, where ``run`` stands for the call of the copy."""
+    found = flat_state(model, nnx.state(model), boxed)
+    if run is None:
+        return nested(in_order(found, [model]))
+    seen = _seen(model, run)
+    if seen is not None and not seen.changes:
+        return nested(in_order(found, [model], seen.uses))
+    copy, sown = _called(model, run, frozenset() if seen is None else seen.sown)
+    made = flat_state(copy, nnx.state(copy), boxed)
+    moved = flat_state(copy, nnx.state(copy, lambda _, one: is_moved_by_init(one)))
+    found |= {path: made[path] for path in made if path not in found or path in moved}
+    return nested(in_order(found | sown, [model, copy], () if seen is None else seen.uses))
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What the call of ``init`` does, seen without values.
+
+    Attributes:
+      uses: variables by Linen's paths, in the order of their first uses.
+      sown: the collections that it sows into.
+      changes: whether it makes, updates or sows anything.
+    """
+
+    uses: list[Path]
+    sown: frozenset[str]
+    changes: bool
+
+
+def _seen(model: M, run: Callable[[M], Any]) -> _Seen | None:
+    """The call, traced; None where it asks for values (``if x.sum() > 0``)."""
+    graphdef, arrays, *rest = nnx.split(model, _is_array, ...)
+    values, structure = jax.tree.flatten(arrays)
+    noted: list[Any] = []
+
+    def call(values: list[jax.Array]) -> None:
+        copy = nnx.merge(graphdef, jax.tree.unflatten(structure, values), *rest, copy=True)
+        with initializing() as running:
+            run(copy)
+        state = nnx.state(copy)
+        makes = flat_state(copy, state).keys() != flat_state(model, nnx.state(model)).keys()
+        updates = any(map(is_moved_by_init, jax.tree.leaves(state, is_leaf=_is_variable)))
+        noted[:] = frozenset(running.sown), makes or updates or bool(running.sown)
+
+    try:
+        traced = jax.make_jaxpr(call)(values).jaxpr
+    except jax.errors.JAXTypeError:
+        return None
+    place = linen_place(model)
+    places = [
+        tuple(map(str, place(path)))
+        for path, one in nnx.to_flat_state(arrays)
+        for _ in jax.tree.leaves(one)
+    ]
+    paths = dict(zip(traced.invars, places, strict=True))
+    read = (one for equation in traced.eqns for one in equation.invars)
+    uses = [paths[one] for one in read if isinstance(one, Var) and one in paths]
+    sown, changes = noted
+    return _Seen(uses, sown, changes)
+
+
+def _is_array(path: Any, one: Any) -> bool:
+    """Whether a leaf is a variable of Linen's with arrays alone."""
+    is_state = isinstance(one, nnx.Variable) and not isinstance(one, nnx.RngState)
+    return is_state and all(
+        isinstance(leaf, jax.Array | np.ndarray) for leaf in jax.tree.leaves(one)
+    )
+
+
+def _is_variable(one: Any) -> bool:
+    return isinstance(one, nnx.Variable)
+
+
+def _called(
+    model: M, run: Callable[[M], Any], collections: frozenset[str]
+) -> tuple[M, dict[Path, Any]]:
+    """A copy of ``model`` after the call of Linen's ``init``, and what the call sowed.
+
+    Which collections are sown into only the call tells: it runs again to catch others than these.
+    """
+    while True:
+        copy = nnx.merge(*nnx.split(model), copy=True)
+        with initializing() as call:
+            _, sown = caught(copy, functools.partial(run, copy), sorted(collections), {})
+        if call.sown <= collections:
+            return copy, sown
+        collections |= call.sown
