@@ -6,8 +6,8 @@ flax 0.12.8: linen/module.py (``Module.init``).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import jax
@@ -17,7 +17,7 @@ from jax.extend.core import Var
 
 from nnx_migrate.nn.variables.linen_variables import flat_state, nested
 from nnx_migrate.nn.variables.ordering import in_order
-from nnx_migrate.nn.variables.sharing import linen_place
+from nnx_migrate.nn.variables.sharing import as_made, linen_place, nodes_of
 from nnx_migrate.nn.variables.sowing import caught
 from nnx_migrate.nn.variables.state import initializing
 from nnx_migrate.nn.variables.variables import is_moved_by_init
@@ -48,35 +48,37 @@ def variables_with(model: M, run: Callable[[M], Any] | None) -> dict[str, Any]:
     if run is None:
         return nested(in_order(found, [model]))
     seen = _seen(model, run)
-    if seen is not None and not seen.changes:
-        return nested(in_order(found, [model], seen.uses))
-    copy, sown = _called(model, run, frozenset() if seen is None else seen.sown)
+    if not seen.changes:
+        return nested(in_order(found, [model], seen.uses, seen.lifted))
+    copy, sown = _called(model, run, seen.sown)
     made = flat_state(copy, nnx.state(copy), boxed)
     moved = flat_state(copy, nnx.state(copy, lambda _, one: is_moved_by_init(one)))
     found |= {path: made[path] for path in made if path not in found or path in moved}
-    return nested(in_order(found | sown, [model, copy], () if seen is None else seen.uses))
+    return nested(in_order(found | sown, [model, copy], seen.uses, seen.lifted))
 
 
 @dataclass(frozen=True)
 class _Seen:
-    """What the call of ``init`` does, seen without values.
+    """What the call of ``init`` does, seen without values; paths are Linen's.
 
     Attributes:
-      uses: variables by Linen's paths, in the order of their first uses.
+      uses: its variables, in the order of their first uses.
+      lifted: modules that it runs inside of transformations.
       sown: the collections that it sows into.
       changes: whether it makes, updates or sows anything.
     """
 
-    uses: list[Path]
-    sown: frozenset[str]
-    changes: bool
+    uses: list[Path] = field(default_factory=list)
+    lifted: frozenset[Path] = frozenset()
+    sown: frozenset[str] = frozenset()
+    changes: bool = True
 
 
-def _seen(model: M, run: Callable[[M], Any]) -> _Seen | None:
-    """The call, traced; None where it asks for values (``if x.sum() > 0``)."""
+def _seen(model: M, run: Callable[[M], Any]) -> _Seen:
+    """The call, traced; nothing is known of one that asks for values (``if x.sum() > 0``)."""
     graphdef, arrays, *rest = nnx.split(model, _is_array, ...)
     values, structure = jax.tree.flatten(arrays)
-    noted: list[Any] = []
+    noted: dict[str, Any] = {}
 
     def call(values: list[jax.Array]) -> None:
         copy = nnx.merge(graphdef, jax.tree.unflatten(structure, values), *rest, copy=True)
@@ -85,23 +87,30 @@ def _seen(model: M, run: Callable[[M], Any]) -> _Seen | None:
         state = nnx.state(copy)
         makes = flat_state(copy, state).keys() != flat_state(model, nnx.state(model)).keys()
         updates = any(map(is_moved_by_init, jax.tree.leaves(state, is_leaf=_is_variable)))
-        noted[:] = frozenset(running.sown), makes or updates or bool(running.sown)
+        noted["changes"] = makes or updates or bool(running.sown)
+        noted["sown"] = frozenset(running.sown)
+        noted["lifted"] = _paths(copy, running.lifted)
 
     try:
         traced = jax.make_jaxpr(call)(values).jaxpr
     except jax.errors.JAXTypeError:
-        return None
+        return _Seen()
     place = linen_place(model)
-    places = [
+    paths = [
         tuple(map(str, place(path)))
         for path, one in nnx.to_flat_state(arrays)
         for _ in jax.tree.leaves(one)
     ]
-    paths = dict(zip(traced.invars, places, strict=True))
+    known = dict(zip(traced.invars, paths, strict=True))
     read = (one for equation in traced.eqns for one in equation.invars)
-    uses = [paths[one] for one in read if isinstance(one, Var) and one in paths]
-    sown, changes = noted
-    return _Seen(uses, sown, changes)
+    return _Seen([known[one] for one in read if isinstance(one, Var) and one in known], **noted)
+
+
+def _paths(model: nnx.Module, parts: Iterable[nnx.Module]) -> frozenset[Path]:
+    """Linen's paths of modules of the model, and of all that they hold."""
+    place = linen_place(model)
+    inside = {id(one) for part in parts for _, one in nodes_of(part, as_made)}
+    return frozenset(place(path) for path, one in nodes_of(model, as_made) if id(one) in inside)
 
 
 def _is_array(path: Any, one: Any) -> bool:

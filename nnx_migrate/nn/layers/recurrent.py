@@ -17,7 +17,7 @@ from jax import random
 
 from nnx_migrate.nn.loops.loop import Loop
 from nnx_migrate.nn.loops.stacking import Stacking
-from nnx_migrate.nn.variables.ordering import lifted
+from nnx_migrate.nn.variables.state import lifted
 from nnx_migrate.numerics.axes import from_front, to_front
 from nnx_migrate.numerics.batch_apply import BatchApply
 from nnx_migrate.numerics.sequences import concatenate_features, flip_sequences, last_carry

@@ -11,8 +11,8 @@ import jax
 from flax import nnx
 
 from nnx_migrate.nn.lifts.pure import PureCall
-from nnx_migrate.nn.variables.ordering import lifted
 from nnx_migrate.nn.variables.parts import Values
+from nnx_migrate.nn.variables.state import lifted
 
 T = TypeVar("T")
 PASSES_ON = "_passes_on"  # of a class whose calls go on to those of its base

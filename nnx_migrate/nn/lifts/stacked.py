@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from flax import nnx
 
 from nnx_migrate.nn.loops.stacking import Stacking, construct_stacked
-from nnx_migrate.nn.variables.ordering import lifted
+from nnx_migrate.nn.variables.state import lifted
 
 M = TypeVar("M", bound=nnx.Module)
 Run = Callable[..., Any]  # (module, method of one layer, *arguments of the call)

@@ -2,51 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from math import inf
-from typing import Any, TypeVar
+from typing import Any
 
 from flax import nnx
 
 from nnx_migrate.nn.variables.sharing import Path, as_made, linen_place, nodes_of
 
-C = TypeVar("C", bound=Callable[..., Any])
-_LIFTED = "_is_lifted"
-
-
-def lifted(call: C) -> C:
-    """Decorate a call that runs its module inside of a transformation of jax, which sorts names."""
-    setattr(call, _LIFTED, True)
-    return call
-
 
 def in_order(
-    found: Mapping[Path, Any], modules: Iterable[nnx.Module], uses: Iterable[Path] = ()
+    found: Mapping[Path, Any],
+    modules: Iterable[nnx.Module],
+    uses: Iterable[Path] = (),
+    lifted: Collection[Path] = (),
 ) -> dict[Path, Any]:
     """Variables by collection and path as Linen lists them; what no module holds comes last.
 
     A module's own variables and its submodules stand where the constructor made them, and among the
     submodules the one comes first that the call reaches first: ``norm()(conv(x))`` builds the other one first.
-    ``nnx.state`` sorts them by name, and so does jax what comes out of ``nn.scan`` or ``nn.remat`` (`lifted`).
+    ``nnx.state`` sorts them by name, and so does jax what comes out of ``nn.scan`` or ``nn.remat``.
 
     Args:
       modules: one as it was built, and copies of it that were called: a call may have made some.
       uses: Linen's paths of variables, in the order in which a call first uses them.
+      lifted: those of modules that it runs inside of such transformations.
     """
     order: dict[Path, int] = {}
     parts: dict[Path, list[Path]] = {}  # paths of submodules by that of what holds them
-    is_sorted: set[Path] = set()  # modules below which jax does it
     for module in modules:
-        place, nodes = linen_place(module), list(nodes_of(module, as_made))
-        inside = _inside_of_lifts(nodes)
-        for made, node in nodes:
+        place = linen_place(module)
+        for made, node in nodes_of(module, as_made):
             path = place(made)
             is_module = path and isinstance(node, nnx.Module)
             if is_module and path not in order:
                 parts.setdefault(path[:-1], []).append(path)
             order.setdefault(path, len(order))
-            if id(node) in inside:
-                is_sorted.add(path)
     reached: dict[Path, int] = {}
     for number, path in enumerate(uses):
         for end in range(len(path)):
@@ -55,28 +46,16 @@ def in_order(
         places = sorted(order[one] for one in children)
         children.sort(key=lambda one: reached.get(one, inf))
         order |= zip(children, places, strict=True)
-    return dict(sorted(found.items(), key=_position(order, is_sorted)))
-
-
-def _inside_of_lifts(nodes: Iterable[tuple[Path, Any]]) -> set[int]:
-    """Modules, by id, whose call is `lifted` or that one of these holds."""
-    paths: set[Path] = set()
-    found: set[int] = set()
-    for path, node in nodes:
-        is_lifted = isinstance(node, nnx.Module) and hasattr(type(node).__call__, _LIFTED)
-        if is_lifted or any(path[:end] in paths for end in range(len(path))):
-            paths.add(path)
-            found.add(id(node))
-    return found
+    return dict(sorted(found.items(), key=_position(order, lifted)))
 
 
 def _position(
-    order: Mapping[Path, int], is_sorted: set[Path]
+    order: Mapping[Path, int], lifted: Collection[Path]
 ) -> Callable[[tuple[Path, Any]], list[tuple[int, str]]]:
     def position(entry: tuple[Path, Any]) -> list[tuple[int, str]]:
         collection, *rest = entry[0]
         path = tuple(rest)
-        first = next((end for end in range(len(path)) if path[:end] in is_sorted), len(path))
+        first = next((end for end in range(len(path)) if path[:end] in lifted), len(path))
         numbers = [order.get(path[: end + 1], len(order)) for end in range(first)]
         names = path[first:] if first else (collection, *path)
         return [*((number, "") for number in numbers), *((0, name) for name in names)]

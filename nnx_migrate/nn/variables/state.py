@@ -9,11 +9,12 @@ flax 0.12.8: linen/module.py (``get_variable``, ``put_variable``, ``is_mutable_c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import functools
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import jax
 import jax.numpy as jnp
@@ -24,6 +25,7 @@ from nnx_migrate.nn.variables.parts import CAPTURES
 from nnx_migrate.nn.variables.variables import variable, variable_type
 from nnx_migrate.sharding.boxes import boxed, unbox
 
+C = TypeVar("C", bound=Callable[..., Any])
 PERTURBATIONS = "perturbations"
 _AT_INIT = DenyList("intermediates")  # what Linen's ``init`` may change
 
@@ -39,6 +41,7 @@ class Running:
       is_init: whether it stands for ``init``.
       is_again: whether an earlier call of the same ``init`` made the module's variables.
       sown: mutable collections that it sowed into and nobody captured.
+      lifted: modules that it ran inside of a transformation of jax.
       asked: what it was asked for before the variable is made, with the module that asked.
     """
 
@@ -48,6 +51,7 @@ class Running:
     is_init: bool = False
     is_again: bool = False
     sown: set[str] = field(default_factory=set)
+    lifted: list[nnx.Module] = field(default_factory=list)
     asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
 
 
@@ -67,6 +71,19 @@ def running(call: Running) -> Iterator[Running]:
 def initializing() -> AbstractContextManager[Running]:
     """While a call runs that stands for the one of Linen's ``init``."""
     return running(Running(_AT_INIT, is_init=True))
+
+
+def lifted(call: C) -> C:
+    """Decorate a call that runs its module inside of a transformation of jax: `Running` notes it."""
+
+    @functools.wraps(call)
+    def noted(module: nnx.Module, *args: Any, **kwargs: Any) -> Any:
+        running = _running.get()
+        if running is not None and running.is_init:
+            running.lifted.append(module)
+        return call(module, *args, **kwargs)
+
+    return cast(C, noted)
 
 
 def is_initializing() -> bool:
