@@ -27,13 +27,16 @@ _NOTHING = object()
 
 
 class Owner(Protocol):
-    """The bound module that stands for an explicit one."""
+    """The explicit class in a scope of lazy code: `explicit_calls.ExplicitCalls`."""
 
-    def _with_explicit(self, function: Callable[[Any], Any], part: Path, calls: bool) -> Any: ...
+    def with_part(self, function: Callable[[Any], Any], part: Path, calls: bool) -> Any:
+        """A function of the explicit module that reads one part of it, or calls it."""
 
-    def _abstract(self) -> Any: ...
+    def abstract(self) -> Any:
+        """The explicit module without values."""
 
-    def _held(self) -> dict[str, Any]: ...
+    def held(self) -> dict[str, Any]:
+        """The variables that the scope holds, by collection."""
 
 
 class Inside:
@@ -54,14 +57,14 @@ class Inside:
     @property
     def variables(self) -> Any:
         """The variables at its path, by collection."""
-        below = place_of(self._owner._abstract(), self._path)
-        found = {name: _below(tree, below) for name, tree in self._owner._held().items()}
+        below = place_of(self._owner.abstract(), self._path)
+        found = {name: _below(tree, below) for name, tree in self._owner.held().items()}
         made = {name: tree for name, tree in found.items() if tree}
         return FrozenDict(made) if config.flax_return_frozendict else made
 
     def apply(self, variables: Any, *args: Any, **kwargs: Any) -> Any:
         """Call it with other variables, as its own `apply` would."""
-        return nnm.apply(at(self._owner._abstract(), self._path), variables, *args, **kwargs)
+        return nnm.apply(at(self._owner.abstract(), self._path), variables, *args, **kwargs)
 
 
 def read(owner: Owner, path: Path, name: str) -> Any:
@@ -70,13 +73,13 @@ def read(owner: Owner, path: Path, name: str) -> Any:
     Raises:
       AttributeError: there is none, or it is one of NNX's own, which changes nothing here.
     """
-    kind = type(at(owner._abstract(), path))
+    kind = type(at(owner.abstract(), path))
     defined = getattr(kind, name, None)
     if name.startswith("__") or defined is getattr(nnx.Module, name, _NOTHING):
         raise AttributeError(f"{kind.__name__} is explicit: its {name} is not to be had here")
     if isfunction(defined):
         return lambda *args, **kwargs: call(owner, path, name, args, kwargs)
-    return owner._with_explicit(
+    return owner.with_part(
         lambda model: _handed(owner, model, getattr(at(model, path), name)), path, calls=False
     )
 
@@ -89,8 +92,8 @@ def call(owner: Owner, path: Path, method: str, args: Any, kwargs: Any) -> Any:
 
     if method != "__call__":
         with contextlib.suppress(CollectionNotFound, ParamNotFound, VariableNotFound):
-            return owner._with_explicit(run, path, calls=False)  # it hands out submodules
-    return owner._with_explicit(run, path, calls=True)
+            return owner.with_part(run, path, calls=False)  # it hands out submodules
+    return owner.with_part(run, path, calls=True)
 
 
 def at(model: Any, path: Path) -> Any:

@@ -1,0 +1,197 @@
+"""What runs the explicit class of a lazy module: calls with the variables and keys of its scope."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+import jax
+from flax import nnx
+from flax.core import meta
+
+from nnx_migrate import nn as nnm
+from nnx_migrate import sharding
+from nnx_migrate.linen.core import inside
+from nnx_migrate.linen.core.sizes.sizing import Sizing
+from nnx_migrate.linen.spmd import LogicallyPartitioned
+
+# Beside the counters of the scope's own keys: what calls drew, and how often it was made.
+_DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
+_ABSTRACT, _PARTS = "explicit module", "explicit parts"
+
+
+@dataclass(frozen=True)
+class ExplicitCalls:
+    """The explicit class in a scope of lazy code.
+
+    Attributes:
+      scope: what holds the variables and keys, and counts the keys that are drawn.
+      sizing: the class with its fields, and where its sizes come from.
+    """
+
+    scope: Any
+    sizing: Sizing
+
+    def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a method; one that may makes the variables that are not held."""
+        held = self.held()
+        first = self.scope.is_mutable_collection("params") and (
+            not self._holds_own(held) or self._lacks_parameters(held)
+        )
+        make = self.sizing.for_call(method, args, kwargs, None if first else held)
+        made = None
+        if first:
+            model = self._built(make, self._round(), **self._spare(make))
+            made = inside.merged(nnm.variables_with(model, _bound(method, args, kwargs)), held)
+            held = inside.merged(nnm.variables_of(model), held)  # as they were before the call
+        model = nnm.abstract(make)
+        lacking = set()
+        if self.scope.mutable and not first:  # looking for places walks the whole module
+            lacking = inside.lacking(model, held, self.scope.is_mutable_collection)
+        if lacking:
+            # It has the first values of state that is not held yet; its parameters nobody reads.
+            spare = {} if "params" in self.scope.rngs else {"params": jax.random.key(0)}
+            model = self._built(make, 0, **spare)
+        if lacking and method == "__call__":  # which reaches all of it
+            held = inside.merged(inside.chosen(nnm.variables_of(model), lacking, None), held)
+        is_again = not (first or lacking)
+        return self._applied(model, method, held, made, args, kwargs, is_again=is_again)
+
+    def with_part(self, function: Callable[[Any], Any], part: inside.Path, calls: bool) -> Any:
+        """A function of the explicit module that reads one part of it, or calls it."""
+        held, model = self.held(), self.abstract()
+        made = None
+        makes = self.scope.is_mutable_collection("params")
+        if makes and inside.lacks_parameters(model, part, held, calls):
+            run = function if calls else None
+            make = self.sizing.for_part(held, run)
+            built = self._built(make, 0)
+            below = inside.place_of(model, part) if calls else None
+            wanted = inside.places(model, part, calls)
+            made, held = (
+                inside.merged(inside.chosen(every, wanted, below), held)
+                for every in (nnm.variables_with(built, run), nnm.variables_of(built))
+            )
+            model = nnm.abstract(make)
+            del self.scope.rng_counters[_ABSTRACT]  # more variables show its sizes
+            self.scope.rng_counters[_PARTS] = 1
+        return self._applied(model, function, held, made, (), {})
+
+    def held(self) -> dict[str, Any]:
+        """The variables that the scope holds, by collection."""
+        return {name: self.scope._collection(name) for name in self.scope.root._variables}
+
+    def abstract(self) -> Any:
+        """The explicit module without values; its sizes are those that the variables show."""
+        counters = self.scope.rng_counters
+        if _ABSTRACT not in counters:
+            counters[_ABSTRACT] = nnm.abstract(self.sizing.for_part(self.held(), None))
+        return counters[_ABSTRACT]
+
+    def _applied(
+        self,
+        model: Any,
+        method: Any,
+        held: Any,
+        made: Any,
+        args: Any,
+        kwargs: Any,
+        *,
+        is_again: bool = False,
+    ) -> Any:
+        """A call with the variables held; the scope is given those made, and what the call changed."""
+        scope, path = self.scope, self._path()
+        draws = scope.rng_counters.setdefault(_DRAWN, {})
+        draws.update({(path, name): number for name, number in self._drawn().items()})
+        outputs, changed = nnm.apply(
+            model,
+            held,
+            *args,
+            rngs=self._streams(),
+            method=method,
+            mutable=scope.mutable or (),
+            scope_path=path,
+            draws=draws,
+            is_init=scope.get_flag("initializing", False),
+            is_again=is_again,
+            **kwargs,
+        )
+        scope.rng_counters.update({name: draws[path, name] for name in scope.rngs})
+        # What the call drew from streams shows in what it changed alone.
+        made = inside.merged(held if made is None else made, changed)
+        for collection, part in made.items():
+            if scope.is_mutable_collection(collection):
+                for name, value in part.items():
+                    scope.put_variable(collection, name, _linens_boxes(value))
+        return outputs
+
+    # ---- which variables there are
+
+    def _holds_own(self, held: dict[str, Any]) -> bool:
+        """Whether something is held that no lazy module in the same scope (`share_scope`) has made."""
+        taken = self.scope.reservations
+        return any(name not in taken for part in held.values() for name in part)
+
+    def _lacks_parameters(self, held: dict[str, Any]) -> bool:
+        """Whether only parts of the module were made in this call, when code called them."""
+        if _PARTS not in self.scope.rng_counters:
+            return False
+        return inside.lacks_parameters(self.abstract(), (), held)
+
+    # ---- building, with the scope's keys
+
+    def _built(self, make: Callable[..., Any], rounds: int, **spare: Any) -> Any:
+        drawn = self._drawn()
+        built = nnm.build(
+            make,
+            rngs={**self._streams(), **spare},
+            scope_path=self._path(),
+            rounds=rounds,
+            drawn=drawn,
+        )
+        self.scope.rng_counters.update(drawn)
+        return built
+
+    def _round(self) -> int:
+        """How often the module was made in this place before."""
+        counters = self.scope.rng_counters
+        counters[_ROUNDS] = counters.get(_ROUNDS, -1) + 1
+        return int(counters[_ROUNDS])
+
+    def _spare(self, make: Callable[..., Any]) -> dict[str, Any]:
+        """A key for modules without parameters, which Linen's ``init`` asks for none."""
+        if "params" in self.scope.rngs or nnx.state(nnm.abstract(make), nnx.Param):
+            return {}
+        return {"params": jax.random.key(0)}
+
+    def _streams(self) -> dict[str, Any]:
+        return {name: rng.rng for name, rng in self.scope.rngs.items()}
+
+    def _path(self) -> tuple[str, ...]:
+        return next((rng.suffix for rng in self.scope.rngs.values()), self.scope.path)
+
+    def _drawn(self) -> dict[str, int]:
+        """How many keys of the scope itself were drawn: by the module, and by what else shares it."""
+        counters = self.scope.rng_counters
+        return {name: counters.get(name, 0) for name in self.scope.rngs}
+
+
+def _bound(method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Callable[[Any], Any]:
+    return lambda model: getattr(model, method)(*args, **kwargs)
+
+
+def _linens_boxes(value: Any) -> Any:
+    """Names of arrays in the boxes that Linen's callers ask for: ``isinstance(x, nn.Partitioned)``."""
+    if isinstance(value, Mapping):  # a tree's map would sort the names
+        return {name: _linens_boxes(one) for name, one in value.items()}
+    return jax.tree.map(_linens_box, value, is_leaf=meta.is_axis_metadata)
+
+
+def _linens_box(one: Any) -> Any:
+    """The box of ``nnx_migrate.linen`` for one of ``nnx_migrate.nn``."""
+    if type(one) is sharding.LogicallyPartitioned:
+        return LogicallyPartitioned(one.value, one.names, mesh=cast(Any, one.mesh), rules=one.rules)
+    if type(one) is sharding.Partitioned:
+        return meta.Partitioned(one.value, one.names, mesh=cast(Any, one.mesh))
+    return one
