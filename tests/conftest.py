@@ -1,9 +1,9 @@
 """Settings of every test. jax is not imported here: many tests must not need it."""
 
 import os
+import platform
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 import pytest
 
@@ -13,10 +13,15 @@ os.environ["NNX_MIGRATE_CACHE"] = ""  # nothing of other runs
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("JAX_NUMPY_RANK_PROMOTION", "raise")
 
-# Eight simulated devices for tests of sharding; everything else runs on the first one.
-_DEVICES = "--xla_force_host_platform_device_count"
-if _DEVICES not in os.environ.get("XLA_FLAGS", ""):
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_DEVICES}=8".strip()
+# Eight simulated devices for tests of sharding; everything else runs on the first one. No instruction that
+# multiplies and adds: XLA uses more or less of them as the processor and what stands around them are, and
+# each rounds once where two operations round twice.
+_FLAGS = {"--xla_force_host_platform_device_count": "8"}
+if platform.machine().lower() in ("x86_64", "amd64"):
+    _FLAGS["--xla_cpu_max_isa"] = "AVX"
+for _name, _value in _FLAGS.items():
+    if _name not in os.environ.get("XLA_FLAGS", ""):
+        os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {_name}={_value}".strip()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -25,27 +30,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _settings_of_jax_stay(request: pytest.FixtureRequest) -> Iterator[None]:
+def _settings_of_jax_stay() -> Iterator[None]:
     """Undo what a command that runs in the test's own process sets for built-in models."""
     flags = os.environ["XLA_FLAGS"]
-    with _optimizations(request.node.get_closest_marker("optimized") is not None):
-        yield
+    yield
     os.environ["XLA_FLAGS"] = flags
     if "jax" in sys.modules:
         sys.modules["jax"].config.update("jax_remove_size_one_mesh_axis_from_type", False)
-
-
-@contextmanager
-def _optimizations(are_needed: bool) -> Iterator[None]:
-    """All that XLA has, where `make test` compiles quickly instead."""
-    is_quick = os.environ.get("JAX_DISABLE_MOST_OPTIMIZATIONS") == "1"
-    if not (are_needed and is_quick):
-        yield
-        return
-    config = sys.modules["jax"].config
-    config.update("jax_disable_most_optimizations", False)
-    yield
-    config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture(scope="module")

@@ -171,7 +171,6 @@ class M(nn.Module):
 
 
 @pytest.mark.parametrize("source", [SOWN, SCANNED, SHARED])
-@pytest.mark.optimized
 def test_sown_losses_go_on_from_those_that_are_given(source: str) -> None:
     values = same_steps(source, sizes=WIDTH, mutable=("losses",))
     assert all(jnp.all(one != 0) for one in jax.tree.leaves(values["losses"]))
@@ -331,7 +330,6 @@ def test_a_recurrent_loop_collects_nothing_that_it_does_not_lift() -> None:
 
 
 @pytest.mark.parametrize("source", [SOWN, SCANNED, SHARED])
-@pytest.mark.optimized
 def test_sown_losses_that_are_given_and_not_mutable_stay(source: str) -> None:
     values = same_steps(source, sizes=WIDTH)
     assert values["losses"]

@@ -86,7 +86,6 @@ def test_values_gradients_and_program_are_linens(options: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("jitted", [False, True])
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
-@pytest.mark.optimized
 def test_the_same_seed_gives_linens_parameters(options: dict[str, Any], jitted: bool) -> None:
     x = array(2, 4)
     module = LinenStack(options)
