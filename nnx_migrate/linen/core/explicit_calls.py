@@ -58,14 +58,24 @@ class ExplicitCalls:
         is_again = not (first or lacking)
         return self._applied(model, method, held, made, args, kwargs, is_again=is_again)
 
-    def with_part(self, function: Callable[[Any], Any], part: inside.Path, calls: bool) -> Any:
-        """A function of the explicit module that reads one part of it, or calls it."""
-        held, model = self.held(), self.abstract()
+    def with_part(
+        self,
+        function: Callable[[Any], Any],
+        part: inside.Path,
+        calls: bool,
+        given: tuple[tuple[int, ...], ...] = (),
+    ) -> Any:
+        """A function of the explicit module that reads one part of it, or calls it.
+
+        Args:
+          given: the shapes of the inputs of that call.
+        """
+        held, model = self.held(), self.abstract(given)
         made = None
         makes = self.scope.is_mutable_collection("params")
         if makes and inside.lacks_parameters(model, part, held, calls):
             run = function if calls else None
-            make = self.sizing.for_part(held, run)
+            make = self.sizing.for_part(held, run, given)
             built = self._built(make, 0)
             below = inside.place_of(model, part) if calls else None
             wanted = inside.places(model, part, calls)
@@ -74,7 +84,7 @@ class ExplicitCalls:
                 for every in (nnm.variables_with(built, run), nnm.variables_of(built))
             )
             model = nnm.abstract(make)
-            del self.scope.rng_counters[_ABSTRACT]  # more variables show its sizes
+            self.scope.rng_counters.pop(_ABSTRACT, None)  # more variables show its sizes
             self.scope.rng_counters[_PARTS] = 1
         return self._applied(model, function, held, made, (), {})
 
@@ -82,8 +92,14 @@ class ExplicitCalls:
         """The variables that the scope holds, by collection."""
         return {name: self.scope._collection(name) for name in self.scope.root._variables}
 
-    def abstract(self) -> Any:
-        """The explicit module without values; its sizes are those that the variables show."""
+    def abstract(self, given: tuple[tuple[int, ...], ...] = ()) -> Any:
+        """The explicit module without values; its sizes are those that the variables show.
+
+        Args:
+          given: the shapes of a call's inputs, which one of the module itself may have.
+        """
+        if given and any(size.is_whole for size in self.sizing.sizes.values()):
+            return nnm.abstract(self.sizing.for_part(self.held(), None, given))
         counters = self.scope.rng_counters
         if _ABSTRACT not in counters:
             counters[_ABSTRACT] = nnm.abstract(self.sizing.for_part(self.held(), None))

@@ -17,22 +17,26 @@ from flax.core import FrozenDict
 from flax.core.meta import unbox
 
 from nnx_migrate import nn as nnm
+from nnx_migrate.linen.core.sizes.solving import shapes_in
 from nnx_migrate.nn.variables.errors import CollectionNotFound, ParamNotFound, VariableNotFound
 from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import collection_of
 
 Path = tuple[Any, ...]  # attributes, and items of lists and dicts
 Place = tuple[str, ...]  # in Linen's variables
+Shapes = tuple[tuple[int, ...], ...]
 _NOTHING = object()
 
 
 class Owner(Protocol):
     """The explicit class in a scope of lazy code: `explicit_calls.ExplicitCalls`."""
 
-    def with_part(self, function: Callable[[Any], Any], part: Path, calls: bool) -> Any:
+    def with_part(
+        self, function: Callable[[Any], Any], part: Path, calls: bool, given: Shapes = ()
+    ) -> Any:
         """A function of the explicit module that reads one part of it, or calls it."""
 
-    def abstract(self) -> Any:
+    def abstract(self, given: Shapes = ()) -> Any:
         """The explicit module without values."""
 
     def held(self) -> dict[str, Any]:
@@ -90,10 +94,11 @@ def call(owner: Owner, path: Path, method: str, args: Any, kwargs: Any) -> Any:
     def run(model: nnx.Module) -> Any:
         return _handed(owner, model, getattr(at(model, path), method)(*args, **kwargs))
 
+    given = tuple(shapes_in((args, kwargs)))
     if method != "__call__":
         with contextlib.suppress(CollectionNotFound, ParamNotFound, VariableNotFound):
-            return owner.with_part(run, path, calls=False)  # it hands out submodules
-    return owner.with_part(run, path, calls=True)
+            return owner.with_part(run, path, calls=False, given=given)  # it hands out submodules
+    return owner.with_part(run, path, calls=True, given=given)
 
 
 def at(model: Any, path: Path) -> Any:

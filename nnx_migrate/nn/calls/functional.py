@@ -118,7 +118,7 @@ def apply(
       every mutable collection, values sown among them.
 
     Raises:
-      ValueError: a variable that the call uses is missing, one has another shape, or the call changed a
+      ValueError: a variable that the call uses is missing or has another shape, or the call changed a
         collection that is not mutable; each is Linen's error, too (`nnx_migrate.nn.variables.errors`).
       flax.errors.InvalidRngError: a stream is drawn from that ``rngs`` lacks.
     """
@@ -267,9 +267,10 @@ def _given(
     value = unbox(value)
     expected, given = _shapes(own), _shapes(value)
     if expected != given and not is_late(one):
-        raise errors.ShapeMismatch(
+        return Missing(
             f"expected '{collection}' variable '{name}' of {type(model).__name__} to have the shape "
-            f"{expected}, found {given}"
+            f"{expected}, found {given}",
+            errors.ShapeMismatch,
         )
     return value
 

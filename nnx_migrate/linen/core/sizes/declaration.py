@@ -64,6 +64,11 @@ class Size:
         return bool(self.path) and self.fact is None
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is the whole shape of an input of the module itself."""
+        return self.fact is None and self.axis is None and not self.path
+
+    @property
     def shows_nowhere(self) -> bool:
         """Whether variables do not show it: a whole shape, or one size for each of several submodules."""
         return self.fact is None and (self.axis is None or "*" in self.path)

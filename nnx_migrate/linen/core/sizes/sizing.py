@@ -40,13 +40,15 @@ class Sizing:
 
         return self._with(solved, _alike(self.make, method, args, kwargs, held))
 
-    def for_part(self, held: dict[str, Any], run: Any) -> Callable[..., Any]:
+    def for_part(
+        self, held: dict[str, Any], run: Any, given: tuple[tuple[int, ...], ...] = ()
+    ) -> Callable[..., Any]:
         """The same for code that reads a part of the module, or calls one by ``run``; see `solve_part`."""
 
         def solved() -> dict[str, Any]:
-            return solve_part(self.make, self.sizes, self.optional, held, run)
+            return solve_part(self.make, self.sizes, self.optional, held, run, given)
 
-        return self._with(solved, _alike(self.make, "", (), {}, held) if run is None else None)
+        return self._with(solved, _alike(self.make, "", given, {}, held) if run is None else None)
 
     def _with(self, solved: Callable[[], dict[str, Any]], key: Any) -> Callable[..., Any]:
         if not self.sizes:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
+
+import jax
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import Size, UnknownSize, inputs_of
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.names import NamedSize
 from nnx_migrate.linen.core.sizes.trials import Trials, called_on, class_of, some_value
-from nnx_migrate.linen.core.sizes.variables import of_variables, shown_by
+from nnx_migrate.linen.core.sizes.variables import of_variables, shown_by, shown_with_shapes
 
 
 def solve(
@@ -54,7 +56,8 @@ def solve(
             found |= _completed(make, needed, found, held)
         needed = {name: one for name, one in needed.items() if name not in found}
         call = functools.partial(called_on, make, method=method, args=args, kwargs=kwargs)
-        found |= of_variables(make, needed, found, held, call) if needed else {}
+        given = shapes_in((args, kwargs))
+        found |= of_variables(make, needed, found, held, given, call) if needed else {}
         measured = {}
     if not measured:
         return found
@@ -101,19 +104,28 @@ def _completed(
     }
 
 
+def shapes_in(inputs: Any) -> list[tuple[int, ...]]:
+    """The shapes of the arrays that a call is given."""
+    return [one.shape for one in jax.tree.leaves(inputs) if hasattr(one, "shape")]
+
+
 def solve_part(
     make: Callable[..., Any],
     sizes: Mapping[str, Size],
     optional: frozenset[str],
     held: Mapping[str, Any],
     run: Callable[[Any], Any] | None,
+    given: Collection[tuple[int, ...]] = (),
 ) -> dict[str, Any]:
     """The sizes with which a module is built of which code reads a part, or calls it by ``run``.
 
     They are what the variables held show, or what is measured in the call. What neither shows belongs
     to parts that are not there: it is left out if it may be, and else any number.
+
+    Args:
+      given: the shapes of inputs with which ``run`` calls a method.
     """
-    found = shown_by(make, sizes, {}, held)
+    found = shown_with_shapes(make, sizes, {}, held, given)
     rest = {name: size for name, size in sizes.items() if name not in found}
     guesses = {name: some_value(size) for name, size in rest.items() if name not in optional}
     if run is not None:

@@ -38,7 +38,7 @@ def some_value(size: Size) -> Any:
 
 
 def _spare(size: Size) -> Any:
-    return _GUESSES[0] if size.axis is not None else (1, 1, _GUESSES[0])
+    return _GUESSES[0] if size.axis is not None else (_GUESSES[0],) * 3
 
 
 def called_on(
@@ -114,6 +114,7 @@ class Trials:
         if any(size.axis is None for size in self.sizes.values()):
             every = (*lead, *(1,) * max(_RANKS))
             yield from ((*every[: rank - 1], _GUESSES[0]) for rank in _RANKS)
+            yield from ((_GUESSES[0],) * rank for rank in _RANKS)  # halves of 1 are nothing
 
     def _value(self, size: Size, seen: dict[Path, Any], shape: tuple[int, ...]) -> Any:
         """A guess that agrees with all that was measured."""

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 from flax import nnx
 
 from nnx_migrate import nn as nnm
+from nnx_migrate.linen.core.sizes.built import (
+    Shapes,
+    built_shapes,
+    modules_of,
+    options_of,
+    shapes_of,
+)
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
 from nnx_migrate.linen.core.sizes.trials import class_of, some_value
+from nnx_migrate.linen.core.sizes.whole import fitting_shape, trial_shape
 
-Shapes = Mapping[Path, tuple[int, ...]]  # of variables, by collection and path
-_PRIMES = (61 * 64, 67 * 64)  # two widths that no other dimension has
+# Two widths that no other dimension has, and that can be split into groups.
+_PRIMES = (61 * 64 * 15, 67 * 64 * 15)
 
 
 def of_variables(
@@ -24,11 +30,13 @@ def of_variables(
     sizes: Mapping[str, Size],
     known: dict[str, Any],
     held: Any,
+    given: Collection[tuple[int, ...]],
     measure: Callable[[Mapping[str, Size], dict[str, Any]], dict[str, Any]],
 ) -> dict[str, Any]:
     """Sizes that the variables held show, or that make no difference.
 
     Args:
+      given: the shapes of the inputs of the call.
       measure: finds those of submodules that the call reaches.
     """
     if not held:
@@ -36,9 +44,9 @@ def of_variables(
             f"{class_of(make).__qualname__}: this method does not show the sizes {', '.join(sizes)}:"
             " give it variables that `__call__` made"
         )
-    found = shown_by(make, sizes, known, held)
+    found = shown_with_shapes(make, sizes, known, held, given)
+    guess = {**known, **{name: _guess(size) for name, size in sizes.items()}, **found}
     missing = [name for name in sizes if name not in found]
-    guess = {**known, **found, **{name: _guess(sizes[name]) for name in missing}}
     hidden = {name: sizes[name] for name in missing if not _is_idle(make, guess, name)}
     if not all(one.is_of_part for one in hidden.values()):
         raise _unknown(make, hidden)
@@ -71,24 +79,39 @@ def _is_idle(make: Callable[..., Any], guess: dict[str, Any], name: str) -> bool
 def _are_alike(make: Callable[..., Any], *sizes: dict[str, Any]) -> bool:
     """Whether modules of either sizes hold the same."""
     one, other = (nnm.abstract(functools.partial(make, **each)) for each in sizes)
-    return _options(one) == _options(other) and _shapes(nnx.state(one)) == _shapes(nnx.state(other))
+    return _options(one) == _options(other) and shapes_of(nnx.state(one)) == shapes_of(
+        nnx.state(other)
+    )
 
 
-def _options(model: nnx.Module) -> list[tuple[Any, str, dict[str, Any]]]:
-    """What modules hold beside variables, by path; lifted classes are made anew, so their names count."""
-    plain = (int, float, str, tuple, type(None))
-    return [
-        (path, type(one).__qualname__, {k: v for k, v in vars(one).items() if isinstance(v, plain)})
-        for path, one in nnx.iter_graph(model)
-        if isinstance(one, nnx.Module)
-    ]
+def _options(model: nnx.Module) -> dict[Any, Any]:
+    return {path: options_of(one) for path, one in modules_of(model).items()}
+
+
+def shown_with_shapes(
+    make: Callable[..., Any],
+    sizes: Mapping[str, Size],
+    known: dict[str, Any],
+    held: Any,
+    given: Collection[tuple[int, ...]],
+) -> dict[str, Any]:
+    """`shown_by`, with whole shapes that fit, or make a difference to layers alone (`trial_shape`)."""
+    guess = {**known, **{name: _guess(size) for name, size in sizes.items()}}
+    whole = {name: trial_shape(make, guess, name) for name, one in sizes.items() if one.is_whole}
+    whole = {name: shape for name, shape in whole.items() if shape is not None}
+    numbers = {name: size for name, size in sizes.items() if name not in whole}
+    found = shown_by(make, numbers, {**known, **whole}, held)
+    guess |= whole | found
+    for name, shape in whole.items():
+        found[name] = fitting_shape(make, guess, name, given, shapes_of(held)) or shape
+    return found
 
 
 def shown_by(
     make: Callable[..., Any], sizes: Mapping[str, Size], known: dict[str, Any], held: Any
 ) -> dict[str, Any]:
     """The sizes that an axis of a variable has, and the facts of the call that made the variables."""
-    shapes = _shapes(held)
+    shapes = shapes_of(held)
     if not shapes:
         return {}
     numbers = [name for name, one in sizes.items() if one.fact is None and not one.shows_nowhere]
@@ -96,8 +119,8 @@ def shown_by(
     facts = [name for name, one in sizes.items() if one.fact in ("given", "truth")]
     found = _shown_facts(make, facts, guess, shapes)
     guess |= found
-    first = _built_shapes(make, guess)
-    others = {name: _built_shapes(make, {**guess, name: _PRIMES[1]}) for name in numbers}
+    first = built_shapes(make, guess)
+    others = {name: built_shapes(make, {**guess, name: _PRIMES[1]}) for name in numbers}
     axes = {name: _axis(first, other, shapes) for name, other in others.items()}
     found |= {name: size for name, size in axes.items() if size is not None}
     rest = {name: other for name, other in others.items() if axes[name] is None}
@@ -151,22 +174,25 @@ def _shown_parts(
 ) -> dict[str, int]:
     """The sizes in a dict by submodules that an axis of a variable has."""
     each = SizeDict({}, _PRIMES[0])
-    first = _built_shapes(make, {**known, name: each})
+    first = built_shapes(make, {**known, name: each})
     found: dict[str, int] = {}
     for part in sorted(each.asked):
         other = {**known, name: SizeDict({part: _PRIMES[1]}, _PRIMES[0])}
-        size = _axis(first, _built_shapes(make, other), shapes)
+        size = _axis(first, built_shapes(make, other), shapes)
         found |= {} if size is None else {part: size}
     return found
 
 
 def _axis(first: Shapes, other: Shapes, shapes: Shapes) -> int | None:
-    """The size of the axis that differs between modules built with either of two primes."""
+    """The size of which an axis is a multiple, or a part, in modules built with either of two primes."""
     for path, shape in other.items():
         axes = [i for i, (a, b) in enumerate(zip(first[path], shape, strict=True)) if a != b]
         one = axes[0] if len(axes) == 1 and path in shapes else None
-        if one is not None and (first[path][one], shape[one]) == _PRIMES:
-            return shapes[path][one]
+        if one is None or first[path][one] * _PRIMES[1] != shape[one] * _PRIMES[0]:
+            continue
+        size, rest = divmod(shapes[path][one] * _PRIMES[0], first[path][one])
+        if not rest:
+            return size
     return None
 
 
@@ -177,25 +203,9 @@ def _shown_facts(
     found: dict[str, Any] = dict.fromkeys(names, False)
     for name in names:
         without, given = (
-            _built_shapes(make, {**known, **found, name: one}).keys() for one in (False, True)
+            built_shapes(make, {**known, **found, name: one}).keys() for one in (False, True)
         )
         found[name] = bool(held.keys() & (given - without)) or (
             bool(without - given) and held.keys().isdisjoint(without - given)
         )
     return found
-
-
-def _shapes(tree: Any) -> dict[Path, tuple[int, ...]]:
-    leaves = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda one: hasattr(one, "unbox"))[
-        0
-    ]
-    return {
-        tuple(str(getattr(step, "key", step)) for step in path): jnp.shape(
-            one.unbox() if hasattr(one, "unbox") else one
-        )
-        for path, one in leaves
-    }
-
-
-def _built_shapes(make: Callable[..., Any], sizes: dict[str, Any]) -> dict[Path, tuple[int, ...]]:
-    return _shapes(jax.eval_shape(lambda: nnm.variables_of(make(**sizes, rngs=nnx.Rngs(0)))))

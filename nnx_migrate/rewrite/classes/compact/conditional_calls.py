@@ -147,7 +147,12 @@ class _Held:
         match value:
             case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
                 return parts
-            case ast.ListComp(elt=one) | ast.DictComp(value=one) | ast.Starred(value=one):
+            case (
+                ast.ListComp(elt=one)
+                | ast.GeneratorExp(elt=one)
+                | ast.DictComp(value=one)
+                | ast.Starred(value=one)
+            ):
                 return [one]
             case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
                 return [one, other]

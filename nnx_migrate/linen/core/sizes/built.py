@@ -1,0 +1,45 @@
+"""What modules hold that are built with sizes on trial, without values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+
+from nnx_migrate import nn as nnm
+from nnx_migrate.linen.core.sizes.declaration import Path
+
+Shapes = Mapping[Path, tuple[int, ...]]  # of variables, by collection and path
+
+
+def shapes_of(tree: Any) -> dict[Path, tuple[int, ...]]:
+    """The shapes of a tree's arrays and boxes by path."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda one: hasattr(one, "unbox"))[
+        0
+    ]
+    return {
+        tuple(str(getattr(step, "key", step)) for step in path): jnp.shape(
+            one.unbox() if hasattr(one, "unbox") else one
+        )
+        for path, one in leaves
+    }
+
+
+def built_shapes(make: Callable[..., Any], sizes: dict[str, Any]) -> dict[Path, tuple[int, ...]]:
+    """The shapes of the variables of a module, by collection and Linen's path."""
+    return shapes_of(jax.eval_shape(lambda: nnm.variables_of(make(**sizes, rngs=nnx.Rngs(0)))))
+
+
+def modules_of(model: nnx.Module) -> dict[tuple[Any, ...], nnx.Module]:
+    """The modules of a module, itself among them, by path."""
+    return {path: one for path, one in nnx.iter_graph(model) if isinstance(one, nnx.Module)}
+
+
+def options_of(module: nnx.Module) -> tuple[str, dict[str, Any]]:
+    """What it holds beside variables; lifted classes are made anew, so their names count."""
+    plain = (int, float, str, tuple, type(None))
+    own = {name: one for name, one in vars(module).items() if isinstance(one, plain)}
+    return type(module).__qualname__, own

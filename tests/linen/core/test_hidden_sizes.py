@@ -1,0 +1,99 @@
+"""Methods beside ``__call__`` of explicit classes: which sizes the variables show, and which matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from flax import errors, nnx
+
+from nnx_migrate import linen as nn
+from nnx_migrate.linen.core.sizes.declaration import UnknownSize
+
+IMAGES = jnp.ones((2, 8, 6, 3))
+KEY = jax.random.key(0)
+
+
+class Coder(nnx.Module):
+    """The shape of the images shows in the encoder alone."""
+
+    def __init__(self, *, x_shape: tuple[int, ...], rngs: nnx.Rngs) -> None:
+        self.conv = nnx.Conv(x_shape[-1], 4, (3, 3), strides=2, rngs=rngs)
+        self.code = nnx.Linear(x_shape[-3] // 2 * (x_shape[-2] // 2) * 4, 5, rngs=rngs)
+        self.head = nnx.Linear(5, 7, rngs=rngs)
+
+    def encode(self, images: jax.Array) -> jax.Array:
+        found = nnx.relu(self.conv(images))
+        return self.code(found.reshape(len(images), -1))
+
+    def decode(self, code: jax.Array) -> jax.Array:
+        return self.head(code)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.decode(self.encode(x))
+
+
+class Kept(Coder):
+    """The module itself keeps something of the shape."""
+
+    def __init__(self, *, x_shape: tuple[int, ...], rngs: nnx.Rngs) -> None:
+        super().__init__(x_shape=x_shape, rngs=rngs)
+        self.height = x_shape[-3]
+
+    def decode(self, code: jax.Array) -> jax.Array:
+        return self.head(code) * self.height
+
+
+class Grouped(nnx.Module):
+    """A kernel has a part of the size, another a multiple of it."""
+
+    def __init__(self, *, in_features: int, more_features: int, rngs: nnx.Rngs) -> None:
+        self.conv = nnx.Conv(in_features, 6, (3,), feature_group_count=3, rngs=rngs)
+        self.wide = nnx.Linear(more_features * 4, 2, rngs=rngs)
+
+    def __call__(self, x: jax.Array, more: jax.Array) -> jax.Array:
+        return self.conv(x).sum() + self.wide(jnp.tile(more, 4))
+
+    def turned(self, x: jax.Array, more: jax.Array) -> jax.Array:
+        return -self(x, more)
+
+
+def _with(kind: Any, *inputs: jax.Array) -> tuple[Any, Any]:
+    model = nn.lazy(kind)()
+    return model, model.init(KEY, *inputs)
+
+
+def test_a_method_that_does_not_reach_what_a_shape_is_for_runs_without_it() -> None:
+    model, variables = _with(Coder, IMAGES)
+    code = model.apply(variables, IMAGES, method="encode")
+    found = model.apply(variables, code, method="decode")
+    np.testing.assert_array_equal(found, model.apply(variables, IMAGES))
+
+
+def test_an_input_of_the_method_that_fits_the_variables_is_the_shape() -> None:
+    model, variables = _with(Coder, IMAGES)
+    for method in ("encode", lambda one, x: one.encode(x)):
+        code = model.apply(variables, IMAGES[:1], method=method)
+        assert code.shape == (1, 5)
+
+
+def test_a_method_that_reaches_it_with_another_shape_raises_linens_error() -> None:
+    model, variables = _with(Coder, IMAGES)
+    with pytest.raises(errors.ScopeParamShapeError, match="of Coder to have the shape"):
+        model.apply(variables, jnp.ones((2, 4, 4, 3)), method=lambda one, x: one.encode(x))
+
+
+def test_a_shape_that_the_module_itself_keeps_is_asked_for() -> None:
+    model, variables = _with(Kept, IMAGES)
+    with pytest.raises(UnknownSize, match="show the size x_shape"):
+        model.apply(variables, jnp.ones((2, 5)), method="decode")
+
+
+def test_parts_and_multiples_of_a_size_show_it() -> None:
+    inputs = jnp.ones((1, 4, 12)), jnp.ones((1, 9))
+    model, variables = _with(Grouped, *inputs)
+    found = model.apply(variables, *inputs, method="turned")
+    np.testing.assert_array_equal(found, -model.apply(variables, *inputs))
