@@ -80,6 +80,12 @@ HELD = [
     "[nn.Dense(4)] * 1",
     "nn.Sequential([nn.Dense(4), nn.relu])",
     "nn.RNN(nn.SimpleCell(4))",
+    "tuple(nn.Dense(4) for _ in range(2))",
+    "list(zip([nn.Dense(4)], (1, 2)))",
+    "dict(a=nn.Dense(4))",
+    "partial(run, nn.Dense(4))",
+    "Pair(nn.Dense(4), nn.relu)",
+    "(nn.Dense(4), nn.relu)[0]",
 ]
 
 
@@ -90,7 +96,15 @@ def test_submodules_that_are_held_and_perhaps_called_are_refused(value: str) -> 
 
 
 @pytest.mark.parametrize(
-    "value", ["layer", "[layer]", "nn.Sequential([layer, nn.relu])", "{'a': layer}"]
+    "value",
+    [
+        "layer",
+        "[layer]",
+        "nn.Sequential([layer, nn.relu])",
+        "{'a': layer}",
+        "dict(zip('a', [layer]))",
+        "other = layer",
+    ],
 )
 def test_submodules_that_another_name_holds_and_perhaps_calls_are_refused(value: str) -> None:
     body = f"held = {value}\nif self.wide:\n  x = run(held, x)\nreturn x"
@@ -120,6 +134,16 @@ KEYED = "held = {'a': nn.Dense(4), 'b': nn.Dense(4)}\n"
         KEYED + "x = held['a'](x)\nif self.wide:\n  x = held['b'](x)",
         "held = []\nheld.append(nn.Dense(4))\nif self.wide:\n  x = held[0](x)",
         "held = nn.Dense(4)\ndef f(y):\n  return held(y)\nif self.wide:\n  x = f(x)",
+        "held = Pair(nn.Dense(4), nn.Dense(4))\nx = held.one(x)\nif self.wide:\n  x = held.two(x)",
+        "held = {}\nheld['a'] = nn.Dense(4)\nif self.wide:\n  x = held['a'](x)",
+        "held = []\nheld += [nn.Dense(4)]\nif self.wide:\n  x = held[0](x)",
+        "if (held := nn.Dense(4)) and self.wide:\n  x = held(x)",
+        "(other, held), _ = (nn.relu, nn.Dense(4)), 1\nif self.wide:\n  x = held(other(x))",
+        "for held in [nn.Dense(4)]:\n  if self.wide:\n    x = held(x)",
+        "for i, held in enumerate([nn.Dense(4)] * 2):\n  if i:\n    x = held(x)",
+        "for (held, scale) in zip([nn.Dense(4)], (2,)):\n  x = held(x) if scale else x",
+        TWO + "for held in held:\n  if self.wide:\n    x = held(x)",
+        TWO + "x = sum(one(x) for one in held if self.wide)",
         "held = nn.Dense(4)\nf = lambda y: held(y)\nif self.wide:\n  x = f(x)",
         "held = nn.Dense(4)\nf = lambda y: held(y)\ndef g(y):\n  return f(y)\nif self.wide:\n  x = g(x)",
     ],
@@ -138,6 +162,9 @@ def test_one_of_several_or_one_in_a_function_that_is_perhaps_called_is_refused(b
         TWO + "for one in held:\n  x = one(x)",
         KEYED + "x = held['a'](held['b'](x))",
         "held = nn.Dense(4)\nother = nn.Dense(4)\ndef f(y):\n  return held(other(y))\nx = f(x)",
+        TWO + "for i, one in enumerate(held):\n  x = one(x)\n  if i < 1:\n    x = nn.relu(x)",
+        TWO + "for one, scale in zip(held, (1, 2)):\n  x = one(x) * scale",
+        TWO + "x = sum(one(x) for one in held)",
     ],
 )
 def test_several_or_those_in_a_function_that_are_surely_called_are_built(body: str) -> None:

@@ -11,12 +11,12 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from nnx_migrate.rewrite.classes.compact.holding import ADDS, Held, Names, names_called
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.items import Item
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
-_ADDS = frozenset({"append", "extend", "insert"})  # methods that only change the list
 
 
 def refuse_perhaps_called(
@@ -31,10 +31,11 @@ def refuse_perhaps_called(
       Refused: its parameters would depend on the path that Linen's ``init`` takes.
     """
     read = {one.id for one in each(method, ast.Name) if isinstance(one.ctx, ast.Load)}
-    for later, names, item, key in _named(method.body, _Held(items, wrappers, {}), ()):
+    held = Held(items, wrappers, {}, names_called(method))
+    for later, names, item, key in _named(method.body, held, ()):
         name = names[0]
         wanted = [_Wanted(_readers(method, one), key if one == name else None) for one in names]
-        if name in read and not any(_surely_read(later, one) for one in wanted):
+        if not read.isdisjoint(names) and not any(_surely_read(later, one) for one in wanted):
             raise Refused(
                 item.call,
                 f"{name!r} is called only under a condition, and Linen makes its parameters there",
@@ -45,14 +46,19 @@ def refuse_perhaps_called(
 
 Later = tuple[Sequence[ast.stmt], ...]  # what runs next, block by block
 _Key = int | str | None  # of one item of a list or dict that is written out
+_Keys = tuple[_Key, _Key] | None  # from the front, and from the end; None for any
+_ATTRIBUTE: _Keys = (None, None)  # of one of an object's attributes
 
 
 @dataclass(frozen=True)
 class _Wanted:
-    """What a read must name: one of ``names``, and where it is by a literal key, that of the item."""
+    """What a read must name: one of ``names``, and where it is by a literal key, that of the item.
+
+    Of an object that a call was given several for, no read of an attribute tells which.
+    """
 
     names: frozenset[str]
-    key: tuple[_Key, _Key] | None = None  # from the front, and from the end
+    key: _Keys = None
 
 
 def _readers(method: ast.FunctionDef, name: str) -> frozenset[str]:
@@ -82,28 +88,39 @@ def _named_function(node: ast.AST) -> str:
 
 
 def _named(
-    body: Sequence[ast.stmt], held: _Held, after: Later
-) -> Iterator[tuple[Later, tuple[str, ...], Item, tuple[_Key, _Key] | None]]:
+    body: Sequence[ast.stmt], held: Held, after: Later
+) -> Iterator[tuple[Later, Names, Item, _Keys]]:
     """Each submodule that has variables and is bound to a name, with what runs after that.
 
-    The names are the one that is bound, and those that the value holds it by; of the items of a list
+    The names are those that are bound, and those that the value holds it by; of the items of a list
     or dict that is written out, each has its keys.
     """
     for index, statement in enumerate(body):
         later = (body[index + 1 :], *after)
-        for name, value in _bound(statement):
-            found = list(held.by(value))
-            held.known.pop(name, None)
-            if found:
-                held.known[name] = found[0][0]
-                yield later, (name, *(one for _, one in found if one)), found[0][0], None
+        for names, value in _bound(statement):
+            found = list(held.by(value, names))
+            together = _ATTRIBUTE if len(found) > 1 and held.is_unknown(value) else None
+            for name in names if isinstance(statement, ast.Assign | ast.AnnAssign) else ():
+                held.known.pop(name, None)
+            if found and names:
+                held.known.update(dict.fromkeys(names, found[0][0]))
+                yield later, (*names, *(one for _, one in found if one)), found[0][0], together
             for key, part in _entries(value):
-                for item, inner in held.by(part):
-                    yield later, (name, *([inner] if inner else [])), item, key
+                for item, inner in held.by(part, names):
+                    yield later, (*names, *([inner] if inner else [])), item, key
+        if isinstance(statement, ast.For):
+            yield from _in_rounds(statement, held)
         for block in _blocks(statement):
             inside = replace(held, known={**held.known})
             yield from _named(block, inside, later)
             held.known.update(inside.known)
+
+
+def _in_rounds(loop: ast.For, held: Held) -> Iterator[tuple[Later, Names, Item, _Keys]]:
+    """The submodules that a loop goes through: each round has to call its own."""
+    for names, items in _rounds(loop.target, loop.iter):
+        for item, _ in held.by(items, names) if names else ():
+            yield (loop.body,), names, item, None
 
 
 def _entries(value: ast.expr) -> Iterator[tuple[tuple[_Key, _Key], ast.expr]]:
@@ -118,76 +135,69 @@ def _entries(value: ast.expr) -> Iterator[tuple[tuple[_Key, _Key], ast.expr]]:
                     yield (key.value, key.value), one
 
 
-@dataclass(frozen=True)
-class _Held:
-    """Finds the submodules that a value holds, itself or in a container or another module.
-
-    Attributes:
-      wrappers: ids of calls that build modules without variables of their own.
-      known: names that hold one now.
-    """
-
-    items: Mapping[int, Item]
-    wrappers: Collection[int]
-    known: dict[str, Item]
-
-    def by(self, value: ast.expr) -> Iterator[tuple[Item, str | None]]:
-        """The submodules, each with the name it is held by."""
-        item = self.items.get(id(value))
-        match value:
-            case ast.Call() if item is not None and _is_layer(item):
-                yield item, None
-            case ast.Name(id=name) if name in self.known:
-                yield self.known[name], name
-            case _:
-                for part in self._parts(value):
-                    yield from self.by(part)
-
-    def _parts(self, value: ast.expr) -> Sequence[ast.expr]:
-        match value:
-            case ast.List(elts=parts) | ast.Tuple(elts=parts) | ast.Dict(values=parts):
-                return parts
-            case (
-                ast.ListComp(elt=one)
-                | ast.GeneratorExp(elt=one)
-                | ast.DictComp(value=one)
-                | ast.Starred(value=one)
-            ):
-                return [one]
-            case ast.IfExp(body=one, orelse=other) | ast.BinOp(left=one, right=other):
-                return [one, other]
-            case ast.Call(args=args, keywords=more) if id(value) in self.wrappers or _collects(
-                value
-            ):
-                return [*args, *(one.value for one in more)]
-        return []
-
-
-def _collects(call: ast.Call) -> bool:
-    """Whether a call makes a container of what it is given."""
-    return isinstance(call.func, ast.Name) and call.func.id in ("list", "tuple", "dict", "reversed")
-
-
-def _is_layer(item: Item) -> bool:
-    """Whether the value is a submodule with variables; a function that builds returns what it computes."""
-    return item.kind is ItemKind.SITE and not item.is_in_scope and not item.free_of_variables
-
-
-def _bound(statement: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+def _bound(statement: ast.stmt) -> Iterator[tuple[Names, ast.expr]]:
+    """Names that a statement binds, several where any may be what the value holds, with the value."""
     match statement:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            yield name, value
-        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-            yield name, value
-        case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
-            for one, value in zip(names, values, strict=False):
-                if isinstance(one, ast.Name):
-                    yield one.id, value
-        case ast.Expr(
-            value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr), args=args)
+        case ast.Assign(targets=[target], value=value):
+            yield from _pairs(target, value)
+        case ast.Assign(targets=targets, value=value):
+            yield tuple(name for one in targets for name in _targets(one)), value
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            yield from _pairs(target, value)
+        case ast.AugAssign(target=target, value=value):
+            yield _targets(target), value
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=attr), args=args)):
+            for one in args:
+                if attr in ADDS or not isinstance(one, ast.Name):
+                    yield _targets(owner), one
+    for part in ast.iter_child_nodes(statement):
+        for node in each(part, ast.NamedExpr) if isinstance(part, ast.expr) else ():
+            yield _targets(node.target), node.value
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[Names, ast.expr]]:
+    """Targets with their parts of the value, where both are written out."""
+    match target, value:
+        case (
+            (ast.Tuple(elts=targets) | ast.List(elts=targets)),
+            (ast.Tuple(elts=values) | ast.List(elts=values)),
+        ) if len(targets) == len(values) and not any(
+            isinstance(one, ast.Starred) for one in (*targets, *values)
         ):
-            if attr in _ADDS:
-                yield from ((name, value) for value in args)
+            for one, part in zip(targets, values, strict=True):
+                yield from _pairs(one, part)
+        case _:
+            yield _targets(target), value
+
+
+def _rounds(target: ast.expr, value: ast.expr) -> Iterator[tuple[Names, ast.expr]]:
+    """Targets of a loop with what they are items of."""
+    match target, value:
+        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Name(id="enumerate"), args=[items, *_]):
+            yield from _rounds(one, items)
+        case ast.Tuple(elts=targets), ast.Call(func=ast.Name(id="zip"), args=parts) if len(
+            targets
+        ) == len(parts):
+            for one, items in zip(targets, parts, strict=True):
+                yield from _rounds(one, items)
+        case ast.Tuple(elts=[_, one]), ast.Call(func=ast.Attribute(value=items, attr="items")):
+            yield from _rounds(one, items)
+        case _, ast.Call(func=ast.Attribute(value=items, attr="values")):
+            yield from _rounds(target, items)
+        case _:
+            yield _targets(target), value
+
+
+def _targets(target: ast.expr) -> Names:
+    """The names that a target binds or changes."""
+    match target:
+        case ast.Name(id=name):
+            return (name,)
+        case ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return tuple(name for one in parts for name in _targets(one))
+        case ast.Starred(value=one) | ast.Attribute(value=one) | ast.Subscript(value=one):
+            return _targets(one)
+    return ()
 
 
 def _blocks(statement: ast.stmt) -> Iterator[Sequence[ast.stmt]]:
@@ -253,8 +263,10 @@ def _reads(node: ast.AST, wanted: _Wanted) -> bool:
         case ast.Subscript(value=ast.Name(id=found), slice=index) if found in wanted.names:
             key = _literal(index)
             return wanted.key is None or key is None or key in wanted.key
+        case ast.Attribute(value=ast.Name(id=found)) if found in wanted.names:
+            return wanted.key is not _ATTRIBUTE
         case ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr=attr), args=args) if (
-            found in wanted.names and attr in _ADDS
+            found in wanted.names and attr in ADDS
         ):
             return any(_reads(one, wanted) for one in args)
         case ast.Name(id=found, ctx=ast.Load()):
@@ -263,6 +275,13 @@ def _reads(node: ast.AST, wanted: _Wanted) -> bool:
             return _reads(test, wanted) or (_reads(body, wanted) and _reads(orelse, wanted))
         case ast.BoolOp(values=[first, *_]):
             return _reads(first, wanted)
+        case (
+            ast.ListComp(generators=loops)
+            | ast.SetComp(generators=loops)
+            | ast.GeneratorExp(generators=loops)
+            | ast.DictComp(generators=loops)
+        ) if any(one.ifs for one in loops):
+            return False
     return any(_reads(one, wanted) for one in ast.iter_child_nodes(node))
 
 
