@@ -13,13 +13,13 @@ from nnx_migrate.rewrite.outside.places import Place, Places, places_of
 from nnx_migrate.rewrite.proof.accesses import SUBCLASSES, Access, accesses
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.source.attribute_uses import AttributeUses
-from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.linked import class_homes, linked_modules
 from nnx_migrate.source.named_imports import TABLE, Declared, NamedImport, named_imports
 from nnx_migrate.source.names import Definition, Import, Opaque, imported_names
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each
+from nnx_migrate.source.written import written_names
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def _takers(project: Project) -> tuple[Taker, ...]:
                 continue
             names = taken.of(module, one.node)
             if names is None and one.relative:
-                names = _strings(project)
+                # ``import_module(f".{name}", "package.models")``: a package has a table of what it holds.
+                names = written_names(project)
             found.append(Taker(one, names, frozenset(taken.through)))
     return tuple(found)
 
@@ -135,23 +136,6 @@ def _is_namespace(node: ast.AST) -> TypeGuard[ast.Attribute]:
         ):
             return True
     return False
-
-
-@lru_cache(maxsize=1)
-def _strings(project: Project) -> frozenset[str]:
-    """Names that the project writes as strings.
-
-    A package that imports its own modules by a computed name (``import_module(f".{name}",
-    "package.models")``) has a table of what they hold.
-    """
-    return frozenset(
-        node.value
-        for module in project.modules.values()
-        for statement in module.tree.body
-        if "__all__" not in bound_names(statement)
-        for node in each(statement, ast.Constant)
-        if isinstance(node.value, str) and node.value.isidentifier()
-    )
 
 
 # ---- names that a class shares with something else: nobody knows which of them a use means
