@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import takewhile
 
+from nnx_migrate.source.bindings import bound_values
 from nnx_migrate.source.names import parameter_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
@@ -21,8 +22,6 @@ _METHODS |= {"rsplit", "split", "strip", "values"}
 _DESCRIBING = frozenset({"__doc__", "__module__", "__name__", "__qualname__"})
 # What gives any name of a value.
 _OPENING = frozenset({"__dict__", "__getattr__", "__getattribute__"})
-# Methods of a list or dict after which it holds other things.
-_CHANGES = frozenset({"append", "extend", "insert", "setdefault", "update"})
 
 
 class AttributeUses:
@@ -32,11 +31,12 @@ class AttributeUses:
         self._project = project
         self._seen: set[int] = set()
         self.through: set[str] = set()  # names of modules that were taken on the way
+        self.deeper: set[str | None] = set()  # names taken of what any name gave; None for any
         self._modules = {name.rpartition(".")[2] for name in project.modules}
 
     def of(self, module: Module, node: ast.expr) -> frozenset[str] | None:
         """The names that are taken of the value of ``node``; None where that may be any name."""
-        self._seen, self.through = set(), set()
+        self._seen, self.through, self.deeper = set(), set(), set()
         found: set[str] = set()
         for name in self._names(module, node):
             if name is None:
@@ -98,7 +98,37 @@ class AttributeUses:
             yield from self._names(module, call)
         elif self._is_described(module, call):
             return
+        else:
+            yield from self._modules_among(module, call, words)
         yield from words
+
+    def _modules_among(
+        self, module: Module, call: ast.Call, words: list[str | None]
+    ) -> Iterator[str | None]:
+        """What is taken of the modules that a computed name may mean."""
+        found = {one for one in words if one is not None and one in self._modules}
+        self.through |= found
+        if found:
+            yield from self._names(module, call)
+        if None not in words:
+            return
+        for use in self._held(module, call):
+            match module.parents.of(use):
+                case ast.Attribute(attr=name):
+                    self.deeper.add(name)
+                case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]):
+                    if owner is use:
+                        self.deeper.update(self._strings(module, name, set()))
+
+    def _held(self, module: Module, node: ast.expr) -> Iterator[ast.expr]:
+        """A value, and where its function reads it under a name."""
+        yield node
+        around = module.parents.function(node)
+        match module.parents.of(node):
+            case ast.Assign(targets=[ast.Name(id=name)]) if around is not None:
+                for one in walk(around):
+                    if isinstance(one, ast.Name) and one.id == name:
+                        yield one
 
     def _is_described(self, module: Module, node: ast.expr) -> bool:
         """Whether nothing is done with a value but to read or set what describes it."""
@@ -138,7 +168,9 @@ class AttributeUses:
         match target:
             case ast.Subscript(value=ast.Attribute(attr="modules")):
                 return  # those who take it from there import it by its name
-        around = module.parents.function(target)
+        around: ast.AST | None = module.parents.function(target)
+        if around is None and isinstance(target, ast.Name) and self._is_own(module, target):
+            around = module.tree
         if not isinstance(target, ast.Name) or around is None:
             yield None  # other files may read it
             return
@@ -149,6 +181,28 @@ class AttributeUses:
                 continue
             if isinstance(one.ctx, ast.Load) and not self._is_earlier(module, one, value):
                 yield from self._names(module, one)
+
+    def _is_own(self, module: Module, target: ast.Name) -> bool:
+        """Whether a file reads one of its globals, and no other may."""
+        word = target.id
+        if isinstance(module.parents.of(module.parents.of(target) or target), ast.ClassDef):
+            return False
+        if not any(isinstance(one.ctx, ast.Load) for one in module.by_word[word]):
+            return False  # somebody does
+        for other in self._project.modules.values():
+            named = other.by_word.get(word, ())
+            if other is not module and word not in other.text and module.name not in other.stars:
+                continue
+            if any(isinstance(one, ast.Attribute) for one in named):
+                return False
+            for node in other.nodes:
+                match node:
+                    case ast.ImportFrom(names=names):
+                        if any(one.name in (word, "*") for one in names):
+                            return False
+                    case ast.Constant(value=value) if value == word:
+                        return False
+        return True
 
     def _returned(self, module: Module, node: ast.AST) -> Iterator[str | None]:
         """A value that a function returns: what its callers anywhere take of it."""
@@ -213,10 +267,10 @@ class AttributeUses:
                 is_hook = getattr(function, "name", "") == "__getattr__"
                 yield from () if is_hook else [None]
                 return
-            values = [*_values(function, name.id)]
+            values = [*bound_values(function, name.id)]
             if values:
                 break
-        values = values or [*_values(module.tree, name.id)]
+        values = values or [*bound_values(module.tree, name.id)]
         yield from () if values else [None]
         for value in values:
             if value is None:
@@ -244,42 +298,3 @@ def _parameter(function: ast.FunctionDef, call: ast.Call, argument: ast.AST) -> 
     if any(isinstance(one, ast.Starred) for one in (*before, argument)):
         return None
     return names[len(before)] if len(before) < len(names) and argument in call.args else None
-
-
-def _values(around: ast.AST, name: str) -> Iterator[ast.expr | None]:
-    """What a name is bound to in a function or file; None for a binding of another kind."""
-    plain: set[int] = set()
-    for node in walk(around):
-        match node:
-            case ast.Assign(targets=targets, value=value):
-                bound = [*targets]
-            case ast.AnnAssign(target=target, value=value) if value is not None:
-                bound = [target]
-            case ast.NamedExpr(target=target, value=value):
-                bound = [target]
-            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
-                bound = [target]
-            case _:
-                continue
-        for one in (part for whole in bound for part in _targets(whole)):
-            if one.id == name:
-                plain.add(id(one))
-                yield value
-    for node in walk(around):
-        match node:
-            case ast.Name(id=other) if other == name and id(node) not in plain:
-                if not isinstance(node.ctx, ast.Load):
-                    yield None
-            case ast.Subscript(value=ast.Name(id=other), ctx=ast.Store()) if other == name:
-                yield None
-            case ast.Attribute(value=ast.Name(id=other), attr=word) if other == name:
-                if word in _CHANGES:
-                    yield None
-
-
-def _targets(target: ast.expr) -> Iterator[ast.Name]:
-    if isinstance(target, ast.Name):
-        yield target
-    elif isinstance(target, ast.Tuple | ast.List):
-        for one in target.elts:
-            yield from _targets(one)

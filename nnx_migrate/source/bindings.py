@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from nnx_migrate.source.walking import children, each, walk
 
+# Methods of a list or dict after which it holds other things.
+_CHANGES = frozenset({"append", "extend", "insert", "setdefault", "update"})
+
 
 def target_names(target: ast.AST) -> Iterator[str]:
     """Names that assigning to ``target`` binds."""
@@ -91,6 +94,47 @@ def names_bound_at(node: ast.AST) -> Iterator[str]:
             | ast.arg(arg=name)
         ):
             yield name
+
+
+def bound_values(around: ast.AST, name: str) -> Iterator[ast.expr | None]:
+    """What a name is bound to in a function or file; None for a binding of another kind."""
+    plain: set[int] = set()
+    for node in walk(around):
+        match node:
+            case ast.Assign(targets=targets, value=value):
+                bound = [*targets]
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                bound = [target]
+            case ast.NamedExpr(target=target, value=value):
+                bound = [target]
+            case ast.For(target=target, iter=value) | ast.comprehension(target=target, iter=value):
+                bound = [target]
+            case _:
+                continue
+        for one in (part for whole in bound for part in _targets(whole)):
+            if one.id == name:
+                plain.add(id(one))
+                yield value
+    for node in walk(around):
+        if not isinstance(node, ast.Name | ast.arg) and name in names_bound_at(node):
+            yield None
+        match node:
+            case ast.Name(id=other) if other == name and id(node) not in plain:
+                if not isinstance(node.ctx, ast.Load):
+                    yield None
+            case ast.Subscript(value=ast.Name(id=other), ctx=ast.Store()) if other == name:
+                yield None
+            case ast.Attribute(value=ast.Name(id=other), attr=word) if other == name:
+                if word in _CHANGES:
+                    yield None
+
+
+def _targets(target: ast.expr) -> Iterator[ast.Name]:
+    if isinstance(target, ast.Name):
+        yield target
+    elif isinstance(target, ast.Tuple | ast.List):
+        for one in target.elts:
+            yield from _targets(one)
 
 
 # ---- whether a loop may end early, so that its ``else`` does not run

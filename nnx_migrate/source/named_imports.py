@@ -16,15 +16,18 @@ from __future__ import annotations
 import ast
 import reprlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import Any
 
 from nnx_migrate.source.modules import Module
+from nnx_migrate.source.texts import ANY, Reader
 
 _BY_NAME = frozenset({"import_module", "__import__"})  # import a module by its name
+_IMPORTERS = frozenset({"importlib.import_module", "import_module", "builtins.__import__"})
+_IMPORTERS |= {"__import__"}
 # Run a file, or find what a path of names leads to.
 _BY_PATH = frozenset(
     {
@@ -49,10 +52,11 @@ class DeclarationError(ValueError):
 
 @dataclass(frozen=True)
 class NamedImport:
-    """An expression for a module.
+    """An expression for a module; one for each name that it may have.
 
     Attributes:
       start: how the module's dotted name begins; "" where nothing is known of it.
+      end: how it ends.
       whole: whether ``start`` is the whole name.
       relative: whether the code gives the name relative to a package.
     """
@@ -62,6 +66,7 @@ class NamedImport:
     start: str
     whole: bool = False
     relative: bool = False
+    end: str = ""
 
     @cached_property
     def place(self) -> str:
@@ -75,31 +80,79 @@ class NamedImport:
         patterns = None if self.whole else declared.get(self.place)
         if patterns is not None and not any(is_like(module, one) for one in patterns):
             return False
-        return any(
-            one == self.start if self.whole else one.startswith(self.start) for one in _ends(module)
-        )
+        return any(map(self.fits, _ends(module)))
+
+    def fits(self, name: str) -> bool:
+        """Whether a dotted name may be the one that the code computes."""
+        if self.whole:
+            return name == self.start
+        is_long_enough = len(name) >= len(self.start) + len(self.end)
+        return is_long_enough and name.startswith(self.start) and name.endswith(self.end)
 
 
-def named_imports(module: Module) -> Iterator[NamedImport]:
-    """Modules that are imported by a name, or taken from those that are imported."""
+def named_imports(module: Module, modules: Iterable[Module]) -> Iterator[NamedImport]:
+    """Modules that are imported by a name, or taken from those that are imported.
+
+    Args:
+      modules: those of the project; functions of the module may be called in these, and its names changed.
+    """
     aliases = _aliases(module)
+    reader = Reader(module, modules)
     for node in module.nodes:
         match node:
             case ast.Subscript(value=owner, slice=name, ctx=ast.Load()):
                 if _is_loaded(owner, aliases):
-                    yield _import(module, node, name, [])
+                    yield from _imports(reader, node, name, None)
             case ast.Call(func=ast.Attribute(attr="get", value=owner), args=[name, *_]):
                 if _is_loaded(owner, aliases):
-                    yield _import(module, node, name, [])
+                    yield from _imports(reader, node, name, None)
             case ast.Call(func=ast.Attribute(attr="copy" | "items" | "values", value=owner)):
                 if _symbol(owner, aliases) == "sys.modules":
                     yield NamedImport(module, node, "")
-            case ast.Call(func=function, args=[name, *rest]):
+            case ast.Call(func=function):
                 symbol = _symbol(function, aliases)
                 if symbol.rpartition(".")[2] in _BY_NAME:
-                    yield _import(module, node, name, rest)
-                elif symbol in _BY_PATH:
+                    yield from _called(reader, node, symbol.rpartition(".")[2])
+                elif symbol in _BY_PATH and (node.args or node.keywords):
                     yield NamedImport(module, node, "")
+            case ast.Name() | ast.Attribute() if _is_handed_on(module, node, aliases):
+                yield NamedImport(module, node, "")  # whoever has it imports anything
+
+
+def _is_handed_on(module: Module, node: ast.expr, aliases: Mapping[str, str]) -> bool:
+    """Whether a function that imports is a value: ``load = importlib.import_module``."""
+    name = aliases.get(node.id, node.id) if isinstance(node, ast.Name) else ""
+    word = node.attr if isinstance(node, ast.Attribute) else name.rpartition(".")[2]
+    is_read = isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load)
+    if not is_read or word not in _BY_NAME or _symbol(node, aliases) not in _IMPORTERS:
+        return False
+    match module.parents.of(node):
+        case ast.Call(func=called) if called is node:
+            return False
+        case ast.Attribute() | ast.Compare():
+            return False
+    return True
+
+
+def _called(reader: Reader, call: ast.Call, function: str) -> Iterator[NamedImport]:
+    """What a call of a function imports that is given a name."""
+    module = reader.module
+    keywords = {one.arg: one.value for one in call.keywords}
+    name = call.args[0] if call.args else keywords.get("name")
+    package = call.args[1] if call.args[1:] else keywords.get("package")
+    if None in keywords or name is None or isinstance(name, ast.Starred):
+        if call.args or call.keywords:
+            yield NamedImport(module, call, "")
+    elif function == "import_module":
+        yield from _imports(reader, call, name, package)
+    else:
+        is_leaf = len(call.args) > 3 or "fromlist" in keywords
+        for one in _imports(reader, call, name, None):
+            # ``__import__("a.b")`` gives ``a``
+            yield one
+            head, dot, _ = one.start.partition(".")
+            if dot and not is_leaf:
+                yield replace(one, start=head, end="", whole=True)
 
 
 def _is_loaded(node: ast.expr, aliases: Mapping[str, str]) -> bool:
@@ -130,11 +183,6 @@ def _symbol(node: ast.expr, aliases: Mapping[str, str]) -> str:
     return ".".join([aliases.get(head, head), *parts])
 
 
-def name_starts(module: Module) -> Iterator[str]:
-    """How names of modules begin that only the running program knows; "" where nothing is known."""
-    yield from (one.start for one in named_imports(module) if not one.whole)
-
-
 def is_like(module: str, pattern: str) -> bool:
     """Whether a pattern may mean a module.
 
@@ -150,33 +198,23 @@ def _ends(module: str) -> Iterator[str]:
     return (".".join(parts[start:]) for start in range(len(parts)))
 
 
-def _import(module: Module, node: ast.expr, name: ast.expr, rest: list[ast.expr]) -> NamedImport:
-    """The name of a module that may be relative to the package behind it: ``..a`` to ``b.c``."""
-    start, whole = _start(name, module)
-    plain = start.lstrip(".")
-    if plain == start:
-        return NamedImport(module, node, start, whole)
-    package, _ = _start(rest[0], module) if rest else ("", False)
-    parts = package.split(".")
-    up = len(start) - len(plain) - 1
-    full = ".".join([*parts[: len(parts) - up], plain]) if package else plain
-    return NamedImport(module, node, full, whole, relative=True)
-
-
-def _start(node: ast.expr, module: Module) -> tuple[str, bool]:
-    """How a name begins, and whether that is all of it."""
-    match node:
-        case ast.Constant(value=str() as text):
-            return text, True
-        case ast.JoinedStr(values=[first, *_]) | ast.BinOp(left=first, op=ast.Add()):
-            return _start(first, module)[0], False
-        case ast.FormattedValue(value=value):
-            return _start(value, module)[0], False
-        case ast.Name(id="__name__"):
-            return module.name, True
-        case ast.Name(id="__package__"):
-            return module.package, True
-    return "", False
+def _imports(
+    reader: Reader, node: ast.expr, name: ast.expr, package: ast.expr | None
+) -> Iterator[NamedImport]:
+    """The names of a module that may be relative to the package behind it: ``..a`` to ``b.c``."""
+    module = reader.module
+    packages = reader.texts_of(package) if package is not None else [ANY]
+    for one in reader.texts_of(name):
+        plain = one.start.lstrip(".")
+        if plain == one.start:
+            yield NamedImport(module, node, one.start, one.whole, end=one.end)
+            continue
+        for around in packages:
+            parts = around.start.split(".")
+            up = len(one.start) - len(plain) - 1
+            is_known = around.whole and around.start
+            full = ".".join([*parts[: len(parts) - up], plain]) if is_known else plain
+            yield NamedImport(module, node, full, one.whole, relative=True, end=one.end)
 
 
 # ---- what the settings say
@@ -218,7 +256,8 @@ def check_declared(
       DeclarationError: there is no such import or no such module.
     """
     found: dict[str, bool] = {}  # whether the whole name is known
-    for one in (one for module in modules for one in named_imports(module)) if declared else ():
+    read = [*modules] if declared else []
+    for one in (one for module in read for one in named_imports(module, read)):
         found[one.place] = found.get(one.place, True) and one.whole
     for place, patterns in declared.items():
         if any(f"{place}.".startswith(f"{one}.") for one in broken):

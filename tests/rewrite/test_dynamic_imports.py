@@ -22,6 +22,9 @@ HARMLESS = {
         "    lib = importlib.util.module_from_spec(spec)\n    sys.modules[spec.name] = lib\n"
         "    spec.loader.exec_module(lib)\n    return lib.create()\n"
     ),
+    "a file's own global": (
+        "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n\n\ndef f():\n    return lib.create()\n"
+    ),
     "for its side effects": "def f(name):\n    importlib.import_module(name)\n",
     "whether it is there": "def f(name):\n    return importlib.import_module(name) is not None\n",
     "another package": "def f(name):\n    return importlib.import_module(f'other.{name}')\n",
@@ -60,6 +63,132 @@ HARMLESS = {
     "what describes a class of any file": (
         "def f(module, name):\n    cls = getattr(importlib.import_module(module), name)\n"
         "    cls.__doc__ = (cls.__doc__ or '') + cls.__qualname__\n"
+    ),
+}
+
+BUILDS = "    return getattr({}, kind)()\n"
+
+# Each may be any module but the file m, and any name is taken of it.
+OTHER_MODULES = {
+    "a list in a loop": (
+        "def f(kind):\n    for name in ['n', 'o']:\n        getattr(importlib.import_module(name), kind)()\n"
+    ),
+    "a table": (
+        "NAMES = {'a': 'n', 'b': 'o.p'}\n\n\ndef f(name, kind):\n"
+        + BUILDS.format("importlib.import_module(NAMES[name])")
+    ),
+    "a table with what else there is": (
+        "NAMES = {'a': 'n'}\n\n\ndef f(name, kind):\n"
+        + BUILDS.format("importlib.import_module(NAMES.get(name, 'o'))")
+    ),
+    "a package in a name": (
+        "PACKAGE = 'zoo.'\n\n\ndef f(name, kind):\n"
+        + BUILDS.format("importlib.import_module(PACKAGE + name)")
+    ),
+    "one of two packages": (
+        "def f(name, kind, old):\n    package = 'zoo' if old else 'farm'\n"
+        + BUILDS.format("importlib.import_module(f'{package}.{name}')")
+    ),
+    "the end of a name": (
+        "def f(name, kind):\n" + BUILDS.format("importlib.import_module(f'{name}.zoo')")
+    ),
+    "a format": "def f(name, kind):\n" + BUILDS.format("importlib.import_module('zoo.%s' % name)"),
+    "another format": (
+        "def f(name, kind):\n" + BUILDS.format("importlib.import_module('zoo.{}'.format(name))")
+    ),
+    "parts that are joined": (
+        "def f(name, kind):\n" + BUILDS.format("importlib.import_module('.'.join(['zoo', name]))")
+    ),
+    "a package that is named": (
+        "def f(name, kind):\n"
+        + BUILDS.format("importlib.import_module('.' + name, package='zoo.animals')")
+    ),
+    "by keywords": (
+        "def f(name, kind):\n" + BUILDS.format("importlib.import_module(name='zoo.' + name)")
+    ),
+    "a part of its own name": (
+        "def f(name, kind):\n"
+        + BUILDS.format("importlib.import_module(__name__.split('.')[0] + '.zoo')")
+    ),
+    "what all callers give": (
+        "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def f(kind):\n    return load('zoo', kind), load(name='farm', kind=kind)\n"
+    ),
+    "a table of modules and names": (
+        "TABLE = {'one': ('zoo', 'A')}\n\n\ndef f(key):\n    module, name = TABLE[key]\n"
+        "    return getattr(importlib.import_module(module), name)()\n"
+    ),
+    "names that a loop has twice": (
+        "def f(kind):\n    name = 'zoo'\n    for part in ('a', 'b'):\n        name = name + '.' + part\n"
+        + BUILDS.format("importlib.import_module(name + '.animals')")
+    ),
+}
+
+# Each may be the file m.
+ANY_MODULES = {
+    "a table with it": (
+        "NAMES = {'a': 'n', 'b': 'm'}\n\n\ndef f(name, kind):\n"
+        + BUILDS.format("importlib.import_module(NAMES[name])")
+    ),
+    "a table with something else": (
+        "NAMES = {'a': 'n'}\n\n\ndef f(name, kind):\n"
+        + BUILDS.format("importlib.import_module(NAMES.get(name, name))")
+    ),
+    "a table that grows": (
+        "NAMES = {'a': 'n'}\n\n\ndef add(name, one):\n    NAMES[name] = one\n\n\ndef f(name, kind):\n"
+        + BUILDS.format("importlib.import_module(NAMES[name])")
+    ),
+    "a table that somebody else gets": (
+        "NAMES = {'a': 'n'}\n\n\ndef add(use):\n    use(NAMES)\n\n\ndef f(name, kind):\n"
+        + BUILDS.format("importlib.import_module(NAMES[name])")
+    ),
+    "a name that is imported, or written": (
+        "try:\n    from settings import NAME\nexcept ImportError:\n    NAME = 'zoo'\n\n\ndef f(kind):\n"
+        + BUILDS.format("importlib.import_module(NAME)")
+    ),
+    "an end that it has": (
+        "def f(name, kind):\n" + BUILDS.format("importlib.import_module(f'{name}m')")
+    ),
+    "letters": (
+        "def f(kind):\n    for name in 'mn':\n        getattr(importlib.import_module(name), kind)()\n"
+    ),
+    "a name by a keyword": (
+        "def f(name, kind):\n" + BUILDS.format("importlib.import_module(name=name)")
+    ),
+    "unpacked arguments": (
+        "def f(given, kind):\n" + BUILDS.format("importlib.import_module(**given)")
+    ),
+    "a function by another name": (
+        "load = importlib.import_module\n\n\ndef f(name, kind):\n" + BUILDS.format("load(name)")
+    ),
+    "a function that others are given": (
+        "def f(names, kind):\n    return [getattr(one, kind)() for one in map(importlib.import_module, names)]\n"
+    ),
+    "what one caller gives": (
+        "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def f(kind):\n    return load('zoo', kind), load('m', kind)\n"
+    ),
+    "what an unknown caller gives": (
+        "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def f(use, kind):\n    return load('zoo', kind), use(load)\n"
+    ),
+    "what a caller of a caller gives": (
+        "def load(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def f(name, kind):\n    return load('zoo', kind), load(name, kind)\n"
+    ),
+    "what a default gives": (
+        "def load(kind, name='m'):\n    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def f(kind):\n    return load(kind), load(kind, 'zoo')\n"
+    ),
+    "a package of which a part is known": (
+        "KINDS = ['A']\n\n\ndef f(name, kind):\n"
+        + BUILDS.format("importlib.import_module('.m', f'zoo.{name}')")
+    ),
+    "a format with more than names": (
+        "def f(name, kind):\n" + BUILDS.format("importlib.import_module('{:>1}'.format(name))")
+    ),
+    "an element of a name": (
+        "def f(kind):\n" + BUILDS.format("importlib.import_module('zoo.m'.rsplit('.', 1)[-1])")
     ),
 }
 
@@ -119,6 +248,14 @@ REACHING = {
         "def f(name, part, other):\n    setattr(other, part, getattr(sys.modules[name], part))\n"
     ),
     "kept for others": "def f(name, o):\n    o.lib = importlib.import_module(name)\n",
+    "a file's global that it asks": (
+        "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n\n\n"
+        "def f(kind):\n    return lib.create(), getattr(lib, kind)()\n"
+    ),
+    "a file's global by its name": (
+        "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n\n\n"
+        "def f(kind):\n    return lib.create(), globals()['lib']\n"
+    ),
     "kept by the file": "import os\n\nlib = importlib.import_module(os.environ['LIB'])\n",
     "returned to a caller that asks": (
         "def load(name):\n    return importlib.import_module(name)\n\n\n"
@@ -163,6 +300,79 @@ def forms(text: str) -> dict[str, str]:
 @pytest.mark.parametrize("text", HARMLESS.values(), ids=HARMLESS)
 def test_code_that_cannot_take_a_class_leaves_it_explicit(text: str) -> None:
     assert forms(text) == {"m.A": "explicit"}
+
+
+@pytest.mark.parametrize("text", OTHER_MODULES.values(), ids=OTHER_MODULES)
+def test_what_is_known_of_a_name_says_which_modules_it_may_be(text: str) -> None:
+    assert forms(text) == {"m.A": "explicit"}
+
+
+@pytest.mark.parametrize("text", ANY_MODULES.values(), ids=ANY_MODULES)
+def test_a_name_that_may_be_the_module_makes_its_classes_lazy(text: str) -> None:
+    assert forms(text) == {"m.A": "lazy"}
+
+
+@pytest.mark.parametrize(
+    ("table", "other", "form"),
+    [
+        ("{'a': 'zoo'}", "import load\n\nload.NAMES['b'] = 'm'\n", "lazy"),
+        ("{'a': 'zoo'}", "from load import NAMES\n\nNAMES.update(b='m')\n", "lazy"),
+        ("{'a': 'zoo'}", "import load\n\nload.NAMES = {'a': 'm'}\n", "lazy"),
+        ("{'a': 'zoo'}", "from load import NAMES as ours\n\nours['a'] = 'm'\n", "lazy"),
+        ("{'a': 'zoo'}", "from load import NAMES\n\nprint(len(NAMES), NAMES['a'])\n", "explicit"),
+        ("{'a': 'zoo'}", "NAMES = []\nNAMES.append('m')\n", "explicit"),
+    ],
+)
+def test_a_table_may_be_changed_by_another_file(table: str, other: str, form: str) -> None:
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    load = f"NAMES = {table}\n\n\ndef f(name, kind):\n" + BUILDS.format(
+        "importlib.import_module(NAMES[name])"
+    )
+    assert said(auto({"m.py": model, "load.py": HEAD + load, "o.py": other})) == {"m.A": form}
+
+
+@pytest.mark.parametrize(
+    ("asked", "form"),
+    [
+        ("getattr(getattr(importlib.import_module('p'), kind), 'A')()", "lazy"),
+        ("getattr(importlib.import_module('p'), kind)()", "explicit"),
+        ("getattr(getattr(importlib.import_module('p'), ['m'][0]), 'A')()", "lazy"),
+        ("getattr(getattr(importlib.import_module('p'), ['m'][0]), 'B')()", "explicit"),
+        ("getattr(__import__('p.' + kind), kind).A()", "lazy"),
+        ("getattr(__import__('p.' + kind), kind).B()", "lazy"),
+        ("__import__('p.m').m.A()", "lazy"),
+        ("__import__('p.m').m.B()", "explicit"),
+        ("__import__('p.m', fromlist=['x']).A()", "lazy"),
+    ],
+)
+def test_a_computed_name_may_mean_a_module_of_a_package(asked: str, form: str) -> None:
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    load = f"{HEAD}def f(kind):\n    return {asked}\n"
+    files = {"p/__init__.py": "", "p/m.py": model, "load.py": load}
+    assert said(auto(files)) == {"p.m.A": form}
+
+
+@pytest.mark.parametrize(
+    ("other", "form"),
+    [
+        ("from load import lib\n\nlib.A()\n", "lazy"),
+        ("import load\n\nload.lib.A()\n", "lazy"),
+        ("from load import *\n\nlib.A()\n", "lazy"),
+        ("lib = 3\n", "explicit"),
+    ],
+)
+def test_a_global_of_one_file_may_be_read_in_another(other: str, form: str) -> None:
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    load = f"{HEAD}import os\n\nlib = importlib.import_module(os.environ['LIB'])\nlib.create()\n"
+    assert said(auto({"m.py": model, "load.py": load, "o.py": other})) == {"m.A": form}
+
+
+@pytest.mark.parametrize(("name", "form"), [("create", "lazy"), ("other", "explicit")])
+def test_an_import_may_give_a_class_another_name(name: str, form: str) -> None:
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    load = f"{HEAD}def f(name):\n    return importlib.import_module(name).{name}()\n"
+    files = {"m.py": model, "zoo.py": "from m import A as create\n", "load.py": load}
+    assert said(auto(files)) == {"m.A": form}
 
 
 @pytest.mark.parametrize("part", ["{}.m", "getattr({}, 'm')"])

@@ -14,7 +14,7 @@ from functools import lru_cache
 
 from nnx_migrate.rewrite.proof.ways import ways
 from nnx_migrate.source.bindings import bound_names
-from nnx_migrate.source.named_imports import name_starts
+from nnx_migrate.source.named_imports import named_imports
 from nnx_migrate.source.names import relative_target
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each, walk
@@ -169,10 +169,9 @@ def _reach(project: Project) -> dict[str, set[str]]:
         found: set[str] = set()
         for target in imported(module):
             found |= _named(target, module, tails, paths)
-        for prefix in name_starts(module):
-            found |= {
-                name for tail, names in tails.items() if tail.startswith(prefix) for name in names
-            }
+        for source in named_imports(module, project.modules.values()):
+            fitting = (names for tail, names in tails.items() if source.fits(tail))
+            found.update(name for names in fitting for name in names)
         direct[module.name] = found
     reach = {}
     for name in project.modules:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 from typing import TypeGuard
 
 from nnx_migrate.rewrite.attempt import Attempt
@@ -60,6 +61,7 @@ def ways_to(project: Project, cls: ClassInfo, attempt: Attempt) -> Iterator[Doub
 # ``import_module(path).create`` takes ``create`` and nothing else; ``getattr(import_module(path),
 # name)`` may take any class. A module that is handed on may be asked for anything.
 
+Names = frozenset[str] | None  # None: any
 _TAKEN = "a module is imported by its name, and the class may be taken from it"
 
 
@@ -70,11 +72,13 @@ class Taker:
     Attributes:
       names: what is taken; None where that may be any name.
       through: modules that are taken of a package on the way.
+      deeper: what is taken of what a computed name gives, which may be a module of a package, too.
     """
 
     source: NamedImport
-    names: frozenset[str] | None
+    names: Names
     through: frozenset[str] = frozenset()
+    deeper: Names = frozenset()
 
     @property
     def path(self) -> str:
@@ -100,14 +104,34 @@ class Taker:
         package, _, name = module.rpartition(".")
         return bool(package) and name in self.through and self.may_reach(package, declared)
 
+    def may_take(self, cls: ClassInfo, home: str, project: Project) -> bool:
+        """Whether a class may be taken of a module that has it as a global."""
+        declared = project.imports
+        if _is_asked(cls, home, self.names, project) and self.may_reach(home, declared):
+            return True
+        packages = [*accumulate(home.split(".")[:-1], "{}.{}".format)]
+        return _is_asked(cls, home, self.deeper, project) and any(
+            self.may_reach(one, declared) for one in packages
+        )
+
 
 def takers(project: Project, cls: ClassInfo) -> Iterator[Taker]:
     """Imports in whose modules the class is, where its name may be asked for."""
     homes = class_homes(project)[cls.name]
     for one in _takers(project):
-        asked = one.names is None or cls.node.name in one.names
-        if asked and any(one.may_reach(home, project.imports) for home in homes):
+        if any(one.may_take(cls, home, project) for home in homes):
             yield one
+
+
+def _is_asked(cls: ClassInfo, home: str, names: Names, project: Project) -> bool:
+    """Whether one of the names is that of a class, or that of an import of it."""
+    if names is None or cls.node.name in names:
+        return True
+    table = project.modules[home].table
+    return any(
+        isinstance(table.get(name), Import) and project.canonical(f"{home}.{name}") == cls.name
+        for name in names
+    )
 
 
 @lru_cache(maxsize=1)  # every attempt of a run asks
@@ -115,7 +139,7 @@ def _takers(project: Project) -> tuple[Taker, ...]:
     taken = AttributeUses(project)
     found: list[Taker] = []
     for module in project.modules.values():
-        imports = [*named_imports(module)]
+        imports = [*named_imports(module, project.modules.values())]
         evaluated = {id(one.value) for one in module.nodes if imports and _is_namespace(one)}
         for one in imports:
             if id(one.node) in evaluated:
@@ -124,7 +148,9 @@ def _takers(project: Project) -> tuple[Taker, ...]:
             if names is None and one.relative:
                 # ``import_module(f".{name}", "package.models")``: a package has a table of what it holds.
                 names = written_names(project)
-            found.append(Taker(one, names, frozenset(taken.through)))
+            words = {word for word in taken.deeper if word is not None}
+            deeper = None if None in taken.deeper else frozenset(words)
+            found.append(Taker(one, names, frozenset(taken.through), deeper))
     return tuple(found)
 
 
