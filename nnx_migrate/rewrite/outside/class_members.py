@@ -14,9 +14,10 @@ from nnx_migrate.constructs import is_linen
 from nnx_migrate.rewrite.outside.references import is_alias
 from nnx_migrate.source.bindings import bound_names
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Definition
+from nnx_migrate.source.names import Definition, parameter_names
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.written import written_names
 
 _OF_CLASSES = frozenset({"classmethod", "staticmethod"})
 _OWNER = frozenset({"super", "__class__"})
@@ -32,9 +33,59 @@ def class_named(project: Project, node: ast.AST, scope: Scope) -> ClassInfo | No
             case Definition(node=ast.ClassDef() as statement):
                 return project.by_node.get(id(statement))
     symbol = project.resolve(node, scope)
+    if symbol is None and isinstance(node, ast.Attribute):
+        return _of_self(project, node, scope)
     if symbol not in project.linen or is_alias(project, node, scope):
         return None
     return project.linen[symbol]
+
+
+def _of_self(project: Project, node: ast.Attribute, scope: Scope) -> ClassInfo | None:
+    """The class ``Net`` of ``self.Net`` that stands in the class around, and that nothing binds anew."""
+    if not isinstance(node.value, ast.Name):
+        return None
+    name, parents = node.value.id, scope.module.parents
+    for function in parents.functions(node):
+        if name not in parameter_names(function):
+            continue
+        owner = project.by_node.get(id(parents.of(function)))
+        if owner is None or owner.linen or not isinstance(function, ast.FunctionDef):
+            return None
+        if name != parameter_names(function)[0] or not _is_kept(function, name):
+            return None
+        if "staticmethod" in project.decorators(owner, function):
+            return None
+        return _inner_classes(project, owner).get(node.attr)
+    return None
+
+
+def _is_kept(function: ast.FunctionDef, name: str) -> bool:
+    """Whether a function never binds its parameter again."""
+    return all(isinstance(one.ctx, ast.Load) for one in each(function, ast.Name) if one.id == name)
+
+
+@lru_cache(maxsize=1024)  # every attempt of a run asks
+def _inner_classes(project: Project, owner: ClassInfo) -> Mapping[str, ClassInfo]:
+    """Linen classes that are attributes of all instances of a class, by their names."""
+    found: dict[str, ClassInfo] = {}
+    for name in {one.name for one in owner.node.body if isinstance(one, ast.ClassDef)}:
+        member = _member(owner, name)
+        inner = project.by_node.get(id(member[1])) if member is not None else None
+        below = (one for one in project.classes.values() if owner in one.mro and one is not owner)
+        if inner is None or not inner.linen or inner.repeated or _is_set(project, name):
+            continue
+        if not any(name in bound_names(one) for cls in below for one in cls.node.body):
+            found[name] = inner
+    return found
+
+
+def _is_set(project: Project, name: str) -> bool:
+    """Whether code sets an attribute of that name, or writes the name as a string."""
+    uses = (one for module in project.modules.values() for one in module.by_word.get(name, ()))
+    is_stored = any(
+        isinstance(one, ast.Attribute) and not isinstance(one.ctx, ast.Load) for one in uses
+    )
+    return is_stored or name in written_names(project)
 
 
 def is_module(symbol: str) -> bool:
