@@ -40,7 +40,7 @@ def load(request: RewriteRequest) -> Loaded:
     targets = {id(source): relative(source.path, base) for source in request.files}
     sources = [*request.files, *request.context]
     names = import_names(sources, request.root)
-    loaded = Loaded(Project(imports=request.settings.imports))
+    loaded = Loaded(Project(imports=request.settings.imports, is_whole=is_read_whole(sources)))
     broken: list[str] = []
     for source in relevant(sources):
         name, is_package = names[id(source)]
@@ -70,7 +70,9 @@ def load(request: RewriteRequest) -> Loaded:
 
 def _check_imports(project: Project, every: Collection[str], broken: Collection[str]) -> None:
     try:
-        check_declared(project.imports, project.modules.values(), every, broken)
+        check_declared(
+            project.imports, project.modules.values(), every, broken, is_whole=project.is_whole
+        )
     except DeclarationError as error:
         raise SettingsError(f"pyproject.toml: {TABLE} {error}") from error
 

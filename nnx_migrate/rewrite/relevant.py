@@ -11,7 +11,7 @@ from pathlib import Path
 from nnx_migrate.source.files import SourceText
 from nnx_migrate.source.roots import imports
 
-_ALL = 200  # projects up to this many files are read whole
+_ALL = 500  # projects up to this many files are read whole
 
 # A class that may be a Linen module, by the look of its bases.
 _MODULE_CLASS = re.compile(r"^class (\w+)\([^)]*(?:Module|Layer|Block|Base|Net)\w*\b", re.MULTILINE)

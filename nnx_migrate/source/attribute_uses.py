@@ -185,7 +185,8 @@ class AttributeUses:
     def _is_own(self, module: Module, target: ast.Name) -> bool:
         """Whether a file reads one of its globals, and no other may."""
         word = target.id
-        if isinstance(module.parents.of(module.parents.of(target) or target), ast.ClassDef):
+        holder = module.parents.of(module.parents.of(target) or target)
+        if isinstance(holder, ast.ClassDef) or not self._project.is_whole:
             return False
         if not any(isinstance(one.ctx, ast.Load) for one in module.by_word[word]):
             return False  # somebody does

@@ -90,11 +90,12 @@ class NamedImport:
         return is_long_enough and name.startswith(self.start) and name.endswith(self.end)
 
 
-def named_imports(module: Module, modules: Iterable[Module]) -> Iterator[NamedImport]:
+def named_imports(module: Module, modules: Iterable[Module] | None) -> Iterator[NamedImport]:
     """Modules that are imported by a name, or taken from those that are imported.
 
     Args:
-      modules: those of the project; functions of the module may be called in these, and its names changed.
+      modules: all of the project: functions of the module may be called in these, and its names changed;
+        None where not all are known.
     """
     aliases = _aliases(module)
     reader = Reader(module, modules)
@@ -243,12 +244,18 @@ def declared_imports(settings: Mapping[str, Any]) -> Declared:
 
 
 def check_declared(
-    declared: Declared, modules: Iterable[Module], every: Collection[str], broken: Collection[str]
+    declared: Declared,
+    modules: Iterable[Module],
+    every: Collection[str],
+    broken: Collection[str],
+    *,
+    is_whole: bool = True,
 ) -> None:
     """Hold what is declared against the code: an entry that is stale must not speak of later code.
 
     Args:
       modules: the files that are read.
+      is_whole: whether these are all.
       every: the names of all the project's modules.
       broken: the names of those that cannot be parsed, so that nothing is known of them.
 
@@ -257,7 +264,9 @@ def check_declared(
     """
     found: dict[str, bool] = {}  # whether the whole name is known
     read = [*modules] if declared else []
-    for one in (one for module in read for one in named_imports(module, read)):
+    for one in (
+        one for module in read for one in named_imports(module, read if is_whole else None)
+    ):
         found[one.place] = found.get(one.place, True) and one.whole
     for place, patterns in declared.items():
         if any(f"{place}.".startswith(f"{one}.") for one in broken):

@@ -61,9 +61,9 @@ def _known(text: str) -> Text:
 
 
 class Reader:
-    """Reads the texts of a module's expressions; ``modules`` are those of its project."""
+    """Reads the texts of a module's expressions; ``modules`` are all of its project, if they are known."""
 
-    def __init__(self, module: Module, modules: Iterable[Module]) -> None:
+    def __init__(self, module: Module, modules: Iterable[Module] | None) -> None:
         self.module = module
         self._modules = modules
         self._seen: set[int] = set()
@@ -219,6 +219,8 @@ class Reader:
             if not values:
                 continue
             everywhere = self._modules if isinstance(around, ast.Module) else [self.module]
+            if everywhere is None:
+                break  # a file that nobody read may change it
             is_held = any(
                 isinstance(one, _COLLECTIONS) and not self._is_looped(one) for one in values
             )
@@ -261,7 +263,7 @@ class Reader:
     def _arguments(
         self, function: FunctionNode, name: str
     ) -> Iterator[tuple[Module, ast.expr] | None]:
-        if isinstance(function, ast.Lambda) or function.decorator_list:
+        if isinstance(function, ast.Lambda) or function.decorator_list or self._modules is None:
             yield None
             return
         spec, own = function.args, self.module

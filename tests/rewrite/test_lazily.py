@@ -123,10 +123,10 @@ MISSES = {
         "class A(nn.Module):\n    def __init__(self, *args, **kwargs):\n        pass\n\n"
         "    def __call__(self, x):\n        return x\n\n\nuse(A)\n"
     ),
-    "an attribute of the class around it": (
+    "an attribute of an instance of the class around it": (
         "class Test:\n    class A(nn.Module):\n        @nn.compact\n"
         "        def __call__(self, x):\n            return nn.Dense(3)(x)\n\n"
-        "    def test(self):\n        return self.A().init(0, 1)\n"
+        "    def test(self):\n        case = self\n        return case.A().init(0, 1)\n"
     ),
     "an unknown object's attribute": dense("A") + "def make(models):\n    return models.A()\n",
     "a subclass that stays lazy": dense("A") + looped("B").replace("nn.Module", "A") + "use(A)\n",

@@ -39,3 +39,33 @@ def test_a_file_that_imports_modules_by_their_names_is_read() -> None:
     load = "import importlib\n\n\ndef f(name, kind):\n    return getattr(importlib.import_module(name), kind)()\n"
     model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
     assert said(auto({"load.py": load, "m.py": model})) == {"m.A": "lazy"}
+
+
+def test_what_a_file_gives_that_is_not_read_may_be_anything() -> None:
+    tools = LINEN + "def kind(function):\n    return function.__annotations__\n"
+    model = (
+        LINEN
+        + dense("A")
+        + "class Config:\n    net: A\n\n\ndef main(k, x):\n    return A().init(k, x)\n"
+    )
+    main = "import config\nfrom tools import kind\n\nprint(kind(config.Config))\n"
+    files = {
+        "tools.py": tools,
+        "m.py": model,
+        "config.py": "from m import Config\n",
+        "main.py": main,
+    }
+    assert said(auto(files)) == {"m.A": "lazy"}
+
+
+@pytest.mark.parametrize(
+    "other", ["from load import f\n\nf('m', 'A')\n", "import load\n\nload.NAMES.append('m')\n"]
+)
+def test_what_a_file_imports_may_be_said_by_one_that_is_not_read(other: str) -> None:
+    load = (
+        "import importlib\n\nNAMES = ['zoo']\n\n\ndef f(name, kind):\n"
+        "    return getattr(importlib.import_module(name), kind)()\n\n\n"
+        "def g(kind):\n    return f('zoo', kind), getattr(importlib.import_module(NAMES[0]), kind)()\n"
+    )
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    assert said(auto({"load.py": load, "m.py": model, "other.py": other})) == {"m.A": "lazy"}

@@ -25,7 +25,7 @@ _ASKS = frozenset({"delattr", "hasattr", "setattr"})
 def field_readers(project: Project, meant: Meant) -> Iterator[Reader]:
     """What may read the types of fields; nothing where no code has a ``type`` to read."""
     modules = project.modules.values()
-    if not any("type" in one.by_word and _reads_type(one) for one in modules):
+    if project.is_whole and not any("type" in one.by_word and _reads_type(one) for one in modules):
         return
     for module in modules:
         for source, owner, by_name in _sources(project, meant, module):

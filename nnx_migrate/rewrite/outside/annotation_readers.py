@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import lru_cache
 
 from nnx_migrate.rewrite.outside.annotation_fields import field_readers
@@ -29,7 +30,10 @@ _PASSING = frozenset({"dict", "iter", "list", "next", "reversed", "sorted", "tup
 @lru_cache(maxsize=2)  # every attempt of a run asks
 def readers(project: Project) -> tuple[Reader, ...]:
     """All of a project."""
-    return tuple(dict.fromkeys(_Search(project).readers()))
+    found = dict.fromkeys(_Search(project).readers())
+    if not project.is_whole:  # files that nobody read may give them anything
+        found = dict.fromkeys(replace(one, read=None) for one in found)
+    return tuple(found)
 
 
 class _Search:

@@ -169,7 +169,8 @@ def _reach(project: Project) -> dict[str, set[str]]:
         found: set[str] = set()
         for target in imported(module):
             found |= _named(target, module, tails, paths)
-        for source in named_imports(module, project.modules.values()):
+        modules = project.modules.values() if project.is_whole else None
+        for source in named_imports(module, modules):
             fitting = (names for tail, names in tails.items() if source.fits(tail))
             found.update(name for names in fitting for name in names)
         direct[module.name] = found

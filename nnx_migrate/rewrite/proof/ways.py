@@ -139,7 +139,7 @@ def _takers(project: Project) -> tuple[Taker, ...]:
     taken = AttributeUses(project)
     found: list[Taker] = []
     for module in project.modules.values():
-        imports = [*named_imports(module, project.modules.values())]
+        imports = [*named_imports(module, project.modules.values() if project.is_whole else None)]
         evaluated = {id(one.value) for one in module.nodes if imports and _is_namespace(one)}
         for one in imports:
             if id(one.node) in evaluated:
