@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.rewrite.outside.annotation_reader import Reader, reader, with_named
-from nnx_migrate.rewrite.outside.meant import Meant
+from nnx_migrate.rewrite.outside.meant import Anything, Meant, Statement
 from nnx_migrate.source.names import dotted, last_name
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each
@@ -183,7 +183,7 @@ class _Search:
         return Reader(reason, with_named(self.meant, {id(node), *found}))
 
     def _decorates(
-        self, module: Module, node: ast.AST, use: ast.expr, symbol: str
+        self, module: Module, node: Statement, use: ast.expr, symbol: str
     ) -> Iterator[Reader]:
         """What decorates a function, whose attributes may then take others: ``@name.dispatch``."""
         for call in (one for one in module.parents.above(use) if isinstance(one, ast.Call)):
@@ -191,7 +191,16 @@ class _Search:
             is_ours = owner is None or self.project.split(owner)[0] is not None
             if is_ours and use is not call.func:  # nobody knows what it does with it
                 yield reader(self.meant, module, symbol, None)
+        above = [use, *module.parents.above(use)]
+        first = next(i for i, one in enumerate(node.decorator_list) if one in above)
+        try:
+            found = {*self.meant.decorated(module, node, node.decorator_list[first + 1 :])}
+        except Anything:
+            yield reader(self.meant, module, symbol, None)
+            return
         yield self._of(module, symbol, node)
+        reason = f"{module.name} reads annotations, with {symbol}"
+        yield Reader(reason, with_named(self.meant, found))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for home, one in self._attributes(module, node):
                 yield from self._used(home, one, symbol)
@@ -287,11 +296,11 @@ def _whole(module: Module, node: ast.expr) -> ast.expr:
     return node
 
 
-def _decorated(module: Module, node: ast.AST) -> ast.AST | None:
+def _decorated(module: Module, node: ast.AST) -> Statement | None:
     """What an expression decorates, or helps to."""
     while isinstance(node, ast.expr | ast.keyword):
         above = module.parents.of(node)
-        if node in getattr(above, "decorator_list", ()):
+        if isinstance(above, Statement) and node in above.decorator_list:
             return above
         if above is None:
             return None

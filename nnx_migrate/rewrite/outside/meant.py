@@ -33,7 +33,10 @@ from nnx_migrate.source.written import written_names
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _DEFINITIONS = (*_FUNCTIONS, ast.ClassDef)
+_COLLECTIONS = (ast.Dict, ast.List, ast.Set, ast.DictComp, ast.ListComp, ast.SetComp)
+_MOST = 500  # definitions that the code of one decorator may lead to
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
+Statement = _Function | ast.ClassDef
 # Calls whose result has the annotations of their first argument.
 _THROUGH = frozenset(
     {"copy.copy", "copy.deepcopy", "dataclasses.dataclass", "dataclasses.replace", "inspect.unwrap"}
@@ -190,10 +193,7 @@ class Meant:
         """What a name, or an attribute of it, is by its binding."""
         match binding:
             case Definition(node=found) if not rest or _is_member(found, rest):
-                for one in found.decorator_list:
-                    if not self._is_foreign(module, one.func if isinstance(one, ast.Call) else one):
-                        raise Anything  # the name may be something else
-                yield id(found)  # a method stands in its class
+                yield from self.decorated(module, found, found.decorator_list)
             case Assignment(value=value) if not rest:
                 if (id(value), "") not in self._seen:
                     self._seen.add((id(value), ""))
@@ -208,6 +208,65 @@ class Meant:
                     yield from self._symbol(symbol)
             case _:
                 raise Anything
+
+    def decorated(
+        self, module: Module, node: Statement, decorators: Sequence[ast.expr]
+    ) -> Iterator[int]:
+        """What a definition is behind decorators, also what it is said to be: ``@wraps(function)``.
+
+        Raises:
+          Anything: it may be something else.
+        """
+        words = module.by_word
+        if "update_wrapper" in words or "__wrapped__" in words or "__signature__" in words:
+            raise Anything
+        for one in decorators:
+            called = one.func if isinstance(one, ast.Call) else one
+            if not self._is_foreign(module, called):
+                yield from self._made_by(module, called)  # the name may be something else
+            elif self.symbol(module, called) == "functools.wraps":
+                given = one.args[:1] if isinstance(one, ast.Call) else []
+                yield from self._of(module, given[0] if given else ast.Starred(called))
+        yield id(node)  # a method stands in its class
+
+    def _made_by(self, module: Module, decorator: ast.expr) -> Iterator[int]:
+        """What a decorator of the project may give instead: something that its code, or code below, has."""
+        todo, done = [*self._definitions(self.symbol(module, decorator))], set[int]()
+        if not todo or not all(isinstance(node, _DEFINITIONS) for _, node in todo):
+            raise Anything
+        while todo:
+            home, node = todo.pop()
+            if id(node) in done:
+                continue
+            if len(done) > _MOST or isinstance(node, _COLLECTIONS):
+                raise Anything
+            done.add(id(node))
+            if isinstance(node, _DEFINITIONS):
+                yield id(node)
+            for one in walk(node):
+                if isinstance(one, ast.Name | ast.Attribute) and isinstance(one.ctx, ast.Load):
+                    todo += self._definitions(self.symbol(home, one))
+
+    def _definitions(self, symbol: str | None) -> Iterator[tuple[Module, ast.AST]]:
+        """What may define a symbol; a package's ``from .one import one`` hides its module ``one``."""
+        package, _, word = (symbol or "").rpartition(".")
+        around = self.project.modules.get(package) if symbol in self.project.modules else None
+        match around.table.get(word) if around is not None else None:
+            case Import(target=target):
+                symbol = target
+        home, rest = self.project.split(self.project.canonical(symbol or ""))
+        binding = home.table.get(rest[0]) if home is not None and rest else None
+        for one in binding.bindings if isinstance(binding, Several) else (binding,):
+            match one:
+                case Definition(node=node) if home is not None:
+                    yield home, node
+                case Assignment(value=value) if home is not None:
+                    yield home, value
+                case Import(target=target) if home is not None and isinstance(binding, Several):
+                    if self.project.split(self.project.imported(target, home))[0] is not None:
+                        raise Anything  # one of the project's or another
+                case Opaque():
+                    raise Anything
 
     def _is_foreign(self, module: Module, node: ast.expr) -> bool:
         """Whether it is a name of another package, or Python's own."""
@@ -259,6 +318,8 @@ class Meant:
         decorators = self._decorators(module, function)
         ordered = [one.arg for one in (*spec.posonlyargs, *spec.args)]
         owner = module.parents.of(function)
+        if isinstance(owner, ast.ClassDef) and self._is_taken(module, owner, function.name):
+            raise Anything
         if isinstance(owner, ast.ClassDef) and "staticmethod" not in decorators:
             if ordered[:1] == [name]:
                 yield from self._instances(self.project.by_node.get(id(owner)), function)
@@ -284,6 +345,15 @@ class Meant:
         if "classmethod" not in decorators and any(self._class_calls(function.name)):
             raise Anything  # with any ``self``
         yield from (id(one.node) for one in below)
+
+    def _is_taken(self, module: Module, owner: ast.ClassDef, name: str) -> bool:
+        """Whether the body of a class does something with one of its methods: ``net = partialmethod(kind)``."""
+        return any(
+            isinstance(one, ast.Name)
+            and isinstance(one.ctx, ast.Load)
+            and self.place(module, one).frame is owner
+            for one in module.by_word.get(name, ())
+        )
 
     def _class_calls(self, name: str) -> Iterator[tuple[Module, ast.expr]]:
         """Methods of a name that are taken from a class itself."""
@@ -391,7 +461,8 @@ class Meant:
         match parent:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
                 if use in parent.decorator_list:
-                    yield id(parent)
+                    below = parent.decorator_list[parent.decorator_list.index(use) + 1 :]
+                    yield from self.decorated(module, parent, below)
                 elif not isinstance(parent, ast.ClassDef):
                     raise Anything
             case ast.Call(func=called) if called is use:

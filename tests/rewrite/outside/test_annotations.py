@@ -262,6 +262,89 @@ def make(function):
     return function.func.__annotations__["net"]()
 print(make(functools.partial(train, steps=3)).width)
 """,
+    "a method that its class decorates with": """\
+class Holder:
+    def checked(function):
+        kind = function.__annotations__["net"]
+        return lambda self, net: (isinstance(net, kind), function(self, net))
+    def width(self, net: Net):
+        return net.width
+    both = checked(width)
+print(Holder().both(Net(5)))
+""",
+    "a part of a method": """\
+class Reader:
+    def kind(self, name, function):
+        return function.__annotations__[name]
+    of_net = functools.partialmethod(kind, "net")
+def width(net: Net):
+    return net.width
+print(Reader().of_net(width)().width)
+""",
+    "a parameter that is bound anew": """\
+def kind(function):
+    function = getattr(function, "__wrapped__", function)
+    return function.__annotations__["net"]
+def width(net: Net):
+    return net.width
+print(kind(width)().width)
+""",
+    "an unpacked argument": """\
+def kind(function):
+    return function.__annotations__["net"]
+def width(net: Net):
+    return net.width
+print(kind(*[width])().width)
+""",
+    "a base that a function gives": """\
+class Reader:
+    def make(self):
+        return {k: v() for k, v in inspect.get_annotations(type(self)).items()}
+def base():
+    return Reader
+class Config(base()):
+    net: Net
+print(Config().make()["net"].width)
+""",
+    "a class above that is not the first": """\
+class Mixin:
+    def make(self):
+        return {k: v() for k, v in inspect.get_annotations(type(self)).items()}
+class Plain:
+    pass
+class Config(Plain, Mixin):
+    net: Net
+print(Config().make()["net"].width)
+""",
+    "a function that is said to be another": """\
+def width(net: Net):
+    return net.width
+@functools.wraps(width)
+def other(*args):
+    return width(*args)
+print(inspect.signature(other).parameters["net"].annotation(2).width)
+""",
+    "a function that becomes another": """\
+def width(net: Net):
+    return net.width
+def other(*args):
+    return width(*args)
+functools.update_wrapper(other, width)
+print(other.__annotations__["net"](2).width)
+""",
+    "what another decorator gives": """\
+def wrap(function):
+    def call(net: Net):
+        return function(net.width)
+    return call
+def kind(function):
+    return lambda: function.__annotations__["net"]().width
+@kind
+@wrap
+def width(one: int):
+    return one
+print(width())
+""",
     "one of several functions": """\
 def first(net: int):
     return net
@@ -494,6 +577,30 @@ class Base(pydantic.BaseModel):
 class Config(Base):
     net: Net
 """,
+    "what a function below another decorator gives": """\
+import beartype
+def made(function):
+    def call(net: Net):
+        return function(net.width)
+    return call
+def wrap(function):
+    return made(function)
+@beartype.beartype
+@wrap
+def width(one: int):
+    return one
+""",
+    "what another decorator gives": """\
+import beartype
+def wrap(function):
+    def call(net: Net):
+        return function(net.width)
+    return call
+@beartype.beartype
+@wrap
+def width(one: int):
+    return one
+""",
     "a method": """\
 import beartype
 class User:
@@ -681,6 +788,17 @@ import beartype
 def width(steps: int):
     net: Net = Net(steps)
     return net.width
+""",
+    "another function, with a decorator of the project's": """\
+import beartype
+def wrap(function):
+    def call(steps: int):
+        return function(steps)
+    return call
+@beartype.beartype
+@wrap
+def twice(steps: int):
+    return 2 * steps
 """,
     "a type": """\
 from plum import Callable
