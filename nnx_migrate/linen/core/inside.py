@@ -18,7 +18,7 @@ from flax.core.meta import unbox
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.solving import shapes_in
-from nnx_migrate.nn.variables.errors import CollectionNotFound, ParamNotFound, VariableNotFound
+from nnx_migrate.nn.variables import errors
 from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import collection_of
 
@@ -26,6 +26,11 @@ Path = tuple[Any, ...]  # attributes, and items of lists and dicts
 Place = tuple[str, ...]  # in Linen's variables
 Shapes = tuple[tuple[int, ...], ...]
 _NOTHING = object()
+_NOT_HELD = (
+    errors.ScopeCollectionNotFound,
+    errors.ScopeParamNotFoundError,
+    errors.ScopeVariableNotFoundError,
+)
 
 
 class Owner(Protocol):
@@ -96,7 +101,7 @@ def call(owner: Owner, path: Path, method: str, args: Any, kwargs: Any) -> Any:
 
     given = tuple(shapes_in((args, kwargs)))
     if method != "__call__":
-        with contextlib.suppress(CollectionNotFound, ParamNotFound, VariableNotFound):
+        with contextlib.suppress(*_NOT_HELD):
             return owner.with_part(run, path, calls=False, given=given)  # it hands out submodules
     return owner.with_part(run, path, calls=True, given=given)
 

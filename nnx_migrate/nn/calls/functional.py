@@ -270,7 +270,7 @@ def _given(
         return Missing(
             f"expected '{collection}' variable '{name}' of {type(model).__name__} to have the shape "
             f"{expected}, found {given}",
-            errors.ShapeMismatch,
+            errors.ScopeParamShapeError,
         )
     return value
 
@@ -278,8 +278,12 @@ def _given(
 def _not_found(values: Mapping[str, Any], collection: str) -> type[ValueError]:
     """The error that Linen has for a variable that was not given."""
     if not values.get(collection):
-        return errors.CollectionNotFound
-    return errors.ParamNotFound if collection == "params" else errors.VariableNotFound
+        return errors.ScopeCollectionNotFound
+    return (
+        errors.ScopeParamNotFoundError
+        if collection == "params"
+        else errors.ScopeVariableNotFoundError
+    )
 
 
 def _shapes(value: Any) -> Any:
@@ -290,7 +294,7 @@ def _shapes(value: Any) -> Any:
 def _check_unchanged(before: Mapping[Path, Any], after: Mapping[Path, Any], mutable: Any) -> None:
     for path, value in after.items():
         if not in_filter(mutable, path[0]) and not _is_same(value, before.get(path)):
-            raise errors.NotMutable(
+            raise errors.ModifyScopeVariableError(
                 f"the call changed '{'/'.join(path[1:])}' in collection '{path[0]}', which is not "
                 f"mutable: pass mutable=['{path[0]}'] and keep what apply returns"
             )

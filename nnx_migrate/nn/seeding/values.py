@@ -19,7 +19,7 @@ from flax.core.scope import LazyRng
 from nnx_migrate.nn.seeding.draw_owners import PARAMS, Made, linen_places
 from nnx_migrate.nn.seeding.stacks import Stacks, stacks_around
 from nnx_migrate.nn.streams.linen_streams import typed_key
-from nnx_migrate.nn.variables.errors import KeyNotFound
+from nnx_migrate.nn.variables.errors import InvalidRngError
 from nnx_migrate.nn.variables.sharing import linen_place
 from nnx_migrate.nn.variables.variables import variable_type
 
@@ -56,7 +56,9 @@ def build(
     """
     given = dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
     if given.get("params") is None:
-        raise KeyNotFound(f"expected a key for the stream 'params' in rngs, found {sorted(given)}")
+        raise InvalidRngError(
+            f"expected a key for the stream 'params' in rngs, found {sorted(given)}"
+        )
     first = typed_key(given.pop("params"))
     roots = {PARAMS: first, **{name: typed_key(key) for name, key in given.items()}}
 

@@ -1,6 +1,6 @@
 """What Linen's functional calls raise on migrated modules: Linen's classes, which are ValueErrors here.
 
-flax 0.12.8: errors.py.
+They have Linen's names, which logs and tests show. flax 0.12.8: errors.py.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ class _LinenError(ValueError):
         Exception.__init__(self, message)
 
 
-class CollectionNotFound(_LinenError, errors.ScopeCollectionNotFound):
+class ScopeCollectionNotFound(_LinenError, errors.ScopeCollectionNotFound):
     """A variable is used of a collection that was not given."""
 
 
-class ParamNotFound(_LinenError, errors.ScopeParamNotFoundError):
+class ScopeParamNotFoundError(_LinenError, errors.ScopeParamNotFoundError):
     """A parameter is used that was not given."""
 
 
-class VariableNotFound(_LinenError, errors.ScopeVariableNotFoundError):
+class ScopeVariableNotFoundError(_LinenError, errors.ScopeVariableNotFoundError):
     """Another variable is used that was not given."""
 
 
-class ShapeMismatch(_LinenError, errors.ScopeParamShapeError):
+class ScopeParamShapeError(_LinenError, errors.ScopeParamShapeError):
     """A variable was given in another shape."""
 
 
-class NotMutable(_LinenError, errors.ModifyScopeVariableError):
+class ModifyScopeVariableError(_LinenError, errors.ModifyScopeVariableError):
     """A call changed a variable of a collection that is not mutable."""
 
 
-class KeyNotFound(_LinenError, errors.InvalidRngError):
+class InvalidRngError(_LinenError, errors.InvalidRngError):
     """No key was given for a stream."""

@@ -315,8 +315,9 @@ def test_misuse_raises_what_linen_raises(misuse: Any) -> None:
     linen, lazy = scaled(), nn.lazy(Scaled)()
     with pytest.raises(errors.FlaxError) as wanted:
         misuse(linen, linen.init(KEY, X))
-    with pytest.raises(wanted.type):
+    with pytest.raises(wanted.type) as found:
         misuse(lazy, lazy.init(KEY, X))
+    assert found.type.__name__ == wanted.type.__name__
 
 
 def test_a_built_model_keeps_what_explicit_modules_in_it_change() -> None:
