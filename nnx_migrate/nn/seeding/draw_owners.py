@@ -39,80 +39,83 @@ def linen_places(
     rounds: int = 0,
     drawn: Counter[str] | None = None,
 ) -> Iterator[tuple[int, Stacks, tuple[Any, ...]]]:
-    """Draws that feed one variable, the stacks around it, and what Linen folds into its key there.
+    """Draws that feed variables of one module, the stacks around it, and what Linen folds into their keys.
 
-    ``streams`` names the stream of every draw. A draw that several variables start from is left out,
-    and so is what its scope draws from the same stream, parameters aside. ``rounds``: how often the same
-    call of Linen made it before. ``drawn``: how many keys were drawn in the scope of the model itself, which
-    is counted on there.
+    ``streams`` names the stream of every draw. A draw that variables of several modules start from is left
+    out, and so is what their scopes draw from the same stream, parameters aside. ``rounds``: how often the
+    same call of Linen made it before. ``drawn``: how many keys were drawn in the scope of the model itself,
+    which is counted on there.
     """
-    owned = zip(made, own_draws(made), strict=True)
-    for path, group in groupby(owned, key=lambda pair: pair[0].path):
+    scopes = scopes_of_draws(made)
+    for path, group in groupby(made, key=lambda one: one.path):
         members = list(group)
-        stacks = members[0][0].stacks
+        stacks = members[0].stacks
         own = drawn if not path else None
-        for draw, count in _in_scope(stacks.times, members, streams, rounds, own):
-            yield draw, stacks, (*map(str, path), count)
+        keys = _keys_of(members, {draw for draw, scope in scopes.items() if scope == path}, streams)
+        unknown = {
+            streams[draw]
+            for one in members
+            for draw in one.draws
+            if not one.is_param and draw not in scopes
+        }
+        for key, count in _counted(keys, stacks.times, rounds, own):
+            if key.draw is not None and (key.is_param or key.stream not in unknown):
+                yield key.draw, stacks, (*map(str, path), count)
 
 
-def own_draws(made: Sequence[Made]) -> list[int | None]:
-    """For each variable, the draw that it alone starts from; other values may follow from it."""
-    own: list[int | None] = [None] * len(made)
-    params = [index for index, one in enumerate(made) if one.is_param]
-    others = [index for index, one in enumerate(made) if not one.is_param]
-    # What one claims leaves fewer to the others.
-    while _claim(own, made, params, in_order=True):
-        pass
-    while _claim(own, made, others):
-        pass
-    return own
+def scopes_of_draws(made: Iterable[Made]) -> dict[int, tuple[Any, ...]]:
+    """The module that draws each key, by its path; those that cannot be told are left out.
 
-
-def _claim(
-    own: list[int | None], made: Sequence[Made], indices: Iterable[int], *, in_order: bool = False
-) -> bool:
-    """Give variables the only draw that is left to them, unless two have the same.
-
-    ``in_order``: each draws a key when it is made, so a later one of a module that has the same draw
-    is computed from the first one's value.
+    It is the one whose variables start from the key. Where other modules are handed such a value, it is
+    the one whose parameter has no later draw: a parameter's own key is the last that it starts from.
     """
-    taken = {draw for draw in own if draw is not None}
-    left = {index: made[index].draws - taken for index in indices if own[index] is None}
-    single = {index: min(draws) for index, draws in left.items() if len(draws) == 1}
-    users: dict[int, list[int]] = {}
-    for index, draw in single.items():
-        users.setdefault(draw, []).append(index)
-    for draw, found in users.items():
-        if len(found) == 1 or (in_order and len({made[index].path for index in found}) == 1):
-            own[found[0]] = draw
-    return any(own[found[0]] is not None for found in users.values())
+    users: dict[int, set[tuple[Any, ...]]] = {}
+    owners: dict[int, set[tuple[Any, ...]]] = {}
+    for one in made:
+        for draw in one.draws:
+            users.setdefault(draw, set()).add(one.path)
+        if one.is_param and one.draws:
+            owners.setdefault(max(one.draws), set()).add(one.path)
+    found = {}
+    for draw, paths in users.items():
+        paths = paths if len(paths) == 1 else owners.get(draw, paths)
+        if len(paths) == 1:
+            (found[draw],) = paths
+    return found
 
 
-def _in_scope(
-    times: int,
-    group: Sequence[tuple[Made, int | None]],
-    streams: Sequence[str],
-    rounds: int,
-    drawn: Counter[str] | None,
-) -> Iterator[tuple[int, int]]:
-    """Draws that feed one variable, and their number among those of their scope and stream."""
-    taken = {draw for _, draw in group if draw is not None}
-    shared = {
-        streams[draw]
-        for one, own in group
-        if not one.is_param and own is None
-        for draw in one.draws - taken
-    }
-    rows = [
-        (PARAMS if own is None else streams[own], one, own)
-        for one, own in group
-        if one.is_param or own is not None
-    ]
-    totals = Counter(stream for stream, _, _ in rows)
+@dataclass(frozen=True)
+class _Key:
+    """A key of a scope: the draw that gives it, None for one that no value depends on."""
+
+    draw: int | None
+    stream: str
+    is_param: bool
+
+
+def _keys_of(members: Sequence[Made], own: set[int], streams: Sequence[str]) -> list[_Key]:
+    """The keys that a module draws, in the order in which it does."""
+    placed: list[tuple[int, _Key]] = []
+    last = -1
+    left = set(own)
+    for one in members:
+        its = sorted(one.draws & left)
+        left -= {*its}
+        placed += [(draw, _Key(draw, streams[draw], one.is_param)) for draw in its]
+        if one.is_param and not (its and its[-1] == max(one.draws)):
+            placed.append((max([last, *its]), _Key(None, PARAMS, is_param=True)))
+        last = max([last, *its])
+    return [key for _, key in sorted(placed, key=lambda one: one[0])]
+
+
+def _counted(
+    keys: Sequence[_Key], times: int, rounds: int, drawn: Counter[str] | None
+) -> Iterator[tuple[_Key, int]]:
+    """Keys with their number among those of their scope and stream."""
+    totals = Counter(one.stream for one in keys)
     before = Counter({stream: rounds * one for stream, one in totals.items()})
     counts = before if drawn is None else drawn
     counts.update({stream: (times - 1) * one for stream, one in totals.items()})
-    for stream, one, own in rows:
-        counts[stream] += 1
-        if own is not None and (one.is_param or stream not in shared):
-            yield own, counts[stream]
+    for one in keys:
+        counts[one.stream] += 1
+        yield one, counts[one.stream]

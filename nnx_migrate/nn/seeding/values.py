@@ -9,7 +9,7 @@ Linen's key in place of each draw.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -209,7 +209,7 @@ def _linen_keys(
     jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(*spare)
     fed = iter(_dependencies(jaxpr.jaxpr))
     made = [
-        Made(path, stacks, _is_param(one), _only(next(fed) for _ in leaves))
+        Made(path, stacks, _is_param(one), frozenset().union(*(next(fed) for _ in leaves)))
         for (path, stacks, one), leaves in zip(variables, shapes, strict=True)
     ]
     keys = [_along(one, stack) for one, (_, stack) in zip(spare, asked, strict=True)]
@@ -222,12 +222,6 @@ def _linen_keys(
 
 def _is_param(variable: nnx.Variable[Any]) -> bool:
     return type(variable) is variable_type("params")
-
-
-def _only(draws: Iterable[frozenset[int]]) -> frozenset[int]:
-    """The draws of a variable that is one array; those of several arrays have no key in Linen."""
-    found = list(draws)
-    return found[0] if len(found) == 1 else frozenset()
 
 
 def _along(keys: jax.Array, levels: Sequence[Level]) -> jax.Array:
