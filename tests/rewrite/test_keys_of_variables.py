@@ -1,0 +1,86 @@
+"""Variables that start from keys: which keys are a module's own, and their order, as Linen counts them."""
+
+from __future__ import annotations
+
+from tests.rewrite.running import printed_alike
+
+SOURCE = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+normal = nn.initializers.normal(1.0)
+
+
+class Codebook(nn.Module):
+    # The sums start as the codes do, from one key.
+    number: int = 3
+
+    @nn.compact
+    def __call__(self, x):
+        codes = self.variable("vq", "codes", lambda: normal(self.make_rng("params"), (self.number, 2)))
+        count = self.variable("vq", "count", lambda: jnp.ones((self.number,)))
+        sums = self.variable("vq", "sums", lambda: codes.value * count.value[:, None])
+        bias = self.param("bias", nn.initializers.zeros, (1, 2))
+        scale = self.param("scale", normal, (1, 2))
+        return x @ codes.value.T @ sums.value * scale + bias
+
+
+class Mixed(nn.Module):
+    # Two keys of one variable.
+    @nn.compact
+    def __call__(self, x):
+        start = self.variable(
+            "s", "start", lambda: normal(self.make_rng("params"), (1, 2)) + normal(self.make_rng("params"), (1, 2))
+        )
+        return x * start.value * self.param("scale", normal, (1, 2))
+
+
+class Tree(nn.Module):
+    # A tree of arrays from one key, and a copy of a parameter.
+    @nn.compact
+    def __call__(self, x):
+        def start():
+            one, two = jax.random.split(self.make_rng("params"))
+            return {"one": normal(one, (1, 2)), "two": normal(two, (1, 2))}
+
+        pair = self.variable("s", "pair", start)
+        scale = self.param("scale", normal, (1, 2))
+        average = self.variable("s", "average", lambda: scale)
+        return x * pair.value["one"] * pair.value["two"] * scale * average.value
+
+
+class Following(nn.Module):
+    # A parameter that starts from another value and its own key, and one that ignores its own.
+    def setup(self):
+        self.first = self.variable("s", "first", lambda: normal(self.make_rng("params"), (1, 2)))
+        self.part = nn.Dense(2)
+        self.moved = self.param("moved", lambda key: self.first.value + normal(key, (1, 2)))
+        self.same = self.param("same", lambda key: self.first.value * 2)
+        self.last = self.param("last", normal, (1, 2))
+
+    def __call__(self, x):
+        return self.part(x) * self.first.value * self.moved * self.same * self.last
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        for kind in (Codebook, Mixed, Tree, Following):
+            x = kind()(x)
+        return x
+
+
+def main():
+    for kind in (Codebook, Mixed, Tree, Following, Net):
+        variables = jax.jit(kind().init)(jax.random.key(0), jnp.ones((2, 2)))
+        for path, value in jax.tree_util.tree_leaves_with_path(variables):
+            print(kind.__name__, jax.tree_util.keystr(path), value.tobytes().hex())
+"""
+
+
+def test_each_key_is_of_the_module_that_draws_it() -> None:
+    forms = printed_alike(SOURCE)
+    assert {name: form for name, form in forms.items() if name != "m.Net"} == dict.fromkeys(
+        ("m.Codebook", "m.Mixed", "m.Tree", "m.Following"), "explicit"
+    )
