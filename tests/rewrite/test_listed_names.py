@@ -64,3 +64,28 @@ BODIES = {
 def test_names_are_listed_as_linen_lists_them(decorator: str, body: str) -> None:
     forms = printed_alike(SOURCE.format(decorator=decorator or "# plain", body=body))
     assert {*forms.values()} == {"explicit"}
+
+
+OTHER = 'variable_axes={"batch_stats": 0, "params": 0}, split_rngs={"params": True}'
+SHARED = (
+    'variable_axes={"batch_stats": 0}, variable_broadcast="params", split_rngs={"params": False}'
+)
+FIRST = {
+    **BODIES,
+    "scan, statistics first": ("", f"x, _ = nn.scan(Step, {OTHER}, length=2)()(x, None)"),
+    "vmap, statistics first": (
+        "",
+        f"x = nn.vmap(Inner, {OTHER}, in_axes=None, axis_size=2)()(x)[0]",
+    ),
+    "scan of shared parameters": ("", f"x, _ = nn.scan(Step, {SHARED}, length=2)()(x, None)"),
+}
+
+
+@pytest.mark.parametrize(("decorator", "body"), FIRST.values(), ids=FIRST)
+def test_collections_are_listed_as_linen_lists_them_where_a_lift_comes_first(
+    decorator: str, body: str
+) -> None:
+    source = SOURCE.format(decorator=decorator or "# plain", body=body)
+    source = source.replace('        x = nn.Dense(4, name="y")(x)\n', "", 1)
+    forms = printed_alike(source)
+    assert {*forms.values()} == {"explicit"}

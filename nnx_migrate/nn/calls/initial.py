@@ -6,7 +6,7 @@ flax 0.12.8: linen/module.py (``Module.init``).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -63,13 +63,13 @@ class _Seen:
 
     Attributes:
       uses: its variables, in the order of their first uses.
-      lifted: modules that it runs inside of transformations.
+      lifted: modules that it runs inside of transformations, with the groups that come out of these.
       sown: the collections that it sows into.
       changes: whether it makes, updates or sows anything.
     """
 
     uses: list[Path] = field(default_factory=list)
-    lifted: frozenset[Path] = frozenset()
+    lifted: Mapping[Path, Sequence[Any]] = field(default_factory=dict)
     sown: frozenset[str] = frozenset()
     changes: bool = True
 
@@ -106,11 +106,17 @@ def _seen(model: M, run: Callable[[M], Any]) -> _Seen:
     return _Seen([known[one] for one in read if isinstance(one, Var) and one in known], **noted)
 
 
-def _paths(model: nnx.Module, parts: Iterable[nnx.Module]) -> frozenset[Path]:
-    """Linen's paths of modules of the model, and of all that they hold."""
+def _paths(
+    model: nnx.Module, parts: Iterable[tuple[nnx.Module, Sequence[Any]]]
+) -> dict[Path, Sequence[Any]]:
+    """Linen's paths of modules of the model, and of all that they hold; the outermost lift counts."""
     place = linen_place(model)
-    inside = {id(one) for part in parts for _, one in nodes_of(part, as_made)}
-    return frozenset(place(path) for path, one in nodes_of(model, as_made) if id(one) in inside)
+    groups: dict[int, Sequence[Any]] = {}
+    for part, its in parts:
+        for _, one in nodes_of(part, as_made):
+            groups.setdefault(id(one), its)
+    nodes = nodes_of(model, as_made)
+    return {place(path): groups[id(one)] for path, one in nodes if id(one) in groups}
 
 
 def _is_array(path: Any, one: Any) -> bool:

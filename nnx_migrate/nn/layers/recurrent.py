@@ -78,7 +78,7 @@ class RNN(nnx.Module):
         self.variable_carry = _hashable(variable_carry)
         self.split_rngs = tuple((split_rngs or {}).items())
 
-    @lifted
+    @lifted(lambda one: (one.variable_broadcast, one.variable_carry))
     def __call__(
         self,
         inputs: jax.Array,

@@ -72,7 +72,7 @@ def remat(
 def _rematerialized(function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
     """``function(module, ...)`` as a pure function of the modules' variables, checkpointed."""
 
-    @lifted
+    @lifted(lambda _: (True,))
     @functools.wraps(function)
     def call(module: Any, *args: Any, **kwargs: Any) -> Any:
         run = PureCall.of(module, args, kwargs)

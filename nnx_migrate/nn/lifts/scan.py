@@ -74,7 +74,8 @@ def scan(
         raise TypeError(f"expected scan to get an nnx.Module class or function, found {target!r}")
     loop = _loop(**{name: value for name, value in locals().items() if name in _OPTIONS})
     if isinstance(target, type):
-        return cast(T, stacked_class(target, "Scan", loop.stacking, loop.run))
+        groups = (variable_broadcast, variable_carry, *(variable_axes or ()))
+        return cast(T, stacked_class(target, "Scan", loop.stacking, loop.run, groups))
     require_one_layer("scan", loop.stacking)
     return cast(T, _of_function(target, loop))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from flax import nnx
@@ -28,8 +28,14 @@ def require_one_layer(name: str, stacking: Stacking) -> None:
         )
 
 
-def stacked_class(kind: type[Any], prefix: str, stacking: Stacking, run: Run) -> type[Any]:
-    """A subclass ``<prefix><kind>`` that constructs all layers, and whose call is ``run``."""
+def stacked_class(
+    kind: type[Any], prefix: str, stacking: Stacking, run: Run, groups: Sequence[Any]
+) -> type[Any]:
+    """A subclass ``<prefix><kind>`` that constructs all layers, and whose call is ``run``.
+
+    Args:
+      groups: collections (Linen's filters), in the order in which Linen's lift gives them back.
+    """
 
     @functools.wraps(kind.__init__)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -37,7 +43,7 @@ def stacked_class(kind: type[Any], prefix: str, stacking: Stacking, run: Run) ->
 
     body = {
         "__init__": __init__,
-        "__call__": _lifted(kind, run),
+        "__call__": _lifted(kind, run, groups),
         "__module__": kind.__module__,
         "__doc__": kind.__doc__,
         "_stacking": stacking,
@@ -45,11 +51,11 @@ def stacked_class(kind: type[Any], prefix: str, stacking: Stacking, run: Run) ->
     return type(prefix + kind.__name__, (kind,), body)
 
 
-def _lifted(kind: type[Any], run: Run) -> Callable[..., Any]:
+def _lifted(kind: type[Any], run: Run, groups: Sequence[Any]) -> Callable[..., Any]:
     """The call of a class through ``run``."""
     method: Any = kind.__call__
 
-    @lifted
+    @lifted(lambda _: groups)
     @functools.wraps(method)
     def call(self: Any, *args: Any) -> Any:
         return run(self, method, *args)

@@ -63,7 +63,8 @@ def vmap(
         raise TypeError(f"expected vmap to get an nnx.Module class or function, found {target!r}")
     lanes = _lanes(**{name: value for name, value in locals().items() if name in _OPTIONS})
     if isinstance(target, type):
-        return cast(T, stacked_class(target, "Vmap", lanes.stacking, lanes.run))
+        groups = tuple(variable_axes or ())
+        return cast(T, stacked_class(target, "Vmap", lanes.stacking, lanes.run, groups))
     require_one_layer("vmap", lanes.stacking)
     function: Callable[..., Any] = target
 

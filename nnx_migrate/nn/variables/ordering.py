@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import inf
+from types import MappingProxyType
 from typing import Any
 
 from flax import nnx
+from flax.core.scope import in_filter
 
 from nnx_migrate.nn.variables.sharing import Path, as_made, linen_place, nodes_of
 
@@ -15,18 +17,19 @@ def in_order(
     found: Mapping[Path, Any],
     modules: Iterable[nnx.Module],
     uses: Iterable[Path] = (),
-    lifted: Collection[Path] = (),
+    lifted: Mapping[Path, Sequence[Any]] = MappingProxyType({}),
 ) -> dict[Path, Any]:
     """Variables by collection and path as Linen lists them; what no module holds comes last.
 
     A module's own variables and its submodules stand where the constructor made them, and among the
     submodules the one comes first that the call reaches first: ``norm()(conv(x))`` builds the other one first.
-    ``nnx.state`` sorts them by name, and so does jax what comes out of ``nn.scan`` or ``nn.remat``.
+    ``nnx.state`` sorts them by name, and so does jax each group of collections that comes out of
+    ``nn.scan`` or ``nn.remat``: first by collection.
 
     Args:
       modules: one as it was built, and copies of it that were called: a call may have made some.
       uses: Linen's paths of variables, in the order in which a call first uses them.
-      lifted: those of modules that it runs inside of such transformations.
+      lifted: those of modules that it runs inside of such transformations, with these groups.
     """
     order: dict[Path, int] = {}
     parts: dict[Path, list[Path]] = {}  # paths of submodules by that of what holds them
@@ -50,14 +53,21 @@ def in_order(
 
 
 def _position(
-    order: Mapping[Path, int], lifted: Collection[Path]
+    order: Mapping[Path, int], lifted: Mapping[Path, Sequence[Any]]
 ) -> Callable[[tuple[Path, Any]], list[tuple[int, str]]]:
     def position(entry: tuple[Path, Any]) -> list[tuple[int, str]]:
         collection, *rest = entry[0]
         path = tuple(rest)
         first = next((end for end in range(len(path)) if path[:end] in lifted), len(path))
         numbers = [order.get(path[: end + 1], len(order)) for end in range(first)]
-        names = path[first:] if first else (collection, *path)
+        numbers.append(_group(collection, lifted.get(path[:first], ())))
+        names = (collection, *path[first:])
         return [*((number, "") for number in numbers), *((0, name) for name in names)]
 
     return position
+
+
+def _group(collection: str, groups: Sequence[Any]) -> int:
+    """The number of the group that a collection is in."""
+    found = (number for number, one in enumerate(groups) if in_filter(one, collection))
+    return next(found, len(groups))

@@ -10,7 +10,7 @@ flax 0.12.8: linen/module.py (``get_variable``, ``put_variable``, ``is_mutable_c
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -41,7 +41,8 @@ class Running:
       is_init: whether it stands for ``init``.
       is_again: whether an earlier call of the same ``init`` made the module's variables.
       sown: mutable collections that it sowed into and nobody captured.
-      lifted: modules that it ran inside of a transformation of jax.
+      lifted: modules that it ran inside of a transformation of jax, with the groups of collections
+        that come out of it.
       asked: what it was asked for before the variable is made, with the module that asked.
     """
 
@@ -51,7 +52,7 @@ class Running:
     is_init: bool = False
     is_again: bool = False
     sown: set[str] = field(default_factory=set)
-    lifted: list[nnx.Module] = field(default_factory=list)
+    lifted: list[tuple[nnx.Module, tuple[Any, ...]]] = field(default_factory=list)
     asked: dict[tuple[int, str, str], nnx.Module] = field(default_factory=dict)
 
 
@@ -73,17 +74,24 @@ def initializing() -> AbstractContextManager[Running]:
     return running(Running(_AT_INIT, is_init=True))
 
 
-def lifted(call: C) -> C:
-    """Decorate a call that runs its module inside of a transformation of jax: `Running` notes it."""
+def lifted(groups: Callable[[Any], Sequence[Any]]) -> Callable[[C], C]:
+    """Decorate a call that runs its module inside of a transformation of jax: `Running` notes it.
 
-    @functools.wraps(call)
-    def noted(module: nnx.Module, *args: Any, **kwargs: Any) -> Any:
-        running = _running.get()
-        if running is not None and running.is_init:
-            running.lifted.append(module)
-        return call(module, *args, **kwargs)
+    Args:
+      groups: of a module, collections (Linen's filters) in the order in which Linen's lift gives them back.
+    """
 
-    return cast(C, noted)
+    def decorate(call: C) -> C:
+        @functools.wraps(call)
+        def noted(module: nnx.Module, *args: Any, **kwargs: Any) -> Any:
+            running = _running.get()
+            if running is not None and running.is_init:
+                running.lifted.append((module, tuple(groups(module))))
+            return call(module, *args, **kwargs)
+
+        return cast(C, noted)
+
+    return decorate
 
 
 def is_initializing() -> bool:
