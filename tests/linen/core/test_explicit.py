@@ -879,3 +879,52 @@ def test_but_not_where_the_module_holds_something_of_them() -> None:
     variables = model.init(KEY, X, X[:, :2])
     with pytest.raises(UnknownSize, match="neither the call nor the variables show"):
         model.apply(variables, X4, method="read")
+
+
+class Memory(nnx.Module):
+    """Its inputs are joined with the state, which is as wide as the field says."""
+
+    def __init__(self, width: int = 4, *, x_features: int, a_features: int, rngs: nnx.Rngs):
+        self.step = nnx.Linear(a_features, width, rngs=rngs)
+        self.see = nnx.Linear(width + x_features + a_features, width, rngs=rngs)
+        self.pairs = nnx.Linear(2 * x_features + 1, width, rngs=rngs)
+        self.read = nnx.Linear(width, 2, rngs=rngs)
+
+    def __call__(self, x, a):
+        h = self.see(jnp.concatenate([self.step(a), x, a], -1))
+        return self.read(h + self.pairs(jnp.concatenate([x, x, x[:, :1]], -1)))
+
+    def dream(self, h):
+        return self.read(h)
+
+
+class Seeing(nnx.Module):
+    """Only a sum with what the constructor knows shows its size."""
+
+    def __init__(self, width: int = 4, *, x_features: int, rngs: nnx.Rngs):
+        self.see = nnx.Linear(width + x_features // 2 * 2, width, rngs=rngs)
+
+    def __call__(self, x):
+        return self.see(jnp.concatenate([x, x], -1)[:, : self.see.in_features])
+
+    def weigh(self, h):
+        return h @ self.see.kernel[...]
+
+
+def test_a_size_shows_in_an_axis_that_is_so_much_larger_or_so_many_times_as_large() -> None:
+    model = nn.lazy(Memory)()
+    variables = model.init(KEY, X, X[:, :2])
+    given = {"params": {k: v for k, v in variables["params"].items() if k != "step"}}
+    np.testing.assert_array_equal(
+        model.apply(variables, X4, method="dream"), model.bind(variables).read(X4)
+    )
+    np.testing.assert_array_equal(
+        model.apply(given, X4, method="dream"), model.bind(variables).read(X4)
+    )
+
+
+def test_but_not_where_halves_show_it() -> None:
+    model = nn.lazy(Seeing)()
+    variables = {"params": {"see": {"kernel": jnp.ones((9, 4)), "bias": jnp.ones(4)}}}
+    with pytest.raises(UnknownSize, match="neither the call nor the variables show"):
+        model.apply(variables, jnp.ones((2, 9)), method="weigh")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,8 @@ from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.declaration import Path
 
 Shapes = Mapping[Path, tuple[int, ...]]  # of variables, by collection and path
+# Two widths that no other dimension has, and that can be split into groups.
+PRIMES = (61 * 64 * 15, 67 * 64 * 15)
 
 
 def shapes_of(tree: Any) -> dict[Path, tuple[int, ...]]:
@@ -43,3 +46,15 @@ def options_of(module: nnx.Module) -> tuple[str, dict[str, Any]]:
     plain = (int, float, str, tuple, type(None))
     own = {name: one for name, one in vars(module).items() if isinstance(one, plain)}
     return type(module).__qualname__, own
+
+
+def are_alike(make: Callable[..., Any], *sizes: dict[str, Any]) -> bool:
+    """Whether modules of either sizes hold the same."""
+    one, other = (nnm.abstract(functools.partial(make, **each)) for each in sizes)
+    return _options(one) == _options(other) and shapes_of(nnx.state(one)) == shapes_of(
+        nnx.state(other)
+    )
+
+
+def _options(model: nnx.Module) -> dict[Any, Any]:
+    return {path: options_of(one) for path, one in modules_of(model).items()}

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from flax import nnx
-
-from nnx_migrate import nn as nnm
-from nnx_migrate.linen.core.sizes.built import (
-    Shapes,
-    built_shapes,
-    modules_of,
-    options_of,
-    shapes_of,
-)
+from nnx_migrate.linen.core.sizes.built import PRIMES, Shapes, are_alike, built_shapes, shapes_of
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
+from nnx_migrate.linen.core.sizes.reckoning import reckoned
 from nnx_migrate.linen.core.sizes.trials import class_of, some_value
 from nnx_migrate.linen.core.sizes.whole import fitting_shape, trial_shape
-
-# Two widths that no other dimension has, and that can be split into groups.
-_PRIMES = (61 * 64 * 15, 67 * 64 * 15)
 
 
 def of_variables(
@@ -61,7 +49,7 @@ def of_variables(
 
 
 def _guess(size: Size) -> Any:
-    return some_value(size) if size.shows_nowhere else _PRIMES[0]
+    return some_value(size) if size.shows_nowhere else PRIMES[0]
 
 
 def _unknown(make: Callable[..., Any], sizes: Iterable[str]) -> UnknownSize:
@@ -73,19 +61,7 @@ def _is_idle(make: Callable[..., Any], guess: dict[str, Any], name: str) -> bool
     """Whether a size makes no difference, as that of a layer which a field leaves out."""
     if not isinstance(guess[name], int):
         return False
-    return _are_alike(make, *({**guess, name: size} for size in _PRIMES))
-
-
-def _are_alike(make: Callable[..., Any], *sizes: dict[str, Any]) -> bool:
-    """Whether modules of either sizes hold the same."""
-    one, other = (nnm.abstract(functools.partial(make, **each)) for each in sizes)
-    return _options(one) == _options(other) and shapes_of(nnx.state(one)) == shapes_of(
-        nnx.state(other)
-    )
-
-
-def _options(model: nnx.Module) -> dict[Any, Any]:
-    return {path: options_of(one) for path, one in modules_of(model).items()}
+    return are_alike(make, *({**guess, name: size} for size in PRIMES))
 
 
 def shown_with_shapes(
@@ -120,49 +96,15 @@ def shown_by(
     found = _shown_facts(make, facts, guess, shapes)
     guess |= found
     first = built_shapes(make, guess)
-    others = {name: built_shapes(make, {**guess, name: _PRIMES[1]}) for name in numbers}
+    others = {name: built_shapes(make, {**guess, name: PRIMES[1]}) for name in numbers}
     axes = {name: _axis(first, other, shapes) for name, other in others.items()}
     found |= {name: size for name, size in axes.items() if size is not None}
-    rest = {name: other for name, other in others.items() if axes[name] is None}
-    found |= _shown_sums(make, guess, first, rest, shapes)
+    rest = [name for name in numbers if name not in found]
+    found |= reckoned(make, {**guess, **found}, rest, shapes)
     for name, one in sizes.items():
         if one.path.count("*") == 1 and one.axis is not None:
             parts = _shown_parts(make, name, {**guess, **found}, shapes)
             found |= {name: SizeDict(parts, guess[name].guess)} if parts else {}
-    return found
-
-
-def _shown_sums(
-    make: Callable[..., Any],
-    known: dict[str, Any],
-    first: Shapes,
-    others: Mapping[str, Shapes],
-    shapes: Shapes,
-) -> dict[str, int]:
-    """Sizes of which an axis has the sum, as of inputs that are concatenated.
-
-    Any that add up to it do, where nothing that the module holds tells them apart.
-
-    Args:
-      known: sizes with which modules are built, the first prime for those in question.
-      first: the variables of that module; ``others``: with the second prime for one of them.
-      shapes: the variables that are held.
-    """
-    step = _PRIMES[1] - _PRIMES[0]
-    axes: dict[tuple[Path, int], list[str]] = {}
-    for name, built in others.items():
-        for path, shape in built.items():
-            for axis, (one, other) in enumerate(zip(first[path], shape, strict=True)):
-                if other - one == step and path in shapes:
-                    axes.setdefault((path, axis), []).append(name)
-    found: dict[str, int] = {}
-    for (path, axis), (name, *more) in axes.items():
-        rest = first[path][axis] - _PRIMES[0] * (1 + len(more))
-        size = shapes[path][axis] - rest - len(more)
-        moved = [{**known, name: _PRIMES[0] - 64, other: _PRIMES[0] + 64} for other in more]
-        is_free = size > 0 and not found.keys() & {name, *more}
-        if more and is_free and all(_are_alike(make, known, one) for one in moved):
-            found |= {name: size, **dict.fromkeys(more, 1)}
     return found
 
 
@@ -173,11 +115,11 @@ def _shown_parts(
     shapes: Shapes,
 ) -> dict[str, int]:
     """The sizes in a dict by submodules that an axis of a variable has."""
-    each = SizeDict({}, _PRIMES[0])
+    each = SizeDict({}, PRIMES[0])
     first = built_shapes(make, {**known, name: each})
     found: dict[str, int] = {}
     for part in sorted(each.asked):
-        other = {**known, name: SizeDict({part: _PRIMES[1]}, _PRIMES[0])}
+        other = {**known, name: SizeDict({part: PRIMES[1]}, PRIMES[0])}
         size = _axis(first, built_shapes(make, other), shapes)
         found |= {} if size is None else {part: size}
     return found
@@ -188,9 +130,9 @@ def _axis(first: Shapes, other: Shapes, shapes: Shapes) -> int | None:
     for path, shape in other.items():
         axes = [i for i, (a, b) in enumerate(zip(first[path], shape, strict=True)) if a != b]
         one = axes[0] if len(axes) == 1 and path in shapes else None
-        if one is None or first[path][one] * _PRIMES[1] != shape[one] * _PRIMES[0]:
+        if one is None or first[path][one] * PRIMES[1] != shape[one] * PRIMES[0]:
             continue
-        size, rest = divmod(shapes[path][one] * _PRIMES[0], first[path][one])
+        size, rest = divmod(shapes[path][one] * PRIMES[0], first[path][one])
         if not rest:
             return size
     return None

@@ -1,0 +1,104 @@
+"""Sizes that the variables held show in a sum: the input of a layer is them and something more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from nnx_migrate.linen.core.sizes.built import PRIMES, Shapes, are_alike, built_shapes
+from nnx_migrate.linen.core.sizes.declaration import Path
+
+Axis = tuple[Path, int]  # of a variable
+
+
+def reckoned(
+    make: Callable[..., Any], known: Mapping[str, Any], names: Iterable[str], shapes: Shapes
+) -> dict[str, int]:
+    """Sizes of which no axis is a multiple, from axes that count them among others.
+
+    One that was found is known to the next, as the actions of which an input is concatenated.
+
+    Args:
+      known: all sizes of the module, the first prime for those that are not known.
+      names: those in question.
+      shapes: the variables that are held.
+    """
+    found: dict[str, int] = {}
+    rest = list(names)
+    while rest:
+        guess = {**known, **found}
+        first = built_shapes(make, guess)
+        others = {name: built_shapes(make, {**guess, name: PRIMES[1]}) for name in rest}
+        moved = _moved_axes(first, others, shapes)
+        new = _shown_alone(make, guess, first, moved, shapes)
+        new = new or _shown_together(make, guess, first, moved, shapes)
+        if not new:
+            break
+        found |= new
+        rest = [name for name in rest if name not in found]
+    return found
+
+
+def _moved_axes(
+    first: Shapes, others: Mapping[str, Shapes], shapes: Shapes
+) -> dict[Axis, dict[str, int]]:
+    """How often an axis of a variable that is held counts each of the sizes in question (0: in part)."""
+    step = PRIMES[1] - PRIMES[0]
+    found: dict[Axis, dict[str, int]] = {}
+    for name, built in others.items():
+        for path, shape in built.items():
+            for axis, (one, other) in enumerate(zip(first[path], shape, strict=True)):
+                if other != one and path in shapes:
+                    times, left = divmod(other - one, step)
+                    found.setdefault((path, axis), {})[name] = 0 if left else times
+    return found
+
+
+def _shown_alone(
+    make: Callable[..., Any],
+    known: dict[str, Any],
+    first: Shapes,
+    moved: Mapping[Axis, Mapping[str, int]],
+    shapes: Shapes,
+) -> dict[str, int]:
+    """Sizes of which an axis has so much more, or so many times as much and more.
+
+    One is taken only where the module that is built with it has the axis that is held.
+    """
+    found: dict[str, int] = {}
+    for (path, axis), counts in moved.items():
+        (name, times), *more = counts.items()
+        if more or times < 1 or name in found:
+            continue
+        size, left = divmod(shapes[path][axis] - first[path][axis], times)
+        size += PRIMES[0]
+        if left or size < 1:
+            continue
+        if built_shapes(make, {**known, name: size})[path][axis] == shapes[path][axis]:
+            found[name] = size
+    return found
+
+
+def _shown_together(
+    make: Callable[..., Any],
+    known: dict[str, Any],
+    first: Shapes,
+    moved: Mapping[Axis, Mapping[str, int]],
+    shapes: Shapes,
+) -> dict[str, int]:
+    """Sizes of which an axis has the sum, as of inputs that are concatenated.
+
+    Any that add up to it do, where nothing that the module holds tells them apart.
+    """
+    found: dict[str, int] = {}
+    for (path, axis), counts in moved.items():
+        if {*counts.values()} != {1}:
+            continue
+        name, *more = counts
+        rest = first[path][axis] - PRIMES[0] * (1 + len(more))
+        size = shapes[path][axis] - rest - len(more)
+        alike = [{**known, name: PRIMES[0] - 64, other: PRIMES[0] + 64} for other in more]
+        is_free = size > 0 and not found.keys() & {name, *more}
+        if more and is_free and all(are_alike(make, known, one) for one in alike):
+            found |= {name: size, **dict.fromkeys(more, 1)}
+    return found
