@@ -54,8 +54,12 @@ def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:
 
 
 def _built(interpreter: Interpreter, module: M) -> M:
-    if module.owner is interpreter.root:
-        interpreter.built.setdefault(id(module.call), module)
+    if module.owner is interpreter.root and module.call is not None:
+        first = interpreter.built.setdefault(id(module.call), module)
+        kinds = {class_name(first): None, class_name(module): None}
+        if len(kinds) > 1:  # rounds of a loop: names, and arguments, are those of one class
+            text = " and ".join(kinds)
+            interpreter.problems.append((module.call, f"one call builds {text}, in turns"))
     return module
 
 

@@ -139,19 +139,14 @@ class Runs:
         return frozenset((*fields, *functions, *local))
 
     def _held(self, cls: ClassInfo) -> Iterator[str]:
-        """Classes that a local name of a method holds: ``block = A if self.deep else B``."""
+        """Classes that a method chooses from: ``block = A if self.deep else B``, ``(A, B)[i]``."""
         for method in cls.methods.values():
             scope = cls.scope.enter(method)
             for node in walk(method):
-                if isinstance(node, ast.Assign):
-                    value = node.value
-                    either = (
-                        (value.body, value.orelse) if isinstance(value, ast.IfExp) else (value,)
-                    )
-                    for one in either:
-                        symbol = self.project.resolve(one, scope) if dotted(one) else None
-                        if symbol in self.project.linen:
-                            yield symbol
+                for one in _values(node):
+                    symbol = self.project.resolve(one, scope) if dotted(one) else None
+                    if symbol in self.project.linen:
+                        yield symbol
 
     def _field(self, info: ClassInfo, one: Field, interpreter: Interpreter) -> Value:
         own = Static(Expr(ast.Attribute(ast.Name("self", ast.Load()), one.name, ast.Load())))
@@ -248,6 +243,18 @@ def _run_methods(
         if not name.startswith("_"):
             _run_method(interpreter, info, root, name, {})
     return output
+
+
+def _values(node: ast.AST) -> list[ast.expr]:
+    """What a node hands on as it is."""
+    match node:
+        case ast.Assign(value=one):
+            return [one]
+        case ast.IfExp(body=one, orelse=other):
+            return [one, other]
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
+            return parts
+    return []
 
 
 def _leave_rest_to_class(interpreter: Interpreter, info: ClassInfo) -> None:
