@@ -177,6 +177,10 @@ REFUSED = {
         'return self.param("b", nn.initializers.ones, jnp.zeros((3, 4))[x].shape[:1]) + x'
     ),
     "an argument is no array": 'return self.param("b", nn.initializers.ones, (k + 1,)) + x[0]',
+    "a submodule computes it whose size a call measures": (
+        "w = 3\nfor n in range(k.ndim):\n    for _ in range(n):\n        y = nn.Dense(w)(x)\n"
+        "        if x.shape[-1] != w:\n            x = nn.Dense(w)(x)\n        x = x + y\n    w *= 2\nreturn x"
+    ),
     "a call decides what the submodule does": (
         "y = jnp.fft.rfft(nn.Dropout(0.5, deterministic=k)(x))\n"
         "for i in range(y.shape[1]):\n    y = nn.Dense(3)(y)\nreturn y"

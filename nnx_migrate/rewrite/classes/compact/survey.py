@@ -25,6 +25,7 @@ from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.run_time_names import run_time_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
+from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
@@ -109,7 +110,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     )
     replaced |= {key: frozenset() for key in moves.values}
     taint = taint_of(steps, method.unknown, replaced)
-    shapes.whole = _whole(items, moves)
+    shapes.whole = _whole(items, moves, _measured(method.sizes))
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
     names, indexes = _names(method, steps, taint)
@@ -173,12 +174,22 @@ def _names_in(text: str) -> frozenset[str]:
     return frozenset(free_names(ast.parse(text, mode="eval")))
 
 
-def _whole(items: Mapping[int, Item], moves: Moves) -> frozenset[int]:
-    """Submodules and parameters that are whole once they are built."""
+def _measured(sizes: ClassSizes) -> frozenset[str]:
+    """Arguments that are sizes of submodules' inputs: calls of the whole module measure them."""
+    every = sizes.new_arguments
+    return frozenset(one.name for one in every if one.submodule is not None or one.each is not None)
+
+
+def _whole(items: Mapping[int, Item], moves: Moves, measured: frozenset[str]) -> frozenset[int]:
+    """Submodules and parameters that are whole once they are built.
+
+    ``__init__`` runs none whose size a call has to show: it does not fit before.
+    """
     completed = {*moves.views, *moves.late}
     for key, item in items.items():
         parts = {id(one) for one in walk(item.call)}
-        if parts & moves.values:
+        texts = item.site.sizes.values() if item.site is not None else ()
+        if parts & moves.values or any(_names_in(one) & measured for one in texts):
             completed.add(key)
     return frozenset(
         key
