@@ -8,7 +8,7 @@ from typing import Any
 from nnx_migrate.linen.core.sizes.built import PRIMES, Shapes, are_alike, built_shapes, shapes_of
 from nnx_migrate.linen.core.sizes.declaration import Path, Size, UnknownSize
 from nnx_migrate.linen.core.sizes.dicts import SizeDict
-from nnx_migrate.linen.core.sizes.reckoning import reckoned
+from nnx_migrate.linen.core.sizes.sums import sizes_in_sums
 from nnx_migrate.linen.core.sizes.trials import class_of, some_value
 from nnx_migrate.linen.core.sizes.whole import fitting_shape, trial_shape
 
@@ -100,7 +100,7 @@ def shown_by(
     axes = {name: _axis(first, other, shapes) for name, other in others.items()}
     found |= {name: size for name, size in axes.items() if size is not None}
     rest = [name for name in numbers if name not in found]
-    found |= reckoned(make, {**guess, **found}, rest, shapes)
+    found |= sizes_in_sums(make, {**guess, **found}, rest, shapes)
     for name, one in sizes.items():
         if one.path.count("*") == 1 and one.axis is not None:
             parts = _shown_parts(make, name, {**guess, **found}, shapes)

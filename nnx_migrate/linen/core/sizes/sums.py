@@ -11,7 +11,7 @@ from nnx_migrate.linen.core.sizes.declaration import Path
 Axis = tuple[Path, int]  # of a variable
 
 
-def reckoned(
+def sizes_in_sums(
     make: Callable[..., Any], known: Mapping[str, Any], names: Iterable[str], shapes: Shapes
 ) -> dict[str, int]:
     """Sizes of which no axis is a multiple, from axes that count them among others.
