@@ -105,7 +105,7 @@ def _named(
             if found and names:
                 held.known.update(dict.fromkeys(names, found[0][0]))
                 yield later, (*names, *(one for _, one in found if one)), found[0][0], together
-            for key, part in _entries(value):
+            for key, part in _entries(value) if names else ():
                 for item, inner in held.by(part, names):
                     yield later, (*names, *([inner] if inner else [])), item, key
         if isinstance(statement, ast.For):
