@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -271,6 +271,21 @@ class Instance(Value):
     is_set_up: bool = False
     is_conditional: bool = False  # built in one branch of a test
     variables: dict[str, Value] = field(default_factory=dict)
+
+
+def held_modules(value: Value) -> Iterator[Submodule | Instance]:
+    """The modules that a value surely holds, itself or in lists and dicts."""
+    match value:
+        case Submodule() | Instance():
+            yield value
+        case Sequence(items=items):
+            yield from (one for item in items for one in held_modules(item))
+        case Repeated(item=item):
+            yield from held_modules(item)
+        case Extended(first=first, rest=rest):
+            yield from (one for item in (*first, rest) for one in held_modules(item))
+        case Record(entries=entries):
+            yield from (one for item in entries.values() for one in held_modules(item))
 
 
 def class_name(module: Submodule | Instance) -> str:

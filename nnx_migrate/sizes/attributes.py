@@ -78,7 +78,10 @@ def attribute_of(interpreter: Interpreter, base: Value, name: str, frame: Frame)
     check_outside(interpreter, base, name, frame)
     match base:
         case Instance():
-            return instance_attribute(interpreter, base, name, frame)
+            value = instance_attribute(interpreter, base, name, frame)
+            if base is interpreter.root:
+                interpreter.note_read(value)
+            return value
         case Choice() if name in _OF_ARRAYS and (array := as_array(base)) is not None:
             return _array_attribute(interpreter.ranks.settled(array), name)
         case Choice(options=options):

@@ -26,9 +26,10 @@ from nnx_migrate.abstract.values import (
     Use,
     Value,
     as_array,
+    held_modules,
 )
 from nnx_migrate.sizes.factories import FactoryFunction
-from nnx_migrate.sizes.flow import Rest
+from nnx_migrate.sizes.flow import UNLESS_LEFT, Rest, leaves
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.loop_names import LoopNames
 from nnx_migrate.sizes.presence import Side
@@ -79,12 +80,17 @@ class Interpreter(ABC):
     known_callees: dict[int, bool] = field(default_factory=dict)  # of calls that were followed
     item_calls: list[ast.AST] = field(default_factory=list)  # of what unknown lists hold
     journal: list[list[Use]] = field(default_factory=list)  # lists of uses, in the order of calls
+    reads: list[Use] = field(default_factory=list)  # of the root's attributes that hold submodules
     told: frozenset[str] = frozenset()  # parameters of the call that the constructor knows about
     untold: set[str] = field(default_factory=set)  # others that conditions ask about
     denied: frozenset[str] = frozenset()  # others that callers cannot tell about
     varying: frozenset[str] = frozenset()  # attributes that a class of the same __init__ has anew
     names_entries: bool = True  # unknown sizes at a loop's start get a name of their own
     ranks: Ranks = field(default_factory=Ranks)
+    met: set[int] = field(default_factory=set)  # built in lists that a loop meets whole by an index
+    picked: dict[int, tuple[ast.expr, bool]] = field(
+        default_factory=dict
+    )  # others: such an index, and whether it surely misses some or nobody can tell
     apart: set[int] = field(default_factory=set)  # modules that stand for several, told by index
     frames: list[Frame] = field(default_factory=list)  # of the running functions, innermost last
     depth: int = 0
@@ -125,6 +131,15 @@ class Interpreter(ABC):
             yield
         finally:
             self.conditions.pop()
+
+    @contextmanager
+    def in_round(self, loop: ast.For) -> Iterator[None]:
+        """Run a round of a loop that an earlier round may have left."""
+        if not leaves(loop.body):
+            yield
+            return
+        with self.under(UNLESS_LEFT):
+            yield
 
     @contextmanager
     def knowing(self, presence: Mapping[str, bool]) -> Iterator[None]:
@@ -206,6 +221,11 @@ class Interpreter(ABC):
         uses = use.module.owner.records.setdefault(id(use.module.call), [])
         uses.append(use)
         self.journal.append(uses)
+
+    def note_read(self, value: Value) -> None:
+        """Remember that an attribute is read which holds submodules, other than to call it."""
+        for one in held_modules(value):
+            self.reads.append(Use(one, {}, tuple(self.conditions), self.primary))
 
     # ---- what runs code, in machine.py
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
     as_array,
+    held_modules,
     join_all,
 )
 from nnx_migrate.sizes.frames import Loop
@@ -44,9 +46,10 @@ class Range(Value):
 
 @dataclass(frozen=True)
 class Enumerated(Value):
-    """``enumerate(value)``."""
+    """``enumerate(value, start)``."""
 
     value: Value
+    start: Expr = ex.literal(0)  # noqa: RUF009 - a value that nothing changes
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ def iteration_of(
     loop = Loop(loop_node, interpreter.loop_names, foreign=foreign)
     first, rest = _parts(value)
     loop.first.extend(first)
+    if not foreign:
+        _check_zipped(interpreter, value, loop_node)
     item = _abstract(rest, target, loop)
     loop.rounds = _length(value)
     if not (first or loop.reordered):
@@ -78,15 +83,37 @@ def iteration_of(
     return item, loop
 
 
+def _check_zipped(interpreter: Interpreter, value: Value, loop: ast.AST) -> None:
+    """A loop that may end before it met each submodule of a list: Linen makes none for the others."""
+    match value:
+        case Enumerated(value=inner):
+            _check_zipped(interpreter, inner, loop)
+        case Zipped(values=values) if _length(value) is None:
+            if not any(True for one in values for _ in held_modules(one)):
+                return
+            if None in map(_length, values):
+                interpreter.ask(loop, f"{_ENDS}: what no round reaches is built as well")
+            else:
+                interpreter.refuse(loop, f"{_ENDS}: the others may have no parameters in Linen")
+
+
+_ENDS = "this loop may end before it met each submodule of the list"
+
+
 def _parts(value: Value) -> tuple[list[Value], Value]:
     """Items known one by one at the head of a sequence, and the rest."""
     if isinstance(value, Extended):
         return list(value.first), value.rest
     if isinstance(value, Enumerated):
         first, rest = _parts(value.value)
-        pairs = [Sequence((Static(ex.literal(i)), one)) for i, one in enumerate(first)]
-        return list(pairs), Enumerated(rest)
+        return list(_counted(first, value.start)), Enumerated(rest, value.start)
     return [], value
+
+
+def _counted(items: list[Value], start: Expr) -> Iterator[Value]:
+    for index, one in enumerate(items):
+        number = ex.binary(start, ast.Add(), ex.literal(index))
+        yield Sequence((Static(number), one))
 
 
 def _plain(value: Value) -> bool:
@@ -106,7 +133,7 @@ def _items(value: Value) -> list[Value] | None:
             found = _items(inner)
             if found is None:
                 return None
-            return [Sequence((Static(ex.literal(i)), one)) for i, one in enumerate(found)]
+            return list(_counted(found, value.start))
         case Zipped(values=values):
             columns = [_items(one) for one in values]
             known = [column for column in columns if column is not None]
@@ -123,11 +150,12 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             if counts:
                 loop.count(target, from_zero=from_zero)
             return _named(target, last, loop)
-        case Enumerated(value=inner):
+        case Enumerated(value=inner, start=start):
             first, second = _pair(target)
-            loop.count(first, from_zero=True)
+            loop.count(first, from_zero=start == ex.literal(0))
             count = _length(inner)
             end = ex.binary(count, ast.Sub(), ex.literal(1)) if count else None
+            end = end and ex.binary(start, ast.Add(), end)
             return Sequence((_named(first, end, loop), _abstract(inner, second, loop)))
         case Zipped(values=values):
             targets = _targets(target, len(values))

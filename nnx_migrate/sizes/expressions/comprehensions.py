@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import Extended, Repeated, Sequence, Unknown, Value, join
@@ -47,7 +48,7 @@ def read_comprehension(
         interpreter.loops.append(loop)
         try:
             assign(interpreter, generator.target, value, frame)
-            item = interpreter.evaluate(node.elt, frame)
+            _, item = _item(interpreter, node, generator.ifs, frame)
         finally:
             interpreter.loops.pop()
         length = None if generator.ifs else loop.rounds
@@ -66,11 +67,16 @@ def _item(
     from nnx_migrate.sizes.expressions.conditions import truth
     from nnx_migrate.sizes.narrowing import assume
 
-    answers = {truth(interpreter, test, frame) for test in tests}
-    for test in tests:
-        assume(interpreter.project, frame, test, holds=True)
-    kept = False if False in answers else True if answers <= {True} else None
-    return kept, interpreter.evaluate(node.elt, frame)
+    answers = [truth(interpreter, test, frame) for test in tests]
+    if False in answers:
+        return False, Unknown("an item that is left out")
+    with ExitStack() as filters:
+        for answer, test in zip(answers, tests, strict=True):
+            assume(interpreter.project, frame, test, holds=True)
+            if not isinstance(answer, bool):
+                filters.enter_context(interpreter.under(answer))
+        value = interpreter.evaluate(node.elt, frame)
+    return (True if set(answers) <= {True} else None), value
 
 
 def _kept(items: list[tuple[bool | None, Value]], node: ast.expr) -> Value:

@@ -30,10 +30,15 @@ from nnx_migrate.abstract.values import (
 )
 from nnx_migrate.sizes.attributes import OpenShape, ShapeOf
 from nnx_migrate.sizes.expressions.indexing import index_array
+from nnx_migrate.sizes.expressions.list_parts import (
+    check_part,
+    check_part_elsewhere,
+    note_index,
+    slices,
+)
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.instance_attributes import VARIABLES
 from nnx_migrate.sizes.statics import static_of
-from nnx_migrate.source.walking import each, walk
 
 if TYPE_CHECKING:
     from nnx_migrate.sizes.interpreter import Interpreter
@@ -44,15 +49,15 @@ def read_subscript(interpreter: Interpreter, node: ast.Subscript, frame: Frame) 
     base = interpreter.evaluate(node.value, frame)
     index = node.slice
     if isinstance(base, Record | Choice) or not isinstance(index, ast.Slice | ast.Tuple):
-        key: Value = interpreter.evaluate(index, frame) if not _slices(index) else Unknown()
+        key: Value = interpreter.evaluate(index, frame) if not slices(index) else Unknown()
     else:
         key = Unknown()
     if isinstance(base, Repeated) and isinstance(base.item, Submodule | Instance):
         if frame.own:
-            _check_part(interpreter, node)
+            check_part(interpreter, node)
         elif base.item.owner is interpreter.root:
-            _check_part_elsewhere(interpreter, base.item, index)
-    if isinstance(base, Repeated) and not _slices(index):
+            check_part_elsewhere(interpreter, base.item, index)
+    if isinstance(base, Repeated) and not slices(index):
         interpreter.apart.add(id(base.item))
     return item_of(interpreter, base, key, index, frame)
 
@@ -63,11 +68,6 @@ def key_text(key: ast.expr | None) -> str | None:
     if key is None or not all(isinstance(one, ast.Constant) for one in parts):
         return None
     return str(ast.literal_eval(key))
-
-
-def _slices(index: ast.expr) -> bool:
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return any(isinstance(part, ast.Slice) for part in parts)
 
 
 def item_of(
@@ -109,8 +109,8 @@ def item_of(
                 loop.origins.append(base.origin)
                 loop.ends &= base.length is not None and base.length == loop.rounds
                 _note_order(interpreter, loop, base, key)
-                if frame.own and isinstance(item, Submodule | Instance):
-                    _note_rounds(interpreter, loop, base, index)
+            if frame.own and isinstance(item, Submodule | Instance):
+                note_index(interpreter, base, key, index)
             return item
         case Record(entries=entries, default=default):
             text = str(number) if number is not None else key_text(index)
@@ -162,18 +162,6 @@ def _note_choice(
         interpreter.ask(index, text)
 
 
-def _note_rounds(interpreter: Interpreter, loop: Loop, base: Repeated, index: ast.expr) -> None:
-    """Submodules by the index of a loop that does not have a round for each."""
-    is_counted = isinstance(index, ast.Name) and isinstance(loop.node, ast.For)
-    known = loop.rounds is not None and base.length is not None
-    if is_counted and known and loop.rounds != base.length:
-        interpreter.ask(
-            index,
-            "this loop may not have a round for each submodule of the list: what no call reaches"
-            " is built as well",
-        )
-
-
 def _note_order(interpreter: Interpreter, loop: Loop, base: Repeated, key: Value) -> None:
     """Whether the rounds of a loop meet the items by an index in the order they were made in."""
     index = key.expr.node if isinstance(key, Static) else None
@@ -203,93 +191,6 @@ def _starts_at_zero(index: ast.expr, zeros: set[str]) -> bool:
         case ast.Call(func=ast.Name(id="int"), args=[inner], keywords=[]):
             return _starts_at_zero(inner, zeros)
     return False
-
-
-def _check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
-    """A part of a list of submodules, whose length is not known.
-
-    In Linen those that no call reaches have no parameters, and in a part the first one met is not
-    the first of the list, whose size would be taken. ``ls[1:]`` is right beside ``ls[0]``.
-    """
-    number = _number(node.slice)
-    match node.slice:
-        case ast.Slice(
-            lower=None, upper=None, step=None | ast.UnaryOp(operand=ast.Constant(value=1))
-        ):
-            return
-        case ast.Slice(lower=ast.Constant(value=1), upper=None, step=None) if _reads_first(
-            interpreter, node
-        ):
-            return
-        case ast.Slice():
-            interpreter.refuse(
-                node, "a part of a list of submodules: the others may have no parameters in Linen"
-            )
-        case _ if number is not None and _is_only_read(interpreter, node):
-            interpreter.refuse(
-                node,
-                f"only item {number} of a list of submodules is read: the others have no parameters"
-                " in Linen",
-            )
-        case _ if number is not None and not _reads_rest(interpreter, node):
-            interpreter.ask(
-                node,
-                f"item {number} of a list of submodules: what no call reaches is built as well",
-            )
-
-
-def _check_part_elsewhere(
-    interpreter: Interpreter, item: Submodule | Instance, index: ast.expr
-) -> None:
-    """The same, of a list that the class under analysis hands to another one."""
-    if item.call is not None and (_slices(index) or _number(index) is not None):
-        interpreter.refuse(
-            item.call,
-            "another class reads a part of this list of submodules: the others may have no"
-            " parameters in Linen",
-        )
-
-
-def _number(index: ast.expr) -> int | None:
-    """The number of ``items[2]``, ``items[-1]``."""
-    match index:
-        case ast.Constant(value=int(number)):
-            return number
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
-            return -number
-    return None
-
-
-def _reads_first(interpreter: Interpreter, node: ast.Subscript) -> bool:
-    """Whether the class reads item 0 of the same list."""
-    return any(
-        isinstance(one, ast.Constant) and one.value == 0 for one in _indices(interpreter, node)
-    )
-
-
-def _reads_rest(interpreter: Interpreter, node: ast.Subscript) -> bool:
-    """Whether the class reads more of the same list than single items."""
-    return any(_number(one) is None for one in _indices(interpreter, node))
-
-
-def _is_only_read(interpreter: Interpreter, node: ast.Subscript) -> bool:
-    """Whether nothing else in the class reads the list, in brackets or whole."""
-    text = ast.dump(node.value)
-    reads = [
-        one for cls in interpreter.root.info.mro for one in walk(cls.node) if ast.dump(one) == text
-    ]
-    numbers = {ast.dump(one) for one in _indices(interpreter, node)}
-    return len(numbers) == 1 and len(reads) == len(_indices(interpreter, node))
-
-
-def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
-    """What the class under analysis puts in brackets behind the same expression."""
-    return [
-        one.slice
-        for cls in interpreter.root.info.mro
-        for one in each(cls.node, ast.Subscript)
-        if ast.dump(one.value) == ast.dump(node.value)
-    ]
 
 
 def _shape_item(

@@ -85,6 +85,7 @@ def in_some_rounds(uses: list[Use], variables: Collection[str]) -> bool:
 
 _OPEN = "whether the initial call reaches it hangs on more than fields, sizes and which arguments it has"
 ELSEWHERE = "__call__ never reaches it: Linen's init through __call__ makes no parameters for it"
+_READ = "its attribute is read where the initial call does not reach it, and is not there then"
 _UNSEEN = "no call seen here reaches it: Linen's init makes no parameters for what is never called"
 _BY_DEFAULT = (
     "Linen's init makes its variables if its own call gets there, as one does that leaves out all"
@@ -118,12 +119,28 @@ def reached_in_setup(
     found = _ways_to(analysis, module, uses)
     if not _are_known(analysis, found, sized):
         found = _by_default(analysis, module, found, sized)
+    elif () not in found and _is_read_elsewhere(analysis, module, uses, found):
+        analysis.interpreter.refuse(module.call or analysis.root.info.node, _READ)
     if () in found or all(_is_size_given(analysis, way, sized) for way in found):
         return None
     conditions = [one for way in found for one in way if one is not None]
     read = {name for one in conditions for name in one.names if ex.fact_of(name) is None}
     analysis.required.update(read)
     return text_of(found)
+
+
+def _is_read_elsewhere(
+    analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use], found: list[Way]
+) -> bool:
+    """Whether the initial call reads an attribute that holds it where it is not built.
+
+    What is only applied to parameters stands there as a layer without any (``nnm.Unbound``).
+    """
+    if id(module.call) in analysis.interpreter.applied:
+        return False
+    reads = [one for one in analysis.interpreter.reads if one.module.call is module.call]
+    both = _ways_to(analysis, module, [*uses, *(one for one in reads if one.primary)])
+    return set(map(frozenset, both)) != set(map(frozenset, found))
 
 
 def _never_reached(

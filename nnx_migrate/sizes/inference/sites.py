@@ -13,6 +13,7 @@ from nnx_migrate.abstract.values import Instance, Submodule, Use, class_name
 from nnx_migrate.constructs import layer_of
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.evidence import wanted
+from nnx_migrate.sizes.expressions.list_parts import check_met
 from nnx_migrate.sizes.inference.call_forms import call_forms
 from nnx_migrate.sizes.inference.checks import refuse_parts
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
@@ -43,6 +44,7 @@ from nnx_migrate.source.walking import walk
 def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     """The site of one submodule."""
     refuse_parts(analysis, module)
+    check_met(analysis.interpreter, module)
     uses = analysis.root.records.get(id(module.call), [])
     uses = [use for use in uses if use.primary] or uses
     assert module.call is not None

@@ -33,8 +33,10 @@ def _range(call: LibraryCall) -> Value:
 
 
 def _enumerate(call: LibraryCall) -> Value:
-    plain = len(call.args) == 1 and not call.kwargs
-    return Enumerated(call.args[0]) if plain else Unknown("enumerate with a start")
+    start = (*call.args[1:], *call.kwargs.values(), Static(ex.literal(0)))[0]
+    if not call.args or not isinstance(start, Static):
+        return Unknown("enumerate with a start")
+    return Enumerated(call.args[0], start.expr)
 
 
 def _length(call: LibraryCall) -> Value:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import ast
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from nnx_migrate.abstract.values import NONE, Extended, Record, Repeated, Sequence, Unknown, Value
 from nnx_migrate.sizes.assignment import assign
 from nnx_migrate.sizes.decorators import decorated
-from nnx_migrate.sizes.flow import JUMP, RAISE, RETURN, Rest
+from nnx_migrate.sizes.flow import (
+    JUMP,
+    RAISE,
+    RETURN,
+    UNLESS_LEFT,
+    Rest,
+    raises,
+    returns,
+)
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.initial_call import is_constructible
 from nnx_migrate.sizes.lists import lose
@@ -101,6 +110,8 @@ def _run_one(
             _skip(statement, frame)
             for target in getattr(statement, "targets", []):  # del xs[0]
                 lose(target, frame)
+            if returns([statement]):  # of a match that is not followed
+                return None, (UNLESS_LEFT,)
     return None, ()
 
 
@@ -108,22 +119,27 @@ def _run_else(
     interpreter: Interpreter, loop: ast.For | ast.While, frame: Frame
 ) -> tuple[str | None, Rest]:
     """The ``else`` of a loop, which runs unless the loop ends early."""
+    left: Rest = (UNLESS_LEFT,) if returns([loop]) else ()
     if not breaks(loop.body):
-        return run_block(interpreter, loop.orelse, frame)
+        with interpreter.under(UNLESS_LEFT) if left else nullcontext():
+            ended, rest = run_block(interpreter, loop.orelse, frame)
+        return ended, (*left, *rest)
     for one in loop.orelse:
         _skip(one, frame)
-    return None, ()
+    return None, left
 
 
 def _run_try(interpreter: Interpreter, statement: ast.Try, frame: Frame) -> tuple[str | None, Rest]:
     """Where a handler goes on, it may do so after any part of the body."""
     caught = [one for one in statement.handlers if not isinstance(one.body[-1], ast.Raise)]
+    is_open = bool(caught) and raises(statement.body)
     with interpreter.ranks.uncertain():
-        ended, rest = run_block(interpreter, [*statement.body, *statement.orelse], frame)
+        with interpreter.under(UNLESS_LEFT) if is_open else nullcontext():
+            ended, rest = run_block(interpreter, [*statement.body, *statement.orelse], frame)
         if caught:
             for one in (*statement.body, *statement.orelse, *caught):
                 _skip(one, frame)
-            ended, rest = None, ()
+            ended, rest = None, (UNLESS_LEFT,) if returns([statement]) else ()
         last = run_block(interpreter, statement.finalbody, frame)
     return (ended, rest) if last[0] is None else last
 

@@ -36,7 +36,8 @@ class Rounds:
         self.interpreter.loops.append(self.loop)
         try:
             assign(self.interpreter, self.statement.target, self.value, frame)
-            self.interpreter.run(self.statement.body, frame)
+            with self.interpreter.in_round(self.statement):
+                self.interpreter.run(self.statement.body, frame)
         finally:
             self.interpreter.loops.pop()
         return [frame.env, *frame.jumps]

@@ -33,6 +33,7 @@ class _Snapshot:
     """What the interpreter had noted before a loop ran."""
 
     calls: int
+    reads: int
     statics: dict[int, str | None]
     carried: dict[int, list[tuple[str, Expr, Expr]]]
     problems: int
@@ -41,6 +42,7 @@ class _Snapshot:
 def _snapshot(interpreter: Interpreter) -> _Snapshot:
     return _Snapshot(
         len(interpreter.journal),
+        len(interpreter.reads),
         dict(interpreter.statics),
         {key: list(entries) for key, entries in interpreter.carried.items()},
         len(interpreter.problems),
@@ -50,6 +52,7 @@ def _snapshot(interpreter: Interpreter) -> _Snapshot:
 def _restore(interpreter: Interpreter, before: _Snapshot) -> None:
     while len(interpreter.journal) > before.calls:
         interpreter.journal.pop().pop()
+    del interpreter.reads[before.reads :]
     interpreter.statics = dict(before.statics)
     interpreter.carried = {key: list(entries) for key, entries in before.carried.items()}
     del interpreter.problems[before.problems :]

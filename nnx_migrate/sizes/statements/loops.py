@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -126,10 +127,12 @@ def _name_unknown(interpreter: Interpreter, frame: Frame, statement: ast.For) ->
 def _run_items(
     interpreter: Interpreter, statement: ast.For, frame: Frame, items: list[Value]
 ) -> str | None:
-    for item in items:
+    for index, item in enumerate(items):
         frame.jumps = []
         assign(interpreter, statement.target, item, frame)
-        if interpreter.run(statement.body, frame) == RETURN:
+        with interpreter.in_round(statement) if index else nullcontext():
+            flow = interpreter.run(statement.body, frame)
+        if flow == RETURN:
             return RETURN
         for jump in frame.jumps:
             for name in frame.env.keys() & jump.keys():

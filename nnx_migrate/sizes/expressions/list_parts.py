@@ -1,0 +1,143 @@
+"""Reads of a part of a list of submodules: Linen makes parameters only for those that a call reaches."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from nnx_migrate.abstract.values import Instance, Repeated, Static, Submodule, Value
+from nnx_migrate.source.walking import each, walk
+
+if TYPE_CHECKING:
+    from nnx_migrate.sizes.interpreter import Interpreter
+
+
+def check_part(interpreter: Interpreter, node: ast.Subscript) -> None:
+    """A part of a list of submodules, whose length is not known.
+
+    In Linen those that no call reaches have no parameters, and in a part the first one met is not
+    the first of the list, whose size would be taken. ``ls[1:]`` is right beside ``ls[0]``.
+    """
+    number = _number(node.slice)
+    match node.slice:
+        case ast.Slice(
+            lower=None, upper=None, step=None | ast.UnaryOp(operand=ast.Constant(value=1))
+        ):
+            return
+        case ast.Slice(lower=ast.Constant(value=1), upper=None, step=None) if _reads_first(
+            interpreter, node
+        ):
+            return
+        case ast.Slice():
+            interpreter.refuse(
+                node, "a part of a list of submodules: the others may have no parameters in Linen"
+            )
+        case _ if number is not None and _is_only_read(interpreter, node):
+            interpreter.refuse(
+                node,
+                f"only item {number} of a list of submodules is read: the others have no parameters"
+                " in Linen",
+            )
+        case _ if number is not None and not _reads_rest(interpreter, node):
+            interpreter.ask(
+                node,
+                f"item {number} of a list of submodules: what no call reaches is built as well",
+            )
+
+
+def check_part_elsewhere(
+    interpreter: Interpreter, item: Submodule | Instance, index: ast.expr
+) -> None:
+    """The same, of a list that the class under analysis hands to another one."""
+    if item.call is not None and (slices(index) or _number(index) is not None):
+        interpreter.refuse(
+            item.call,
+            "another class reads a part of this list of submodules: the others may have no"
+            " parameters in Linen",
+        )
+
+
+def _number(index: ast.expr) -> int | None:
+    """The number of ``items[2]``, ``items[-1]``."""
+    match index:
+        case ast.Constant(value=int(number)):
+            return number
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(number))):
+            return -number
+    return None
+
+
+def _reads_first(interpreter: Interpreter, node: ast.Subscript) -> bool:
+    """Whether the class reads item 0 of the same list."""
+    return any(
+        isinstance(one, ast.Constant) and one.value == 0 for one in _indices(interpreter, node)
+    )
+
+
+def _reads_rest(interpreter: Interpreter, node: ast.Subscript) -> bool:
+    """Whether the class reads more of the same list than single items."""
+    return any(_number(one) is None for one in _indices(interpreter, node))
+
+
+def _is_only_read(interpreter: Interpreter, node: ast.Subscript) -> bool:
+    """Whether nothing else in the class reads the list, in brackets or whole."""
+    text = ast.dump(node.value)
+    reads = [
+        one for cls in interpreter.root.info.mro for one in walk(cls.node) if ast.dump(one) == text
+    ]
+    numbers = {ast.dump(one) for one in _indices(interpreter, node)}
+    return len(numbers) == 1 and len(reads) == len(_indices(interpreter, node))
+
+
+def _indices(interpreter: Interpreter, node: ast.Subscript) -> list[ast.expr]:
+    """What the class under analysis puts in brackets behind the same expression."""
+    return [
+        one.slice
+        for cls in interpreter.root.info.mro
+        for one in each(cls.node, ast.Subscript)
+        if ast.dump(one.value) == ast.dump(node.value)
+    ]
+
+
+def slices(index: ast.expr) -> bool:
+    """Whether an index takes a part of what it reads."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return any(isinstance(part, ast.Slice) for part in parts)
+
+
+# ---- an index that a loop gives: whether its rounds meet every submodule of the list
+
+
+def note_index(interpreter: Interpreter, base: Repeated, key: Value, index: ast.expr) -> None:
+    """Note whether the rounds of a loop go through the list of submodules one by one."""
+    item = base.item
+    if not isinstance(item, Submodule | Instance) or _number(index) is not None:
+        return
+    node = key.expr.node if isinstance(key, Static) else None
+    name = node.id if isinstance(node, ast.Name) and isinstance(index, ast.Name) else None
+    counts = [one.rounds for one in interpreter.loops if one.counters.get(name or "")]
+    if base.length is not None and base.length in counts:
+        interpreter.met.add(id(item.call))
+        return
+    is_sized = base.length is not None and None not in counts
+    kept = interpreter.picked.setdefault(id(item.call), (index, is_sized or not counts))
+    if kept[0] is not index:  # another read may meet what this one does not
+        interpreter.picked[id(item.call)] = (kept[0], kept[1] and (is_sized or not counts))
+
+
+def check_met(interpreter: Interpreter, module: Submodule | Instance) -> None:
+    """Refuse a list of submodules of which the class only ever reads some, by an index.
+
+    Other reads may together meet the rest, as may a loop of which nobody knows how long it is.
+    """
+    index, is_sure = interpreter.picked.get(id(module.call), (None, False))
+    if index is None or id(module.call) in interpreter.met:
+        return
+    read = interpreter.root.info.module.parents.of(index)
+    if is_sure and isinstance(read, ast.Subscript) and _is_only_read(interpreter, read):
+        interpreter.refuse(index, f"{_SOME}: the others may have no parameters in Linen")
+    else:
+        interpreter.ask(index, f"{_SOME}: what no call reaches is built as well")
+
+
+_SOME = "this index may not meet each submodule of the list"

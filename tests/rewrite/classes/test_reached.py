@@ -1,0 +1,145 @@
+"""Submodules of ``setup`` that Linen's initial call may not reach, or only reads there."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from tests.rewrite.classes.support import converted, refusal
+
+LISTED = """\
+class M(nn.Module):
+  flag: bool
+  n: int
+
+  def setup(self):
+    self.first = nn.Dense(6)
+    self.layers = [nn.Dense(6) for _ in range(self.n)]
+
+  def __call__(self, x):
+    x = self.first(x)
+{body}
+    return x
+"""
+TWO = """\
+class M(nn.Module):
+  flag: bool
+
+  def setup(self):
+    self.first = nn.Dense(6)
+    self.second = nn.Dense(6)
+{setup}
+
+  def __call__(self, x):
+    x = self.first(x)
+{body}
+    return x
+"""
+
+
+def _listed(body: str) -> str:
+    return LISTED.format(body=textwrap.indent(body, "    "))
+
+
+def _two(body: str, setup: str = "pass") -> str:
+    return TWO.format(body=textwrap.indent(body, "    "), setup=f"    {setup}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for layer in self.layers:\n  x = layer(x)\n  if self.flag:\n    break",
+        "for layer in self.layers:\n  x = layer(x)\n  if self.flag:\n    return x",
+        "for i, layer in enumerate(self.layers, 1):\n  if i == self.n:\n    continue\n  x = layer(x)",
+        "x = sum([layer(x) for i, layer in enumerate(self.layers) if i % 2 == 0])",
+        "for layer in self.layers:\n  while True:\n    if self.flag:\n      return x\n    break\n  x = layer(x)",
+    ],
+)
+def test_layers_of_a_list_that_some_rounds_do_not_reach_are_refused(body: str) -> None:
+    assert "whether the initial call reaches it hangs on more" in refusal(_listed(body)).reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in range(1, self.n):\n  x = self.layers[i](x)",
+        "for i in range(0, self.n, 2):\n  x = self.layers[i](x)",
+        "for i in range(self.n - 1):\n  x = self.layers[i + 1](x)",
+        "for i in range(self.n - 1):\n  x = self.layers[i](x)",
+        "for i in (0, 2):\n  x = self.layers[i](x)",
+        "x = sum(self.layers[i](x) for i in range(1, self.n))",
+        "last = self.n - 1\nx = self.layers[last](x)",
+        "for i in range(self.n):\n  x = self.layers[i % 2](x)",
+    ],
+)
+def test_a_list_of_which_an_index_alone_takes_some_layers_is_refused(body: str) -> None:
+    assert "this index may not meet each submodule" in refusal(_listed(body)).reason
+
+
+@pytest.mark.parametrize("other", ["(1, 2)", "range(2)"])
+def test_a_list_beside_a_shorter_one_is_refused(other: str) -> None:
+    body = f"for layer, scale in zip(self.layers, {other}):\n  x = scale * layer(x)"
+    assert "this loop may end before it met each submodule" in refusal(_listed(body)).reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for i in range(self.n):\n  x = self.layers[i](x)",
+        "for i, layer in enumerate(self.layers):\n  x = self.layers[i](layer(x))",
+        "for layer in self.layers:\n  if x.ndim > 3:\n    raise ValueError\n  x = layer(x)",
+        "for i, layer in enumerate(self.layers, 1):\n  x = i * layer(x)",
+        "x = sum([layer(x) for layer in self.layers])",
+        "for i in range(self.n):\n  x = self.layers[i](x)\nfor i in range(2):\n  x = self.layers[i](x)",
+    ],
+)
+def test_a_list_that_a_loop_goes_through_is_built(body: str) -> None:
+    assert 'setattr(self, f"layers_{' in converted(_listed(body))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for layer in (self.first, self.second):\n  x = layer(x)\n  if self.flag:\n    break",
+        "for _ in range(2):\n  if self.flag:\n    return x\nx = self.second(x)",
+        "while x.ndim > 2:\n  if self.flag:\n    return x\n  x = x[0]\nx = self.second(x)",
+        "try:\n  if self.flag:\n    raise ValueError\n  x = self.second(x)\nexcept ValueError:\n  pass",
+        "try:\n  assert self.flag\n  x = self.second(x)\nexcept AssertionError:\n  pass",
+        "try:\n  if self.flag:\n    return x\nexcept ValueError:\n  pass\nx = self.second(x)",
+    ],
+)
+def test_a_layer_behind_what_may_leave_is_refused(body: str) -> None:
+    assert "whether the initial call reaches it hangs on more" in refusal(_two(body)).reason
+
+
+@pytest.mark.parametrize(
+    ("body", "setup"),
+    [
+        ("layers = [self.second]\nif self.flag:\n  x = layers[0](x)", "pass"),
+        ("second = self.second\nif self.flag:\n  x = second(x)", "pass"),
+        ("f = partial(self.second)\nif self.flag:\n  x = f(x)", "pass"),
+        ("x = x[..., : self.second.features]\nif self.flag:\n  x = self.second(x)", "pass"),
+        ("if self.second and self.flag:\n  x = self.second(x)", "pass"),
+        ("if self.flag:\n  x = self.both[1](x)", "self.both = (self.first, self.second)"),
+        ("x = jnp.stack([f(x) for f in (self.second,) if self.flag])", "pass"),
+    ],
+)
+def test_an_attribute_that_is_read_where_its_layer_is_not_built_is_refused(
+    body: str, setup: str
+) -> None:
+    assert "its attribute is read where" in refusal(_two(body, setup)).reason
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = (self.second if self.flag else self.first)(x)",
+        "if self.flag:\n  second = self.second\n  x = second(x)",
+        "x = self.second(x) if self.flag else x",
+        "if not self.flag:\n  return x\nfor layer in [self.second]:\n  x = layer(x)",
+    ],
+)
+def test_an_attribute_that_is_read_where_its_layer_is_called_is_built_there(body: str) -> None:
+    text = converted(_two(body))
+    assert "if self.flag:\n      self.second = nnx.Linear(6, 6, rngs=rngs)" in text
