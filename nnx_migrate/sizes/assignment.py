@@ -18,6 +18,7 @@ from nnx_migrate.abstract.values import (
     Static,
     Unknown,
     Value,
+    held_modules,
 )
 from nnx_migrate.sizes.frames import Frame
 from nnx_migrate.sizes.lists import lose
@@ -99,6 +100,10 @@ def _unpack(interpreter: Interpreter, value: Value, targets: list[ast.expr]) -> 
     if isinstance(value, Argument) and not starred:
         return [Argument(f"{value.path}[{i}]") for i in range(count)]
     if isinstance(value, Repeated):
+        if starred and any(True for _ in held_modules(value)):
+            interpreter.refuse(
+                targets[0], "a list of submodules is taken apart, and not all may be called"
+            )
         rest = replace(value, length=None)
         return [rest if isinstance(one, ast.Starred) else value.item for one in targets]
     if isinstance(value, Static) and len(starred) == 1:

@@ -29,13 +29,14 @@ from nnx_migrate.abstract.values import (
     held_modules,
 )
 from nnx_migrate.sizes.factories import FactoryFunction
-from nnx_migrate.sizes.flow import UNLESS_LEFT, Rest, leaves
+from nnx_migrate.sizes.flow import UNLESS_LEFT, Rest
 from nnx_migrate.sizes.frames import Frame, Function, Loop
 from nnx_migrate.sizes.loop_names import LoopNames
 from nnx_migrate.sizes.presence import Side
 from nnx_migrate.sizes.ranks import Ranks
 from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
+from nnx_migrate.source.leaving import leaves
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each
 

@@ -47,7 +47,7 @@ from nnx_migrate.sizes.lifts import call_lifted
 from nnx_migrate.sizes.module_fields import fields_with_modules
 from nnx_migrate.sizes.statements.blocks import run_block
 from nnx_migrate.sizes.statements.functions import call_function, set_up
-from nnx_migrate.sizes.unknown_builders import check_maker, note_unknown
+from nnx_migrate.sizes.unknown_builders import check_maker, check_mixed, note_unknown
 
 _DEPTH = 60
 
@@ -141,6 +141,7 @@ class Machine(Interpreter):
             )
         for one in target.options:
             check_maker(self, one, "", node, frame)
+        check_mixed(self, target.options, node)
         known = [one for one in target.options if not isinstance(one, Static | Unknown | Argument)]
         if not known:
             return self.call_unknown(target.options[0], args, node, frame)

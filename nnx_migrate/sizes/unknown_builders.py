@@ -25,6 +25,8 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
 )
+from nnx_migrate.constructs import layer_of
+from nnx_migrate.sizes.frames import Function
 from nnx_migrate.sizes.return_values import is_module_class
 from nnx_migrate.source.bindings import names_bound_below
 from nnx_migrate.source.classes import ClassInfo
@@ -103,6 +105,29 @@ def _maker(
                 if not is_plain_one and _is_unknown(interpreter.project, one, frame.scope):
                     return ast.unparse(one)
     return ""
+
+
+def check_mixed(interpreter: Interpreter, options: Iterable[Value], node: ast.Call) -> None:
+    """Refuse a call of what is a class in one case and a function in another.
+
+    NNX's classes get sizes and streams, which a function has to take as well; and what several
+    classes build has no one name of Linen's beside what the function returns.
+    """
+    called = [_target(one) for one in options]
+    functions = [one for one in called if isinstance(one, Function)]
+    makers = [
+        one
+        for one in called
+        if isinstance(one, Class | Factories)
+        or (isinstance(one, Library) and layer_of(one.symbol) is not None)
+    ]
+    takes_all = all(one.node.args.kwarg is not None for one in functions)
+    if functions and makers and (len(makers) > 1 or not takes_all):
+        interpreter.refuse(node, f"{ast.unparse(node.func)} is a class or a function here")
+
+
+def _target(value: Value) -> Value:
+    return _target(value.target) if isinstance(value, Partial) else value
 
 
 def _is_own(callee: ast.Attribute) -> bool:

@@ -160,10 +160,9 @@ def _never_reached(
         analysis.elsewhere.append(Elsewhere(module.call, methods))
     elif uses:
         analysis.interpreter.refuse(module.call, ELSEWHERE)
-    elif (
-        set(sizes.values()) & analysis.opaque.keys()
-        and id(module.call) not in analysis.interpreter.applied
-    ):
+    elif {text.partition("[")[0] for text in sizes.values()} & analysis.opaque.keys() and id(
+        module.call
+    ) not in analysis.interpreter.applied:
         analysis.untold.append(Untold(module.call, _UNSEEN, frozenset()))
     return None
 

@@ -15,8 +15,6 @@ from nnx_migrate.sizes.flow import (
     RETURN,
     UNLESS_LEFT,
     Rest,
-    raises,
-    returns,
 )
 from nnx_migrate.sizes.frames import Frame, Function
 from nnx_migrate.sizes.initial_call import is_constructible
@@ -26,6 +24,7 @@ from nnx_migrate.sizes.statements.branches import run_branch
 from nnx_migrate.sizes.statements.loops import run_loop, run_while
 from nnx_migrate.sizes.statements.matching import branches_of
 from nnx_migrate.source.bindings import breaks, names_bound_below
+from nnx_migrate.source.leaving import raises, returns
 from nnx_migrate.source.walking import walk
 
 if TYPE_CHECKING:

@@ -46,6 +46,14 @@ def _model(body: str) -> str:
         "match self.wide:\n  case True:\n    x = layer(x)\nreturn x",
         "if self.wide:\n  x = layer(x)\nlayer = nn.Dense(4)\nreturn layer(x)",
         (
+            "x = layer(x)\nlayers = [nn.Dense(4), nn.Dense(4)]\nfor one in layers:\n  x = one(x)\n"
+            "  if self.wide:\n    break\nreturn x"
+        ),
+        (
+            "x = layer(x)\nfor one in [nn.Dense(4), nn.Dense(4)]:\n  x = one(x)\n  if self.wide:\n"
+            "    return x\nreturn x"
+        ),
+        (
             "x = layer(x)\nfound = []\nfor _ in range(2):\n  found.append(nn.Dense(4))\nlayers = found\n"
             "if self.wide:\n  for one in layers:\n    x = one(x)\nreturn x"
         ),
@@ -133,6 +141,10 @@ KEYED = "held = {'a': nn.Dense(4), 'b': nn.Dense(4)}\n"
         TWO + "x = held[-1](x)\nif self.wide:\n  x = held[-2](x)",
         KEYED + "x = held['a'](x)\nif self.wide:\n  x = held['b'](x)",
         "held = []\nheld.append(nn.Dense(4))\nif self.wide:\n  x = held[0](x)",
+        TWO + "for one in held if self.wide else held[:1]:\n  x = one(x)",
+        TWO + "for one in held[:-1]:\n  x = one(x)",
+        "pair = [nn.Dense(4), nn.Dense(4)]\none, held = pair\nx = one(x)\nif self.wide:\n  x = held(x)",
+        "held = nn.Dense(4)\ntry:\n  if self.wide:\n    raise ValueError\n  x = held(x)\nexcept ValueError:\n  pass",
         "held = nn.Dense(4)\ndef f(y):\n  return held(y)\nif self.wide:\n  x = f(x)",
         "held = Pair(nn.Dense(4), nn.Dense(4))\nx = held.one(x)\nif self.wide:\n  x = held.two(x)",
         "held = {}\nheld['a'] = nn.Dense(4)\nif self.wide:\n  x = held['a'](x)",
@@ -160,6 +172,9 @@ def test_one_of_several_or_one_in_a_function_that_is_perhaps_called_is_refused(b
         TWO + "x = held[0](held[-1](x))",
         TWO + "for i in range(2):\n  x = held[i](x)",
         TWO + "for one in held:\n  x = one(x)",
+        TWO + "for one in held[:1]:\n  x = one(x)\nfor one in held[1:]:\n  x = one(x)",
+        TWO + "one, two = held\nx = two(one(x))",
+        TWO + "try:\n  x = held[1](held[0](x))\nexcept ValueError:\n  raise",
         KEYED + "x = held['a'](held['b'](x))",
         "held = nn.Dense(4)\nother = nn.Dense(4)\ndef f(y):\n  return held(other(y))\nx = f(x)",
         TWO + "for i, one in enumerate(held):\n  x = one(x)\n  if i < 1:\n    x = nn.relu(x)",

@@ -77,6 +77,16 @@ def test_a_list_of_which_an_index_alone_takes_some_layers_is_refused(body: str) 
     assert "this index may not meet each submodule" in refusal(_listed(body)).reason
 
 
+def test_a_list_that_is_taken_apart_is_refused() -> None:
+    body = "head, *rest = self.layers\nfor layer in rest:\n  x = layer(x)"
+    assert "a list of submodules is taken apart" in refusal(_listed(body)).reason
+
+
+def test_a_list_whose_layers_nobody_follows_is_refused() -> None:
+    body = "layers = iter(self.layers)\nx = next(layers)(x)"
+    assert "no call seen here reaches it" in refusal(_listed(body)).reason
+
+
 @pytest.mark.parametrize("other", ["(1, 2)", "range(2)"])
 def test_a_list_beside_a_shorter_one_is_refused(other: str) -> None:
     body = f"for layer, scale in zip(self.layers, {other}):\n  x = scale * layer(x)"
@@ -143,3 +153,34 @@ def test_an_attribute_that_is_read_where_its_layer_is_not_built_is_refused(
 def test_an_attribute_that_is_read_where_its_layer_is_called_is_built_there(body: str) -> None:
     text = converted(_two(body))
     assert "if self.flag:\n      self.second = nnx.Linear(6, 6, rngs=rngs)" in text
+
+
+CHOSEN = """\
+class M(nn.Module):
+  kind: str
+
+  @nn.compact
+  def __call__(self, x):
+    {choice}
+    return norm(epsilon=1e-3)(x)
+"""
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        "norm = nn.LayerNorm if self.kind else lambda epsilon: lambda y: y",
+        "norm = partial(nn.LayerNorm) if self.kind else lambda epsilon: lambda y: y",
+        "if self.kind == 'a':\n      norm = nn.LayerNorm\n    else:\n      norm = lambda epsilon: nn.relu",
+        "norm = nn.LayerNorm if self.kind == 'a' else nn.RMSNorm if self.kind else lambda **_: nn.relu",
+    ],
+)
+def test_a_class_in_one_case_and_a_function_in_another_are_refused(choice: str) -> None:
+    assert "norm is a class or a function here" in refusal(CHOSEN.format(choice=choice)).reason
+
+
+def test_a_function_that_takes_all_that_a_class_does_may_stand_for_it() -> None:
+    text = converted(
+        CHOSEN.format(choice="norm = nn.LayerNorm if self.kind else lambda **_: nn.relu")
+    )
+    assert "self.LayerNorm_0 = norm(" in text

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from nnx_migrate.rewrite.classes.compact.holding import ADDS, Held, Names, names_called
 from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.source.leaving import leaves, raises, returns
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
@@ -117,10 +118,11 @@ def _named(
 
 
 def _in_rounds(loop: ast.For, held: Held) -> Iterator[tuple[Later, Names, Item, _Keys]]:
-    """The submodules that a loop goes through: each round has to call its own."""
+    """The submodules that a loop goes through: each round has to call its own, and there has to be one."""
+    body: Later = () if leaves(loop.body) else (loop.body,)
     for names, items in _rounds(loop.target, loop.iter):
         for item, _ in held.by(items, names) if names else ():
-            yield (loop.body,), names, item, None
+            yield body, names, item, None
 
 
 def _entries(value: ast.expr) -> Iterator[tuple[tuple[_Key, _Key], ast.expr]]:
@@ -166,6 +168,8 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[Names, ast.expr]
         ):
             for one, part in zip(targets, values, strict=True):
                 yield from _pairs(one, part)
+        case ((ast.Tuple(elts=targets) | ast.List(elts=targets)), ast.Name()):
+            yield from ((_targets(one), value) for one in targets)  # each has others of them
         case _:
             yield _targets(target), value
 
@@ -240,6 +244,10 @@ def _statement(statement: ast.stmt, wanted: _Wanted) -> bool | None:
         case ast.With(items=managers, body=body):
             return True if any(_reads(one, wanted) for one in managers) else _block(body, wanted)
         case ast.Try(body=body):
+            if raises(body) and any(
+                not isinstance(one.body[-1], ast.Raise) for one in statement.handlers
+            ):
+                return False if returns([statement]) else None
             return _block(body, wanted)
         case ast.Match():
             return None
@@ -260,6 +268,10 @@ def _statement(statement: ast.stmt, wanted: _Wanted) -> bool | None:
 def _reads(node: ast.AST, wanted: _Wanted) -> bool:
     """Whether evaluating the node surely reads the name; a function that reads it is taken to run."""
     match node:
+        case ast.Subscript(value=ast.Name(id=found), slice=ast.Slice() as part) if (
+            found in wanted.names
+        ):
+            return wanted.key is None or _is_in(part, wanted.key)
         case ast.Subscript(value=ast.Name(id=found), slice=index) if found in wanted.names:
             key = _literal(index)
             return wanted.key is None or key is None or key in wanted.key
@@ -283,6 +295,18 @@ def _reads(node: ast.AST, wanted: _Wanted) -> bool:
         ) if any(one.ifs for one in loops):
             return False
     return any(_reads(one, wanted) for one in ast.iter_child_nodes(node))
+
+
+def _is_in(part: ast.Slice, key: tuple[_Key, _Key]) -> bool:
+    """Whether a part of a list that is written out has one of its items, given by its keys."""
+    ends = (part.lower, part.upper, part.step)
+    bounds = [None if one is None else _literal(one) for one in ends]
+    low, high, step = (one if isinstance(one, int) else None for one in bounds)
+    is_written = all(isinstance(one, int) for one, end in zip(bounds, ends, strict=True) if end)
+    match key:
+        case (int(front), int(back)) if is_written:
+            return front in range(front - back)[low:high:step]
+    return False
 
 
 def _literal(index: ast.expr) -> _Key:
