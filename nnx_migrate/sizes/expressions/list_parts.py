@@ -120,9 +120,18 @@ def note_index(interpreter: Interpreter, base: Repeated, key: Value, index: ast.
         interpreter.met.add(id(item.call))
         return
     is_sized = base.length is not None and None not in counts
-    kept = interpreter.picked.setdefault(id(item.call), (index, is_sized or not counts))
+    is_sure = not (interpreter.loops and _is_rounded(node)) and (is_sized or not counts)
+    kept = interpreter.picked.setdefault(id(item.call), (index, is_sure))
     if kept[0] is not index:  # another read may meet what this one does not
-        interpreter.picked[id(item.call)] = (kept[0], kept[1] and (is_sized or not counts))
+        interpreter.picked[id(item.call)] = (kept[0], kept[1] and is_sure)
+
+
+def _is_rounded(index: ast.AST | None) -> bool:
+    """Whether several rounds may read one item, ``int(i / 2)`` or ``i // 2``: all of a shorter list."""
+    match index:
+        case ast.Call(func=ast.Name(id="int")) | ast.BinOp(op=ast.FloorDiv()):
+            return True
+    return False
 
 
 def check_met(interpreter: Interpreter, module: Submodule | Instance) -> None:

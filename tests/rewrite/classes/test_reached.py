@@ -101,6 +101,8 @@ def test_a_list_beside_a_shorter_one_is_refused(other: str) -> None:
         "for layer in self.layers:\n  if x.ndim > 3:\n    raise ValueError\n  x = layer(x)",
         "for i, layer in enumerate(self.layers, 1):\n  x = i * layer(x)",
         "x = sum([layer(x) for layer in self.layers])",
+        "for i in range(2 * self.n):\n  x = self.layers[i // 2](x)",
+        "for i in range(2 * self.n):\n  x = self.layers[int(i / 2)](x)",
         "for i in range(self.n):\n  x = self.layers[i](x)\nfor i in range(2):\n  x = self.layers[i](x)",
     ],
 )
