@@ -51,8 +51,13 @@ def abstract(build: Callable[..., M], *args: Any, **options: Any) -> M:
         with jax.ensure_compile_time_eval():  # all but what hangs on the key
             return make(key)
 
-    model, has_tracer = _without_values(make)
-    return _without_values(computed)[0] if has_tracer else model
+    for run in (make, computed):
+        model, has_tracer = _without_values(run)
+        if not has_tracer:
+            return model
+    # What it keeps is computed from values of the call around it, which only the trace of that has.
+    graphdef, variables, *others = nnx.split(make(jax.random.key(0)), nnx.Variable, ...)
+    return nnx.merge(graphdef, jax.eval_shape(lambda: variables), *others)
 
 
 def _without_values(make: Callable[[jax.Array], M]) -> tuple[M, bool]:

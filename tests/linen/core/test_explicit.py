@@ -928,3 +928,26 @@ def test_but_not_where_halves_show_it() -> None:
     variables = {"params": {"see": {"kernel": jnp.ones((9, 4)), "bias": jnp.ones(4)}}}
     with pytest.raises(UnknownSize, match="neither the call nor the variables show"):
         model.apply(variables, jnp.ones((2, 9)), method="weigh")
+
+
+class Keyed(nnx.Module):
+    """Keeps a key that its constructor computes from one it is given."""
+
+    def __init__(self, key: Any, *, in_features: int, rngs: nnx.Rngs) -> None:
+        self.key, _ = jax.random.split(key)
+        self.layer = nnx.Linear(in_features, 3, rngs=rngs)
+
+    def __call__(self, x: jax.Array) -> jax.Array:
+        return self.layer(x) + jax.random.normal(self.key, (1, 3))
+
+
+def test_what_a_constructor_computes_from_values_of_a_jitted_call_stays_in_its_trace() -> None:
+    class Around(nn.Module):
+        @nn.compact
+        def __call__(self, x: jax.Array) -> jax.Array:
+            key = jax.random.fold_in(KEY, x.sum().astype(int))
+            return nn.lazy(Keyed)(key)(x)
+
+    variables = jax.jit(Around().init)(KEY, X)
+    found = jax.jit(Around().apply)(variables, X)
+    np.testing.assert_allclose(found, Around().apply(variables, X), rtol=1e-6)
