@@ -272,6 +272,13 @@ def dotted(expression: ast.expr) -> tuple[str, ...] | None:
     return (expression.id, *reversed(parts))
 
 
+def root_name(node: ast.expr) -> str:
+    """The ``a`` of ``a[0].b``; empty for anything else."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def last_name(expression: ast.expr) -> str:
     """The ``c`` of ``a.b.c``; empty for anything but a name."""
     match expression:

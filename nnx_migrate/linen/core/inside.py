@@ -99,7 +99,7 @@ def call(owner: Owner, path: Path, method: str, args: Any, kwargs: Any) -> Any:
     def run(model: nnx.Module) -> Any:
         return _handed(owner, model, getattr(at(model, path), method)(*args, **kwargs))
 
-    given = tuple(shapes_in((args, kwargs)))
+    given = shapes_in((args, kwargs))
     if method != "__call__":
         with contextlib.suppress(*_NOT_HELD):
             return owner.with_part(run, path, calls=False, given=given)  # it hands out submodules

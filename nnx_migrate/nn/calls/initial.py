@@ -6,7 +6,7 @@ flax 0.12.8: linen/module.py (``Module.init``).
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -47,7 +47,7 @@ def variables_with(model: M, run: Callable[[M], Any] | None) -> dict[str, Any]:
     found = flat_state(model, nnx.state(model), boxed)
     if run is None:
         return nested(in_order(found, [model]))
-    seen = _seen(model, run)
+    seen = _seen(model, run, found.keys())
     if not seen.changes:
         return nested(in_order(found, [model], seen.uses, seen.lifted))
     copy, sown = _called(model, run, seen.sown)
@@ -74,8 +74,12 @@ class _Seen:
     changes: bool = True
 
 
-def _seen(model: M, run: Callable[[M], Any]) -> _Seen:
-    """The call, traced; nothing is known of one that asks for values (``if x.sum() > 0``)."""
+def _seen(model: M, run: Callable[[M], Any], held: KeysView[Path]) -> _Seen:
+    """The call, traced; nothing is known of one that asks for values (``if x.sum() > 0``).
+
+    Args:
+      held: where the module has variables before it.
+    """
     graphdef, arrays, *rest = nnx.split(model, _is_array, ...)
     values, structure = jax.tree.flatten(arrays)
     noted: dict[str, Any] = {}
@@ -85,7 +89,7 @@ def _seen(model: M, run: Callable[[M], Any]) -> _Seen:
         with initializing() as running:
             run(copy)
         state = nnx.state(copy)
-        makes = flat_state(copy, state).keys() != flat_state(model, nnx.state(model)).keys()
+        makes = flat_state(copy, state).keys() != held
         updates = any(map(is_moved_by_init, jax.tree.leaves(state, is_leaf=_is_variable)))
         noted["changes"] = makes or updates or bool(running.sown)
         noted["sown"] = frozenset(running.sown)

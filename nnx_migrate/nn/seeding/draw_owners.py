@@ -47,11 +47,14 @@ def linen_places(
     which is counted on there.
     """
     scopes = scopes_of_draws(made)
+    drawn_in: dict[tuple[Any, ...], set[int]] = {}
+    for draw, scope in scopes.items():
+        drawn_in.setdefault(scope, set()).add(draw)
     for path, group in groupby(made, key=lambda one: one.path):
         members = list(group)
         stacks = members[0].stacks
         own = drawn if not path else None
-        keys = _keys_of(members, {draw for draw, scope in scopes.items() if scope == path}, streams)
+        keys = _keys_of(members, drawn_in.get(path, set()), streams)
         unknown = {
             streams[draw]
             for one in members

@@ -14,6 +14,7 @@ from functools import cached_property
 
 from nnx_migrate.constructs.common.base import Context
 from nnx_migrate.rewrite.outside.places import Place, places_of
+from nnx_migrate.sizes.static_parameters import defaults_of
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.names import (
     Assignment,
@@ -327,7 +328,7 @@ class Meant:
             ordered = ordered[1:]
         if not decorators <= {*_PLAIN, "staticmethod", "classmethod"}:
             raise Anything
-        yield from self._of(module, _default(spec, name))
+        yield from self._of(module, defaults_of(spec).get(name))
         for home, use in self._uses(module, function):
             yield from self._given(home, use, _Wanted(function, name, ordered))
 
@@ -550,19 +551,6 @@ def _looped_over(module: Module, stored: Sequence[ast.Name]) -> ast.expr | None:
 
 def _unpacked(spec: ast.arguments) -> set[str]:
     return {one.arg for one in (spec.vararg, spec.kwarg) if one}
-
-
-def _default(spec: ast.arguments, name: str) -> ast.expr | None:
-    ordered = [*spec.posonlyargs, *spec.args]
-    pairs = [
-        *zip(reversed(ordered), reversed(spec.defaults), strict=False),
-        *(
-            (one, value)
-            for one, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
-            if value
-        ),
-    ]
-    return next((value for one, value in pairs if one.arg == name), None)
 
 
 def _may_be_meta(cls: ClassInfo) -> bool:

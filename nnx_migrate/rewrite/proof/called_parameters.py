@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from nnx_migrate.rewrite.links import Links
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Assignment, Opaque, parameter_names
+from nnx_migrate.source.names import Assignment, Opaque, parameter_names, root_name
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import each, walk
 
@@ -75,7 +75,7 @@ def _called_of_function(project: Project, cls: ClassInfo, method: ast.FunctionDe
     for node in walk(method):
         if not isinstance(node, ast.Call):
             continue
-        root = _root(node.func)
+        root = root_name(node.func)
         if root in values:
             yield values[root]
         elif project.function(project.resolve(node.func, scope)) is not None:
@@ -98,7 +98,7 @@ def _parts(method: ast.FunctionDef, found: dict[str, str]) -> dict[str, str]:
         match node:
             case ast.For(target=target, iter=over) | ast.comprehension(target=target, iter=over):
                 pass
-            case ast.Assign(targets=[target], value=over) if _root(over):
+            case ast.Assign(targets=[target], value=over) if root_name(over):
                 pass
             case _:
                 continue
@@ -106,13 +106,6 @@ def _parts(method: ast.FunctionDef, found: dict[str, str]) -> dict[str, str]:
         if source is not None:
             found |= {name: source for name in _names(target) if name not in found}
     return found
-
-
-def _root(node: ast.expr) -> str:
-    """The ``a`` of ``a[0].b``; empty for anything else."""
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _names(node: ast.expr) -> list[str]:

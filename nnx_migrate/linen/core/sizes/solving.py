@@ -104,9 +104,9 @@ def _completed(
     }
 
 
-def shapes_in(inputs: Any) -> list[tuple[int, ...]]:
+def shapes_in(inputs: Any) -> tuple[tuple[int, ...], ...]:
     """The shapes of the arrays that a call is given."""
-    return [one.shape for one in jax.tree.leaves(inputs) if hasattr(one, "shape")]
+    return tuple(one.shape for one in jax.tree.leaves(inputs) if hasattr(one, "shape"))
 
 
 def solve_part(

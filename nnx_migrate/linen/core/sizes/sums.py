@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from nnx_migrate.linen.core.sizes.built import PRIMES, Shapes, are_alike, built_shapes
@@ -29,9 +30,8 @@ def sizes_in_sums(
         guess = {**known, **found}
         first = built_shapes(make, guess)
         others = {name: built_shapes(make, {**guess, name: PRIMES[1]}) for name in rest}
-        moved = _moved_axes(first, others, shapes)
-        new = _shown_alone(make, guess, first, moved, shapes)
-        new = new or _shown_together(make, guess, first, moved, shapes)
+        sums = _Sums(make, guess, first, shapes, _moved_axes(first, others, shapes))
+        new = sums.alone() or sums.together()
         if not new:
             break
         found |= new
@@ -54,51 +54,60 @@ def _moved_axes(
     return found
 
 
-def _shown_alone(
-    make: Callable[..., Any],
-    known: dict[str, Any],
-    first: Shapes,
-    moved: Mapping[Axis, Mapping[str, int]],
-    shapes: Shapes,
-) -> dict[str, int]:
-    """Sizes of which an axis has so much more, or so many times as much and more.
+@dataclass(frozen=True)
+class _Sums:
+    """Axes that count sizes in question among others.
 
-    One is taken only where the module that is built with it has the axis that is held.
+    Attributes:
+      known: all sizes of the module, the first prime for those in question.
+      first: the shapes of the variables with which it is built so.
+      shapes: those of the variables that are held.
+      moved: how often each axis counts each of the sizes in question.
     """
-    found: dict[str, int] = {}
-    for (path, axis), counts in moved.items():
-        (name, times), *more = counts.items()
-        if more or times < 1 or name in found:
-            continue
-        size, left = divmod(shapes[path][axis] - first[path][axis], times)
-        size += PRIMES[0]
-        if left or size < 1:
-            continue
-        if built_shapes(make, {**known, name: size})[path][axis] == shapes[path][axis]:
-            found[name] = size
-    return found
 
+    make: Callable[..., Any]
+    known: dict[str, Any]
+    first: Shapes
+    shapes: Shapes
+    moved: Mapping[Axis, Mapping[str, int]]
 
-def _shown_together(
-    make: Callable[..., Any],
-    known: dict[str, Any],
-    first: Shapes,
-    moved: Mapping[Axis, Mapping[str, int]],
-    shapes: Shapes,
-) -> dict[str, int]:
-    """Sizes of which an axis has the sum, as of inputs that are concatenated.
+    def alone(self) -> dict[str, int]:
+        """Sizes of which an axis has so much more, or so many times as much and more.
 
-    Any that add up to it do, where nothing that the module holds tells them apart.
-    """
-    found: dict[str, int] = {}
-    for (path, axis), counts in moved.items():
-        if {*counts.values()} != {1}:
-            continue
-        name, *more = counts
-        rest = first[path][axis] - PRIMES[0] * (1 + len(more))
-        size = shapes[path][axis] - rest - len(more)
-        alike = [{**known, name: PRIMES[0] - 64, other: PRIMES[0] + 64} for other in more]
-        is_free = size > 0 and not found.keys() & {name, *more}
-        if more and is_free and all(are_alike(make, known, one) for one in alike):
-            found |= {name: size, **dict.fromkeys(more, 1)}
-    return found
+        One is taken only where the module that is built with it has the axis that is held.
+        """
+        found: dict[str, int] = {}
+        for (path, axis), counts in self.moved.items():
+            (name, times), *more = counts.items()
+            if more or times < 1 or name in found:
+                continue
+            size, left = divmod(self.shapes[path][axis] - self.first[path][axis], times)
+            size += PRIMES[0]
+            if left or size < 1:
+                continue
+            built = built_shapes(self.make, {**self.known, name: size})
+            if built[path][axis] == self.shapes[path][axis]:
+                found[name] = size
+        return found
+
+    def together(self) -> dict[str, int]:
+        """Sizes of which an axis has the sum, as of inputs that are concatenated.
+
+        Any that add up to it do, where nothing that the module holds tells them apart.
+        """
+        found: dict[str, int] = {}
+        for (path, axis), counts in self.moved.items():
+            if {*counts.values()} != {1}:
+                continue
+            name, *more = counts
+            rest = self.first[path][axis] - PRIMES[0] * (1 + len(more))
+            size = self.shapes[path][axis] - rest - len(more)
+            moves = ({name: PRIMES[0] - 64, other: PRIMES[0] + 64} for other in more)
+            is_free = size > 0 and not found.keys() & {name, *more}
+            if (
+                more
+                and is_free
+                and all(are_alike(self.make, self.known, {**self.known, **one}) for one in moves)
+            ):
+                found |= {name: size, **dict.fromkeys(more, 1)}
+        return found

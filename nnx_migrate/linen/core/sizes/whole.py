@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import jax.numpy as jnp
 from flax import nnx
@@ -12,6 +12,7 @@ from flax import nnx
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core.sizes.built import built_shapes, modules_of, options_of
 
+T = TypeVar("T")
 Shape = tuple[int, ...]
 _RANKS = (4, 3, 2, 5, 1)
 _EDGES = (64, 128)  # of inputs that layers are built for, as a trial
@@ -44,10 +45,9 @@ def fitting_shape(
 ) -> Shape | None:
     """The first of the call's inputs' shapes for which the module has the variables held."""
     for shape in given:
-        if _built(make, {**sizes, name: shape}) is not None:
-            shapes = built_shapes(make, {**sizes, name: shape})
-            if all(held.get(path, one) == one for path, one in shapes.items()):
-                return shape
+        shapes = _tried(functools.partial(built_shapes, make, {**sizes, name: shape}))
+        if shapes is not None and all(held.get(path, one) == one for path, one in shapes.items()):
+            return shape
     return None
 
 
@@ -55,18 +55,22 @@ def _trials(
     make: Callable[..., Any], sizes: Mapping[str, Any], name: str, rank: int
 ) -> dict[Shape, nnx.Module] | None:
     """Modules by two shapes of a rank; None where it is not the input's."""
-    built = {(edge,) * rank: _built(make, {**sizes, name: (edge,) * rank}) for edge in _EDGES}
-    found = {shape: model for shape, model in built.items() if model is not None}
-    return found if len(found) == len(built) else None
+    found: dict[Shape, nnx.Module] = {}
+    for shape in ((edge,) * rank for edge in _EDGES):
+        built = functools.partial(make, **{**sizes, name: shape})
+        model = _tried(functools.partial(nnm.abstract, built))
+        if model is None:
+            return None
+        found[shape] = model
+    return found
 
 
-def _built(make: Callable[..., Any], sizes: dict[str, Any]) -> nnx.Module | None:
-    """The module without values; None where it cannot be built: a shape of too few axes."""
+def _tried(build: Callable[[], T]) -> T | None:
+    """What is built; None where it cannot be: of a shape of too few axes."""
     try:
-        model: nnx.Module = nnm.abstract(functools.partial(make, **sizes))
+        return build()
     except (IndexError, TypeError, ValueError, ZeroDivisionError):
         return None
-    return model
 
 
 def _shows_in_layers_alone(one: nnx.Module, other: nnx.Module) -> bool:

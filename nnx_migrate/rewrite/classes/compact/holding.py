@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.source.names import root_name
 from nnx_migrate.source.walking import each
 
 # Methods that only change the list or dict.
@@ -79,13 +80,7 @@ def names_called(method: ast.FunctionDef) -> frozenset[str]:
     """Names that a method calls, themselves or a part of them, or goes through."""
     called = [one.func for one in each(method, ast.Call)]
     rounds = [one.iter for one in each(method, ast.For | ast.comprehension)]
-    return frozenset(filter(None, map(_root, [*called, *rounds])))
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute | ast.Subscript):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    return frozenset(filter(None, map(root_name, [*called, *rounds])))
 
 
 def _collects(call: ast.Call) -> bool:

@@ -25,7 +25,7 @@ from nnx_migrate.rewrite.classes.reading.flow import Step, builds, flow_of
 from nnx_migrate.rewrite.classes.reading.taint import Replaced, Taint, taint_of
 from nnx_migrate.rewrite.classes.run_time_names import run_time_names
 from nnx_migrate.rewrite.classes.writing.construct import is_inline, operands_of
-from nnx_migrate.sizes.result import ClassSizes, Site
+from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
@@ -110,7 +110,7 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     )
     replaced |= {key: frozenset() for key in moves.values}
     taint = taint_of(steps, method.unknown, replaced)
-    shapes.whole = _whole(items, moves, method.sizes)
+    shapes.whole = _whole(items, moves, _widths(method.sizes))
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
     names, indexes = _names(method, steps, taint)
@@ -174,29 +174,30 @@ def _names_in(text: str) -> frozenset[str]:
     return frozenset(free_names(ast.parse(text, mode="eval")))
 
 
-def _is_measured(site: Site, sizes: ClassSizes) -> bool:
-    """Whether a size of a submodule is an item of a dict of widths, which a call of the whole measures."""
+def _widths(sizes: ClassSizes) -> frozenset[str]:
+    """Arguments that are dicts of submodules' widths: calls of the whole module measure them."""
     every = sizes.new_arguments
-    dicts = {one.name for one in every if one.each is not None and one.axis is not None}
+    return frozenset(one.name for one in every if one.each is not None and one.axis is not None)
+
+
+def _is_item(text: str, dicts: frozenset[str]) -> bool:
+    """Whether a size is an item of such a dict: ``in_features_of[scope_name]``."""
     return any(
-        isinstance(node, ast.Subscript)
-        and isinstance(node.value, ast.Name)
-        and node.value.id in dicts
-        for text in site.sizes.values()
-        for node in walk(ast.parse(text, mode="eval"))
+        isinstance(node.value, ast.Name) and node.value.id in dicts
+        for node in each(ast.parse(text, mode="eval"), ast.Subscript)
     )
 
 
-def _whole(items: Mapping[int, Item], moves: Moves, sizes: ClassSizes) -> frozenset[int]:
+def _whole(items: Mapping[int, Item], moves: Moves, widths: frozenset[str]) -> frozenset[int]:
     """Submodules and parameters that are whole once they are built.
 
-    ``__init__`` runs none whose size a call has to show: it does not fit before.
+    ``__init__`` runs none whose width a call has to show: it does not fit before.
     """
     completed = {*moves.views, *moves.late}
     for key, item in items.items():
         parts = {id(one) for one in walk(item.call)}
-        is_measured = item.site is not None and _is_measured(item.site, sizes)
-        if parts & moves.values or is_measured:
+        texts = item.site.sizes.values() if item.site is not None and widths else ()
+        if parts & moves.values or any(_is_item(one, widths) for one in texts):
             completed.add(key)
     return frozenset(
         key
