@@ -36,8 +36,11 @@ _AROUND = frozenset({"call_site", "reference"})
 _ROUNDS = 6  # attempts without what earlier ones left unproven
 
 
-class OutOfTime(Exception):
-    """The analysis takes too long."""
+class OutOfTime(BaseException):
+    """The analysis takes too long.
+
+    Not an `Exception`: what keeps a bug in one class from the others must not keep this one.
+    """
 
 
 @dataclass
@@ -88,7 +91,7 @@ def _prove(request: RewriteRequest) -> _Proof:
             _attempt(request, proof)
     except (EvidenceError, SettingsError):
         raise
-    except Exception as bug:
+    except (Exception, OutOfTime) as bug:
         if os.environ.get("NNX_MIGRATE_DEBUG") == "1":
             raise
         proof.explicit = None
@@ -237,8 +240,10 @@ def _limit(seconds: float) -> Iterator[None]:
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds, 1.0)  # again, where a finalizer swallows it
     try:
         yield
+        if rung:  # something swallowed it, so what was decided may lack a part
+            raise late
     except Exception as error:
-        if rung and error is not late:  # Python's own C code turned it into an error of its own
+        if rung:  # Python's own C code turned it into an error of its own
             raise late from error
         raise
     finally:
@@ -246,7 +251,7 @@ def _limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGVTALRM, before)
 
 
-def _internal(bug: Exception) -> str:
+def _internal(bug: Exception | OutOfTime) -> str:
     if isinstance(bug, OutOfTime):
         return str(bug)
     frames = traceback.extract_tb(bug.__traceback__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -197,6 +198,18 @@ def test_an_analysis_that_takes_too_long_makes_the_project_lazy(
         gc.enable()
     assert set(said(result).values()) == {"lazy"}
     assert "takes longer" in reason(result, "m.A1")
+
+
+def forever(caught: type[BaseException]) -> None:
+    with suppress(caught):
+        while True:
+            pass
+
+
+@pytest.mark.parametrize("caught", [Exception, BaseException])
+def test_the_time_limit_ends_an_analysis_that_swallows_it(caught: type[BaseException]) -> None:
+    with pytest.raises(forms.OutOfTime), forms._limit(0.001):
+        forever(caught)
 
 
 def test_the_ledger_tells_of_callers_that_the_judge_missed(monkeypatch: pytest.MonkeyPatch) -> None:
