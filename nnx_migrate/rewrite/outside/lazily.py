@@ -18,8 +18,8 @@ from nnx_migrate.edit.calls import call as made_call
 from nnx_migrate.edit.expressions import Expression
 from nnx_migrate.edit.rendering import Renderer
 from nnx_migrate.edit.statements import with_base
-from nnx_migrate.rewrite.outside.annotation_reader import named_in_strings
-from nnx_migrate.rewrite.outside.annotations import reader_of
+from nnx_migrate.rewrite.outside.annotations.at_place import reader_of
+from nnx_migrate.rewrite.outside.annotations.reader import named_in_strings
 from nnx_migrate.rewrite.outside.class_members import class_named, is_free, is_module
 from nnx_migrate.rewrite.outside.data import Doubted, Draft, OutsideContext, Unknown
 from nnx_migrate.rewrite.outside.places import Place, Places

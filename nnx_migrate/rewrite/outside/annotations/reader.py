@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from nnx_migrate.rewrite.outside.meant import Anything, Meant
+from nnx_migrate.rewrite.outside.annotations.referents import Referents
+from nnx_migrate.rewrite.outside.annotations.uses import Anything
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each, walk
 
@@ -27,7 +28,7 @@ class Reader:
     read: frozenset[int] | None
 
 
-def reader(meant: Meant, module: Module, what: str, *subjects: ast.expr | None) -> Reader:
+def reader(referents: Referents, module: Module, what: str, *subjects: ast.expr | None) -> Reader:
     """What reads the annotations of what expressions mean; of anything where one is None."""
     reason = f"{module.name} reads annotations, with {what}"
     found: set[int] = set()
@@ -35,18 +36,18 @@ def reader(meant: Meant, module: Module, what: str, *subjects: ast.expr | None) 
         try:
             if one is None:
                 raise Anything
-            found |= meant.of(module, one)
+            found |= referents.of(module, one)
         except Anything:
             return Reader(reason, None)
-    return Reader(reason, with_named(meant, found))
+    return Reader(reason, with_named(referents, found))
 
 
-def with_named(meant: Meant, found: Iterable[int]) -> frozenset[int]:
+def with_named(referents: Referents, found: Iterable[int]) -> frozenset[int]:
     """Functions and classes, their bases, and the classes that their annotations name.
 
     Readers go on to these: what makes a class of a dictionary makes those of its fields, too.
     """
-    project = meant.project
+    project = referents.project
     statements = _statements(project)
     todo, done = [*found], set[int]()
     while todo:
@@ -58,7 +59,7 @@ def with_named(meant: Meant, found: Iterable[int]) -> frozenset[int]:
         cls = project.by_node.get(one)
         todo += [id(above.node) for above in cls.mro] if cls is not None else []
         for annotation in _annotations(node):
-            scope = meant.place(module, annotation).scope
+            scope = referents.uses.place(module, annotation).scope
             for name in (*walk(annotation), *named_in_strings(annotation)):
                 if isinstance(name, ast.Name | ast.Attribute):
                     named = project.classes.get(project.resolve(name, scope) or "")

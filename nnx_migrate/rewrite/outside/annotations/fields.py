@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from nnx_migrate.rewrite.outside.annotation_reader import Reader, reader
-from nnx_migrate.rewrite.outside.meant import Meant
+from nnx_migrate.rewrite.outside.annotations.reader import Reader, reader
+from nnx_migrate.rewrite.outside.annotations.referents import Referents
 from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each
@@ -22,15 +22,15 @@ _LOOKS = frozenset({"bool", "isinstance", "len"})
 _ASKS = frozenset({"delattr", "hasattr", "setattr"})
 
 
-def field_readers(project: Project, meant: Meant) -> Iterator[Reader]:
+def field_readers(project: Project, referents: Referents) -> Iterator[Reader]:
     """What may read the types of fields; nothing where no code has a ``type`` to read."""
     modules = project.modules.values()
     if project.is_whole and not any("type" in one.by_word and _reads_type(one) for one in modules):
         return
     for module in modules:
-        for source, owner, by_name in _sources(project, meant, module):
+        for source, owner, by_name in _sources(project, referents, module):
             if source is None or _escapes(module, source, by_name=by_name, seen=set()):
-                yield reader(meant, module, _WHAT, owner)
+                yield reader(referents, module, _WHAT, owner)
 
 
 def _reads_type(module: Module) -> bool:
@@ -41,7 +41,7 @@ def _reads_type(module: Module) -> bool:
 _Source = tuple[ast.expr | None, ast.expr | None, bool]
 
 
-def _sources(project: Project, meant: Meant, module: Module) -> Iterator[_Source]:
+def _sources(project: Project, referents: Referents, module: Module) -> Iterator[_Source]:
     """Expressions for the fields of a class, the class, and whether they are by their names."""
     renamed = {
         one.asname
@@ -51,7 +51,7 @@ def _sources(project: Project, meant: Meant, module: Module) -> Iterator[_Source
     }
     for word in (*_FUNCTIONS, *renamed):
         for node in module.by_word.get(word, ()):
-            symbol = meant.symbol(module, node)
+            symbol = referents.uses.symbol(module, node)
             is_ours = symbol is None or project.split(symbol)[0] is not None
             if is_ours or symbol is None or symbol.rpartition(".")[2] not in _FUNCTIONS:
                 continue

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from nnx_migrate.rewrite.outside.annotation_packages import sees_locals, uses_packages
-from nnx_migrate.rewrite.outside.annotation_readers import readers
+from nnx_migrate.rewrite.outside.annotations.packages import sees_locals, uses_packages
+from nnx_migrate.rewrite.outside.annotations.readers import readers
 from nnx_migrate.rewrite.outside.places import Place, Places
 from nnx_migrate.source.names import dotted
 from nnx_migrate.source.project import Project

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from nnx_migrate.constructs.common.base import Context
-from nnx_migrate.rewrite.outside.annotation_reader import Reader, reader, with_named
-from nnx_migrate.rewrite.outside.meant import Anything, Meant, Statement
+from nnx_migrate.rewrite.outside.annotations.reader import Reader, reader, with_named
+from nnx_migrate.rewrite.outside.annotations.referents import Referents, Statement
+from nnx_migrate.rewrite.outside.annotations.uses import Anything
 from nnx_migrate.source.names import dotted, last_name
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each
@@ -52,12 +53,12 @@ def uses_packages(project: Project) -> bool:
     return any(_words(one) for one in project.modules.values())
 
 
-def package_readers(project: Project, meant: Meant) -> Iterator[Reader]:
+def package_readers(project: Project, referents: Referents) -> Iterator[Reader]:
     """What the packages read."""
     for module in project.modules.values():
         for what in _of_anything(module):
-            yield reader(meant, module, what, None)
-    yield from _Search(project, meant).readers()
+            yield reader(referents, module, what, None)
+    yield from _Search(project, referents).readers()
 
 
 def _is_of_package(name: str | None) -> bool:
@@ -105,9 +106,9 @@ def _last(symbol: str) -> str:
 
 
 class _Search:
-    def __init__(self, project: Project, meant: Meant) -> None:
+    def __init__(self, project: Project, referents: Referents) -> None:
         self.project = project
-        self.meant = meant
+        self.referents = referents
         self.seen: set[int] = set()
 
     def readers(self) -> Iterator[Reader]:
@@ -137,7 +138,7 @@ class _Search:
 
     def _symbol(self, module: Module, node: ast.expr) -> str | None:
         """What of the packages an expression is."""
-        place = self.meant.place(module, node)
+        place = self.referents.uses.place(module, node)
         meanings = self.project.meanings(node, place.scope)
         if place.context is Context.ANNOTATION:
             return None
@@ -171,36 +172,36 @@ class _Search:
                     for home, one in self._results(module, parent, name):
                         yield from self._used(home, _whole(home, one), symbol)
                 elif self._symbol(module, node) is None:
-                    yield reader(self.meant, module, symbol, None)
+                    yield reader(self.referents, module, symbol, None)
             case _:
-                yield reader(self.meant, module, symbol, None)
+                yield reader(self.referents, module, symbol, None)
 
     def _of(self, module: Module, symbol: str, node: ast.AST) -> Reader:
         """A reader of a definition, and of the classes below it."""
         cls = self.project.by_node.get(id(node))
-        found = [id(one.node) for one in self.meant.below(cls)] if cls is not None else []
+        found = [id(one.node) for one in self.referents.uses.below(cls)] if cls is not None else []
         reason = f"{module.name} reads annotations, with {symbol}"
-        return Reader(reason, with_named(self.meant, {id(node), *found}))
+        return Reader(reason, with_named(self.referents, {id(node), *found}))
 
     def _decorates(
         self, module: Module, node: Statement, use: ast.expr, symbol: str
     ) -> Iterator[Reader]:
         """What decorates a function, whose attributes may then take others: ``@name.dispatch``."""
         for call in (one for one in module.parents.above(use) if isinstance(one, ast.Call)):
-            owner = self.meant.symbol(module, call.func)
+            owner = self.referents.uses.symbol(module, call.func)
             is_ours = owner is None or self.project.split(owner)[0] is not None
             if is_ours and use is not call.func:  # nobody knows what it does with it
-                yield reader(self.meant, module, symbol, None)
+                yield reader(self.referents, module, symbol, None)
         above = [use, *module.parents.above(use)]
         first = next(i for i, one in enumerate(node.decorator_list) if one in above)
         try:
-            found = {*self.meant.decorated(module, node, node.decorator_list[first + 1 :])}
+            found = {*self.referents.decorated(module, node, node.decorator_list[first + 1 :])}
         except Anything:
-            yield reader(self.meant, module, symbol, None)
+            yield reader(self.referents, module, symbol, None)
             return
         yield self._of(module, symbol, node)
         reason = f"{module.name} reads annotations, with {symbol}"
-        yield Reader(reason, with_named(self.meant, found))
+        yield Reader(reason, with_named(self.referents, found))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for home, one in self._attributes(module, node):
                 yield from self._used(home, one, symbol)
@@ -209,10 +210,10 @@ class _Search:
         self, module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef
     ) -> Iterator[tuple[Module, ast.expr]]:
         """Attributes of a function."""
-        is_global = isinstance(self.meant.place(module, node).frame, ast.Module)
+        is_global = isinstance(self.referents.uses.place(module, node).frame, ast.Module)
         symbol = f"{module.name}.{node.name}"
         every = (
-            self.meant.mentions(symbol)
+            self.referents.uses.mentions(symbol)
             if is_global
             else (
                 (home, one)
@@ -229,7 +230,7 @@ class _Search:
         """A call reads what it is given, and its result may read what that is given."""
         if last_name(call.func) in _SETTINGS:
             return
-        yield reader(self.meant, module, symbol, *self._given(module, call, symbol))
+        yield reader(self.referents, module, symbol, *self._given(module, call, symbol))
         parent = module.parents.of(call)
         if isinstance(parent, ast.Call) and parent.func is call:
             yield from self._called(module, parent, symbol)
@@ -240,14 +241,14 @@ class _Search:
         if isinstance(parent, ast.Expr) or not _is_open(call):
             return
         if not isinstance(parent, ast.Assign) or _is_member(module, parent):
-            yield reader(self.meant, module, symbol, None)
+            yield reader(self.referents, module, symbol, None)
             return
         match parent.targets:
             case [ast.Name(id=name)]:
                 for home, one in self._results(module, parent, name):
                     yield from self._used(home, _whole(home, one), symbol)
             case _:
-                yield reader(self.meant, module, symbol, None)
+                yield reader(self.referents, module, symbol, None)
 
     def _results(
         self, module: Module, node: ast.Assign, name: str
@@ -255,7 +256,7 @@ class _Search:
         """Where a name is read that holds a result."""
         around = module.parents.function(node)
         if around is None:
-            yield from self.meant.mentions(f"{module.name}.{name}")
+            yield from self.referents.uses.mentions(f"{module.name}.{name}")
             return
         for one in each(around, ast.Name):
             if one.id == name and isinstance(one.ctx, ast.Load):

@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import lru_cache
 
-from nnx_migrate.rewrite.outside.annotation_fields import field_readers
-from nnx_migrate.rewrite.outside.annotation_packages import package_readers
-from nnx_migrate.rewrite.outside.annotation_reader import Reader, reader
-from nnx_migrate.rewrite.outside.meant import Anything, Meant
+from nnx_migrate.rewrite.outside.annotations.fields import field_readers
+from nnx_migrate.rewrite.outside.annotations.packages import package_readers
+from nnx_migrate.rewrite.outside.annotations.reader import Reader, reader
+from nnx_migrate.rewrite.outside.annotations.referents import Referents
+from nnx_migrate.rewrite.outside.annotations.uses import Anything
 from nnx_migrate.source.names import last_name, parameter_names
 from nnx_migrate.source.project import Module, Project
 from nnx_migrate.source.walking import each, walk
@@ -39,17 +40,17 @@ def readers(project: Project) -> tuple[Reader, ...]:
 class _Search:
     def __init__(self, project: Project) -> None:
         self.project = project
-        self.meant = Meant(project)
+        self.referents = Referents(project)
         self.dispatches = any("singledispatch" in one.text for one in project.modules.values())
 
     def readers(self) -> Iterator[Reader]:
         for module in self.project.modules.values():
             yield from self._own(module)
-        yield from field_readers(self.project, self.meant)
-        yield from package_readers(self.project, self.meant)
+        yield from field_readers(self.project, self.referents)
+        yield from package_readers(self.project, self.referents)
 
     def _reader(self, module: Module, what: str, *subjects: ast.expr | None) -> Reader:
-        return reader(self.meant, module, what, *subjects)
+        return reader(self.referents, module, what, *subjects)
 
     def _own(self, module: Module) -> Iterator[Reader]:
         """What the code of a module reads itself."""
