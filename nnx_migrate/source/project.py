@@ -6,7 +6,7 @@ Nothing is imported or run: everything comes from ``ast``.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -120,15 +120,29 @@ class Project:
 
     def _star_symbol(self, name: str, scope: Scope, depth: int) -> str | None:
         """What a star import gives a name, also one of a file that takes it by a star itself."""
-        if scope.lookup(name) is not None:
+        if depth <= 0 or scope.lookup(name) is not None:
             return None
-        for target in self.starred(scope.module):
-            module = self.modules.get(target)
-            if module and name in module.table and depth > 0:
-                return f"{target}.{name}"
-            if target in ("flax.linen", "nnx_migrate.linen"):
-                return f"flax.linen.{name}"
-        return None
+        homes, rest = self._star_homes(scope.module)
+        home = homes.get(name, rest)
+        return f"{home}.{name}" if home is not None else None
+
+    def _star_homes(self, module: Module) -> tuple[Mapping[str, str], str | None]:
+        """The module that every name is taken from by a star, and the one that has all other names."""
+        if module.name not in self._by_star:
+            homes: dict[str, str] = {}
+            rest = None
+            for target in self.starred(module):
+                source = self.modules.get(target)
+                homes = {**dict.fromkeys(source.table if source else (), target), **homes}
+                if target in ("flax.linen", "nnx_migrate.linen"):
+                    rest = "flax.linen"
+                    break
+            self._by_star[module.name] = homes, rest
+        return self._by_star[module.name]
+
+    @cached_property
+    def _by_star(self) -> dict[str, tuple[Mapping[str, str], str | None]]:
+        return {}
 
     def starred(self, module: Module) -> Iterator[str]:
         """The modules whose names a file takes by stars, also by a star of those; each once, in order."""

@@ -1,0 +1,133 @@
+"""Modules that code imports by names only the running program knows, and what it takes from them.
+
+``import_module(path).create`` takes ``create`` and nothing else; ``getattr(import_module(path),
+name)`` may take any class. A module that is handed on may be asked for anything.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from typing import TypeGuard
+
+from nnx_migrate.source.attribute_uses import AttributeUses
+from nnx_migrate.source.classes import ClassInfo
+from nnx_migrate.source.linked import class_homes
+from nnx_migrate.source.named_imports import TABLE, Declared, NamedImport, named_imports
+from nnx_migrate.source.names import Import
+from nnx_migrate.source.project import Project
+from nnx_migrate.source.written import written_names
+
+Names = frozenset[str] | None  # None: any
+_TAKEN = "a module is imported by its name, and the class may be taken from it"
+
+
+@dataclass(frozen=True)
+class Taker:
+    """A module that is imported by its name, and what the code around it takes from it.
+
+    Attributes:
+      names: what is taken; None where that may be any name.
+      through: modules that are taken of a package on the way.
+      deeper: what is taken of what a computed name gives, which may be a module of a package, too.
+    """
+
+    source: NamedImport
+    names: Names
+    through: frozenset[str] = frozenset()
+    deeper: Names = frozenset()
+
+    @property
+    def path(self) -> str:
+        """The file it stands in."""
+        return self.source.module.path
+
+    @property
+    def line(self) -> int:
+        """The line it stands on."""
+        return self.source.node.lineno
+
+    @property
+    def reason(self) -> str:
+        """Why a class is in doubt, and what settles it."""
+        if self.source.whole:
+            return _TAKEN
+        return f'{_TAKEN}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
+
+    def may_reach(self, module: str, declared: Declared) -> bool:
+        """Whether it may be a module, or a package from which the code takes that module."""
+        if self.source.may_be(module, declared):
+            return True
+        package, _, name = module.rpartition(".")
+        return bool(package) and name in self.through and self.may_reach(package, declared)
+
+    def may_take(self, cls: ClassInfo, home: str, project: Project) -> bool:
+        """Whether a class may be taken of a module that has it as a global."""
+        declared = project.imports
+        if _is_asked(cls, home, self.names, project) and self.may_reach(home, declared):
+            return True
+        packages = [*accumulate(home.split(".")[:-1], "{}.{}".format)]
+        return _is_asked(cls, home, self.deeper, project) and any(
+            self.may_reach(one, declared) for one in packages
+        )
+
+
+def takers(project: Project, cls: ClassInfo) -> Iterator[Taker]:
+    """Imports in whose modules the class is, where its name may be asked for."""
+    homes = class_homes(project)[cls.name]
+    for one in _takers(project):
+        if any(one.may_take(cls, home, project) for home in homes):
+            yield one
+
+
+def _is_asked(cls: ClassInfo, home: str, names: Names, project: Project) -> bool:
+    """Whether one of the names is that of a class, or that of an import of it."""
+    if names is None or cls.node.name in names:
+        return True
+    return not names.isdisjoint(_imported_as(project).get((home, cls.name), ()))
+
+
+@lru_cache(maxsize=1)
+def _imported_as(project: Project) -> Mapping[tuple[str, str], set[str]]:
+    """The names under which a module imports a Linen class, by both."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for module in project.modules.values():
+        for word, binding in module.table.items():
+            if isinstance(binding, Import):
+                name = project.canonical(f"{module.name}.{word}")
+                if name in project.linen:
+                    found.setdefault((module.name, name), set()).add(word)
+    return found
+
+
+@lru_cache(maxsize=1)  # every attempt of a run asks
+def _takers(project: Project) -> tuple[Taker, ...]:
+    taken = AttributeUses(project)
+    found: list[Taker] = []
+    for module in project.modules.values():
+        imports = [*named_imports(module, project.modules.values() if project.is_whole else None)]
+        evaluated = {id(one.value) for one in module.nodes if imports and _is_namespace(one)}
+        for one in imports:
+            if id(one.node) in evaluated:
+                continue
+            names = taken.of(module, one.node)
+            if names is None and one.relative:
+                # ``import_module(f".{name}", "package.models")``: a package has a table of what it holds.
+                names = written_names(project)
+            words = {word for word in taken.deeper if word is not None}
+            deeper = None if None in taken.deeper else frozenset(words)
+            found.append(Taker(one, names, frozenset(taken.through), deeper))
+    return tuple(found)
+
+
+def _is_namespace(node: ast.AST) -> TypeGuard[ast.Attribute]:
+    """``sys.modules[cls.__module__].__dict__``: where the text of a class is evaluated."""
+    match node:
+        case ast.Attribute(
+            value=ast.Subscript(slice=ast.Attribute(attr="__module__")), attr="__dict__"
+        ):
+            return True
+    return False
