@@ -41,7 +41,7 @@ from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import each
 
 OUT_VARIABLE = "out_features_"
-_STEPS = 1_500_000
+_STEPS = 400_000
 
 
 class TooDeep(Exception):

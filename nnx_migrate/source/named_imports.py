@@ -28,16 +28,32 @@ from nnx_migrate.source.texts import ANY, Reader
 _BY_NAME = frozenset({"import_module", "__import__"})  # import a module by its name
 _IMPORTERS = frozenset({"importlib.import_module", "import_module", "builtins.__import__"})
 _IMPORTERS |= {"__import__"}
-# Run a file, or find what a path of names leads to.
+# Run a file.
 _BY_PATH = frozenset(
     {
         "imp.load_module",
         "imp.load_source",
         "importlib.util.module_from_spec",
-        "pkgutil.resolve_name",
-        "pydoc.locate",
         "runpy.run_module",
         "runpy.run_path",
+    }
+)
+# Give what a path of names leads to, ``models.Net``, which stands in a configuration or on the command line.
+_OF_PATHS = frozenset(
+    {
+        *("pkgutil.resolve_name", "pydoc.locate"),
+        *("django.utils.module_loading.import_string", "werkzeug.utils.import_string"),
+        *("importlib.metadata.entry_points", "importlib_metadata.entry_points"),
+        *("pkg_resources.iter_entry_points", "pkg_resources.load_entry_point"),
+        *(f"chz.{one}" for one in ("Blueprint", "entrypoint", "nested_entrypoint")),
+        *(
+            f"gin.{one}"
+            for one in ("parse_config", "parse_config_file", "parse_config_files_and_bindings")
+        ),
+        *(f"hydra.utils.{one}" for one in ("call", "get_class", "get_method", "get_object")),
+        *(f"hydra.utils.{one}" for one in ("get_static_method", "instantiate")),
+        *(f"hydra_zen.{one}" for one in ("instantiate", "launch", "zen")),
+        *(f"jsonargparse.{one}" for one in ("ArgumentParser", "CLI", "auto_cli", "auto_parser")),
     }
 )
 TABLE = "[tool.nnx-migrate.imports]"
@@ -59,6 +75,7 @@ class NamedImport:
       end: how it ends.
       whole: whether ``start`` is the whole name.
       relative: whether the code gives the name relative to a package.
+      giver: the function that gives something of the module, and not the module itself.
     """
 
     module: Module
@@ -67,6 +84,7 @@ class NamedImport:
     whole: bool = False
     relative: bool = False
     end: str = ""
+    giver: str | None = None
 
     @cached_property
     def place(self) -> str:
@@ -118,6 +136,10 @@ def named_imports(module: Module, modules: Iterable[Module] | None) -> Iterator[
                     yield NamedImport(module, node, "")
             case ast.Name() | ast.Attribute() if _is_handed_on(module, node, aliases):
                 yield NamedImport(module, node, "")  # whoever has it imports anything
+            case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
+                symbol = _symbol(node, aliases)
+                if symbol in _OF_PATHS:
+                    yield NamedImport(module, node, "", giver=symbol)
 
 
 def _is_handed_on(module: Module, node: ast.expr, aliases: Mapping[str, str]) -> bool:

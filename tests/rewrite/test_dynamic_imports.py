@@ -60,6 +60,13 @@ HARMLESS = {
         "from m import A, create\n\n__all__ = ['A', 'create']\n\nfor name in __all__:\n    if name != 'create':\n"
         "        getattr(sys.modules[__name__], name).__module__ = __name__\n"
     ),
+    "functions that are called as a package's": (
+        "import hydra\n\n\ndef instantiate(config):\n    return config.name\n\n\n"
+        "@hydra.main(config_path='conf')\ndef f(config):\n    return instantiate(config)\n"
+    ),
+    "the version of a package": (
+        "from importlib.metadata import version\n\n\ndef f(name):\n    return version(name)\n"
+    ),
     "what describes a class of any file": (
         "def f(module, name):\n    cls = getattr(importlib.import_module(module), name)\n"
         "    cls.__doc__ = (cls.__doc__ or '') + cls.__qualname__\n"
@@ -285,6 +292,25 @@ REACHING = {
     ),
     "a file that is run": "import runpy\n\n\ndef f(p, n):\n    return runpy.run_path(p)[n]()\n",
     "a path of names": "from pydoc import locate\n\n\ndef f(name):\n    return locate(name)()\n",
+    "what a path gives, of which only a method is called": (
+        "import pydoc\n\n\ndef f(name, key, x):\n    return pydoc.locate(name).init(key, x)\n"
+    ),
+    "a configuration of hydra": (
+        "from hydra.utils import instantiate\n\n\ndef f(config, key, x):\n"
+        "    net = instantiate(config.model)\n    return net.init(key, x)\n"
+    ),
+    "hydra by another name": (
+        "import hydra.utils as hu\n\n\ndef f(config):\n    return hu.get_class(config.model)(3)\n"
+    ),
+    "hydra, handed on": (
+        "import hydra\n\n\ndef f(configs):\n    return [*map(hydra.utils.call, configs)]\n"
+    ),
+    "a file of gin": "import gin\n\n\ndef f(path):\n    gin.parse_config_file(path)\n",
+    "a command line": "from jsonargparse import CLI\n\n\ndef f(main):\n    return CLI(main)\n",
+    "plugins": (
+        "from importlib.metadata import entry_points\n\n\ndef f(group):\n"
+        "    return [one.load() for one in entry_points(group=group)]\n"
+    ),
     "its attributes": "def f(name, kind):\n    return sys.modules[name].__getattribute__(kind)()\n",
     "a fixed name": (
         "def f(kind):\n    lib = importlib.import_module('m')\n    return getattr(lib, kind)()\n"
@@ -440,6 +466,17 @@ def test_a_place_is_the_function_whose_own_text_imports(place: str, text: str) -
     assert said(declared(text, {})) == {"m.A": "lazy"}
     assert f'"{place}" = ' in reason(declared(text, {}), "m.A")
     assert said(declared(text, {place: ()})) == {"m.A": "explicit"}
+
+
+def test_the_reason_names_the_function_that_a_configuration_is_given() -> None:
+    load = (
+        "from hydra.utils import instantiate\n\n\ndef f(config):\n    return instantiate(config)\n"
+    )
+    files = {"m.py": LINEN + dense("A"), "load.py": load}
+    assert reason(auto(files), "m.A") == (
+        "not proven: load.py:5: hydra.utils.instantiate gives what a name leads to, and the class may be that; "
+        'say which modules it imports: [tool.nnx-migrate.imports] "load.f" = [...]'
+    )
 
 
 def test_other_imports_are_not_spoken_of() -> None:

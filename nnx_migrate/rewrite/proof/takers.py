@@ -55,7 +55,13 @@ class Taker:
         """Why a class is in doubt, and what settles it."""
         if self.source.whole:
             return _TAKEN
-        return f'{_TAKEN}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
+        giver = self.source.giver
+        taken = (
+            _TAKEN
+            if giver is None
+            else f"{giver} gives what a name leads to, and the class may be that"
+        )
+        return f'{taken}; say which modules it imports: {TABLE} "{self.source.place}" = [...]'
 
     def may_reach(self, module: str, declared: Declared) -> bool:
         """Whether it may be a module, or a package from which the code takes that module."""
@@ -113,7 +119,7 @@ def _takers(project: Project) -> tuple[Taker, ...]:
         for one in imports:
             if id(one.node) in evaluated:
                 continue
-            names = taken.of(module, one.node)
+            names = taken.of(module, one.node) if one.giver is None else None
             if names is None and one.relative:
                 # ``import_module(f".{name}", "package.models")``: a package has a table of what it holds.
                 names = written_names(project)
