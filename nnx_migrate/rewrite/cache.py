@@ -67,7 +67,7 @@ def _read(request: RewriteRequest, form: str) -> Iterator[str]:
     """All that decides a result, a line each."""
     sources = [*request.files, *request.context]
     names = import_names(sources, request.root)
-    yield from (_tool(), form, _evidence(request), request.settings.table)
+    yield from (_tool(), form, _evidence(request), repr(request.settings))
     yield from (str(request.root), str(request.base), str(len(request.files)))
     yield repr((request.select, request.exclude, tuple(foreign_bases(request))))
     for source in sources:

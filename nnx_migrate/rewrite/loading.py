@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ from nnx_migrate.source.settings import SettingsError
 
 if TYPE_CHECKING:
     from nnx_migrate.rewrite.request import RewriteRequest
+
+_DOCTEST = re.compile(r"^\s*(?:import|from)\s+doctest\b|--doctest-", re.MULTILINE)
 
 
 @dataclass
@@ -40,7 +43,15 @@ def load(request: RewriteRequest) -> Loaded:
     targets = {id(source): relative(source.path, base) for source in request.files}
     sources = [*request.files, *request.context]
     names = import_names(sources, request.root)
-    loaded = Loaded(Project(imports=request.settings.imports, is_whole=is_read_whole(sources)))
+    settings = request.settings
+    runs_examples = settings.runs_examples or any(_DOCTEST.search(one.text) for one in sources)
+    loaded = Loaded(
+        Project(
+            imports=settings.imports,
+            is_whole=is_read_whole(sources),
+            runs_examples=runs_examples,
+        )
+    )
     broken: list[str] = []
     for source in relevant(sources):
         name, is_package = names[id(source)]

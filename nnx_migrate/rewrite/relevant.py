@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nnx_migrate.source.files import SourceText
+from nnx_migrate.source.named_imports import GIVERS
 from nnx_migrate.source.roots import imports
 
 _ALL = 500  # projects up to this many files are read whole
@@ -21,6 +22,11 @@ _LOADERS = (
     *("resolve_name", "locate", "run_path", "run_module", "sys.modules", "from sys import"),
 )
 _LOADS = re.compile(rf"\b(?:{'|'.join(map(re.escape, _LOADERS))})\b")
+# Packages whose functions give what a path of names leads to.
+_GIVING = sorted({one.partition(".")[0] for one in GIVERS} - sys.stdlib_module_names)
+_GIVES = re.compile(
+    rf"^[ \t]*(?:from|import)[ \t]+(?:{'|'.join(_GIVING)})\b|\bentry_points\b", re.MULTILINE
+)
 _DECORATOR = re.compile(r"^@(?:\w+\.)*(\w+)", re.MULTILINE)  # of top-level statements
 _FUNCTION = re.compile(r"\ndef (\w+)")
 _WORD = re.compile(r"[\w.]+")
@@ -82,7 +88,8 @@ def _ends(file: str) -> Iterable[str]:
 def _is_chosen(text: str) -> bool:
     names_flax = "flax" in text or "nnx_migrate.linen" in text or "nnx_migrate import linen" in text
     # Letters are found many times faster than words.
-    return names_flax or (any(one in text for one in _LOADERS) and bool(_LOADS.search(text)))
+    loads = any(one in text for one in _LOADERS) and bool(_LOADS.search(text))
+    return names_flax or loads or bool(_GIVES.search(text))
 
 
 def _is_needed(source: SourceText, wanted: _Wanted) -> bool:

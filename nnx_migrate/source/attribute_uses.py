@@ -32,6 +32,7 @@ class AttributeUses:
         self._seen: set[int] = set()
         self.through: set[str] = set()  # names of modules that were taken on the way
         self.deeper: set[str | None] = set()  # names taken of what any name gave; None for any
+        self._sets = False  # whether some of them are set
         self._modules = {name.rpartition(".")[2] for name in project.modules}
 
     def of(self, module: Module, node: ast.expr) -> frozenset[str] | None:
@@ -49,6 +50,13 @@ class AttributeUses:
         taken = self.of(module, node)
         return taken is not None and taken <= _DESCRIBING
 
+    def changes(self, module: Module, node: ast.expr) -> bool:
+        """Whether code that is followed sets an attribute of the value of ``node``."""
+        self._seen, self._sets = set(), False
+        for _ in self._names(module, node):
+            pass
+        return self._sets
+
     def _names(self, module: Module, node: ast.AST) -> Iterator[str | None]:
         if id(node) in self._seen:
             return
@@ -61,21 +69,28 @@ class AttributeUses:
                 return
             case ast.Subscript(slice=key) if key is node:
                 return
-            case ast.Attribute(attr=name):
+            case ast.Attribute(attr=name, ctx=context):
+                self._sets |= not isinstance(context, ast.Load)
                 yield None if name in _OPENING else name
                 if name in self._modules:
                     self.through.add(name)
                     yield from self._names(module, parent)
             case ast.Call(func=ast.Name(id="getattr"), args=[owner, name, *_]) if owner is node:
                 yield from self._asked(module, parent, name)
-            case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]):
-                if owner is not node and not self._is_hook(module, node):
-                    yield from self._moved(owner, node)
+            case ast.Call(func=ast.Name(id="setattr"), args=[owner, name, value]) if owner is node:
+                self._sets = True
+                if not _is_moved(owner, value):  # code behind it takes another value by the name
+                    yield from self._strings(module, name, set())
+            case ast.Call(func=ast.Name(id="setattr"), args=[owner, *_]) if owner is not node:
+                if not self._is_hook(module, node) and not _is_moved(owner, node):
+                    yield None
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)) if name in _LOOKS:
                 return
             case ast.Assign(targets=targets, value=value) if value is node:
                 for target in targets:
                     yield from self._kept(module, target, value)
+            case ast.Tuple() | ast.List() | ast.Set() if loop := _variable(module, parent):
+                yield from self._kept(module, loop, parent)
             case ast.NamedExpr(target=target, value=value) if value is node:
                 yield from self._kept(module, target, value)
                 yield from self._names(module, parent)
@@ -137,14 +152,6 @@ class AttributeUses:
         if is_described:
             self._seen = before  # what else those places take is asked by who comes there
         return is_described
-
-    def _moved(self, owner: ast.expr, value: ast.AST) -> Iterator[str | None]:
-        """``setattr(module, new, getattr(module, old))`` keeps a value where it is."""
-        match value:
-            case ast.Call(func=ast.Name(id="getattr"), args=[other, *_]):
-                if ast.dump(other) == ast.dump(owner):
-                    return
-        yield None
 
     def _passed(
         self, module: Module, function: ast.expr, call: ast.Call, argument: ast.AST
@@ -287,6 +294,25 @@ class AttributeUses:
         function = module.parents.function(use)
         inside = [use, *takewhile(lambda one: one is not function, module.parents.above(use))]
         return value in inside and not any(isinstance(one, _LOOPS) for one in inside)
+
+
+def _variable(module: Module, node: ast.AST) -> ast.Name | None:
+    """The variable of a loop over a collection."""
+    match module.parents.of(node):
+        case (
+            ast.For(target=ast.Name() as name, iter=over)
+            | ast.comprehension(target=ast.Name() as name, iter=over)
+        ) if over is node:
+            return name
+    return None
+
+
+def _is_moved(owner: ast.expr, value: ast.AST) -> bool:
+    """Whether a value stays where it is: ``setattr(module, new, getattr(module, old))``."""
+    match value:
+        case ast.Call(func=ast.Name(id="getattr"), args=[other, *_]):
+            return ast.dump(other) == ast.dump(owner)
+    return False
 
 
 def _parameter(function: ast.FunctionDef, call: ast.Call, argument: ast.AST) -> str | None:

@@ -39,7 +39,7 @@ _BY_PATH = frozenset(
     }
 )
 # Give what a path of names leads to, ``models.Net``, which stands in a configuration or on the command line.
-_OF_PATHS = frozenset(
+GIVERS = frozenset(
     {
         *("pkgutil.resolve_name", "pydoc.locate"),
         *("django.utils.module_loading.import_string", "werkzeug.utils.import_string"),
@@ -138,7 +138,7 @@ def named_imports(module: Module, modules: Iterable[Module] | None) -> Iterator[
                 yield NamedImport(module, node, "")  # whoever has it imports anything
             case ast.Name(ctx=ast.Load()) | ast.Attribute(ctx=ast.Load()):
                 symbol = _symbol(node, aliases)
-                if symbol in _OF_PATHS:
+                if symbol in GIVERS:
                     yield NamedImport(module, node, "", giver=symbol)
 
 

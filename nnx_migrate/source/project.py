@@ -40,6 +40,7 @@ class Project:
     modules: dict[str, Module] = field(default_factory=dict)
     imports: Declared = field(default_factory=dict)  # what code imports by names nobody can read
     is_whole: bool = True  # no file was left out, so that every caller is seen
+    runs_examples: bool = False  # those in docstrings, as tests
 
     def resolve(self, expression: ast.expr, scope: Scope) -> str | None:
         """Symbol that a name or dotted expression refers to; None when it is a local value."""

@@ -2,6 +2,7 @@
 
 import pytest
 
+from nnx_migrate.source.settings import Settings
 from tests.rewrite.projects import LINEN, dense
 from tests.rewrite.test_forms import auto, said
 
@@ -131,3 +132,32 @@ def test_a_name_that_is_computed_may_be_the_class(text: str) -> None:
 @pytest.mark.parametrize("text", KNOWN.values(), ids=KNOWN)
 def test_a_name_that_is_computed_cannot_be_the_class(text: str) -> None:
     assert form(text) == "explicit"
+
+
+# ---- examples in docstrings
+
+EXAMPLE = '"""A file.\n\n>>> from m import A\n>>> net = A()\n"""\n'
+PROSE = '"""A file.\n\nSee A, or::\n\n    net = A()\n"""\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "runs", "form"),
+    [
+        (EXAMPLE, True, "lazy"),
+        (EXAMPLE + "import doctest\n\ndoctest.testmod()\n", False, "lazy"),
+        (EXAMPLE + "OPTIONS = ['--doctest-modules']\n", False, "lazy"),
+        (EXAMPLE, False, "explicit"),
+        (PROSE, True, "explicit"),
+    ],
+)
+def test_examples_that_tests_run_call_the_class_as_linens(text: str, runs: bool, form: str) -> None:
+    settings = Settings(runs_examples=runs)
+    assert said(auto({"m.py": MODEL, "f.py": text}, settings=settings)) == {"m.A": form}
+
+
+def test_an_example_of_several_lines_is_read() -> None:
+    text = (
+        'def f():\n    """F.\n\n    >>> nets = [\n    ...     m.A() for _ in range(3)]\n    """\n'
+    )
+    result = auto({"m.py": MODEL, "f.py": text}, settings=Settings(runs_examples=True))
+    assert said(result) == {"m.A": "lazy"}

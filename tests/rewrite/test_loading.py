@@ -41,6 +41,12 @@ def test_a_file_that_imports_modules_by_their_names_is_read() -> None:
     assert said(auto({"load.py": load, "m.py": model})) == {"m.A": "lazy"}
 
 
+def test_a_file_that_builds_what_a_configuration_names_is_read() -> None:
+    load = "import hydra\n\n\ndef f(config):\n    return hydra.utils.instantiate(config)\n"
+    model = LINEN + dense("A") + "def main(k, x):\n    return A().init(k, x)\n"
+    assert said(auto({"load.py": load, "m.py": model})) == {"m.A": "lazy"}
+
+
 def test_what_a_file_gives_that_is_not_read_may_be_anything() -> None:
     tools = LINEN + "def kind(function):\n    return function.__annotations__\n"
     model = (

@@ -89,3 +89,19 @@ def test_any_entry_is_read_or_refused_with_one_line(tmp_path: Path, text: str) -
     content = f'[tool.nnx-migrate.imports]\n{entry}"a.b" = {json.dumps(text)}\n'
     (tmp_path / "pyproject.toml").write_text(content)
     assert "\n" not in reason(tmp_path)
+
+
+RUNS = {
+    "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
+    "pyproject.toml": "[tool.pytest.ini_options]\naddopts = '--doctest-modules'\n",
+    "Makefile": "test:\n\tpython -m doctest README.md\n",
+    ".github/workflows/ci.yml": "run: pytest --doctest-glob='*.md'\n",
+}
+
+
+@pytest.mark.parametrize(("name", "text"), RUNS.items(), ids=RUNS)
+def test_a_project_says_that_its_tests_run_examples(tmp_path: Path, name: str, text: str) -> None:
+    assert not read_settings(tmp_path).runs_examples
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / name).write_text(text)
+    assert read_settings(tmp_path).runs_examples

@@ -41,6 +41,15 @@ class _Meta(type(Module)):  # type: ignore[misc]
     def __instancecheck__(cls, instance: Any) -> bool:
         return cls.__subclasscheck__(type(instance))
 
+    def __setattr__(cls, name: str, value: Any) -> None:
+        """Refuse to replace a member: modules that explicit code builds would still have the old one."""
+        if "_is_made" in vars(cls) and hasattr(cls._explicit, name):
+            raise AttributeError(
+                f"{name} of lazy({cls.__name__}) cannot be set: explicit code builds {cls.__name__} itself. Set it "
+                f"on {cls._explicit.__module__}.{cls.__name__}, or rewrite that with `--form lazy`."
+            )
+        super().__setattr__(name, value)
+
     def __call__(cls, /, *args: Any, **kwargs: Any) -> Any:
         """A definition; what it is given is a field, also where its name reads as a size."""
         sizes = vars(cls).get("_sizes", {})
@@ -169,8 +178,10 @@ def _lazy(
         "_explicit_class": nowrap(lambda self: cls),
         "_explicit": cls,
     }
-    make: Any = _Meta
-    return make(cls.__name__, (ExplicitInLazy,), body)
+    meta: Any = _Meta
+    made = meta(cls.__name__, (ExplicitInLazy,), body)
+    made._is_made = True
+    return made
 
 
 def _field(parameter: inspect.Parameter) -> Any:

@@ -29,9 +29,14 @@ from nnx_migrate.source.attribute_uses import AttributeUses
 from nnx_migrate.source.bindings import names_bound_at
 from nnx_migrate.source.classes import ClassInfo, arguments_by_field
 from nnx_migrate.source.linked import class_homes
+from nnx_migrate.source.names import last_name
 from nnx_migrate.source.project import Project, Scope
 from nnx_migrate.source.walking import walk
 
+# What sets attributes of its first argument: ``setattr``, ``monkeypatch.setattr``, ``mock.patch.object``.
+_SETTERS = frozenset(
+    {"__delattr__", "__setattr__", "delattr", "multiple", "object", "setattr", "spy"}
+)
 _BOUND = frozenset({"classmethod", "staticmethod", "property"})
 
 
@@ -78,6 +83,7 @@ class _Walk:
             self.draft.lazy.add(id(node))
             return
         try:
+            self._unchanged(place, node)
             self._given(cls, place)
             more = self._more(cls)
         except Unknown as problem:
@@ -191,6 +197,21 @@ class _Walk:
             elif name not in PLACEMENT:
                 self._plain(value, place.scope, name)
         self.draft.checked |= {id(one) for one in parent.keywords}
+
+    def _unchanged(self, place: Place, node: ast.expr) -> None:
+        """Check that no attribute is set of the class: explicit code would not see it on its lazy form.
+
+        Raises:
+          Unknown: code here sets one, or code that is handed the class.
+        """
+        match place.parent:
+            case ast.Call(func=called) if called is node:
+                return
+            case ast.Call(func=called, args=[first, *_]) if first is node:
+                if last_name(called) in _SETTERS:
+                    raise Unknown("attributes of the class itself are set here")
+        if AttributeUses(self.project).changes(self.places.module, node):
+            raise Unknown("attributes of the class itself are set by code that gets it here")
 
     def _is_method(self, cls: ClassInfo, node: ast.Attribute) -> bool:
         """Whether it is a plain method of a class, which its lazy form carries, and given as

@@ -27,6 +27,8 @@ _READERS = ("getattr", "hasattr")
 _BY_STRING = (*_READERS, "setattr", "delattr", "object")
 SUBCLASSES = "__subclasses__"
 _Bound = tuple[str, str | None]  # a module, and one of its names or None for any
+EXAMPLE = ">>>"
+_EXAMPLE = re.compile(rf"^\s*(?:{EXAMPLE}|\.\.\.)(.*)$", re.MULTILINE)
 _IMPORTING = re.compile(r"^\s*(import|from)\s", re.MULTILINE)
 
 
@@ -97,6 +99,9 @@ class _Reader:
             case ast.Constant(value=str() as text) if not isinstance(place.parent, ast.Expr):
                 if _IMPORTING.search(text) and _is_code(text):
                     yield from self._written(place.node, text)
+            case ast.Constant(value=str() as text) if self.project.runs_examples:
+                examples = "\n".join(_EXAMPLE.findall(text))
+                yield from self._written(place.node, examples)
 
     # ---- modules as values
 

@@ -44,10 +44,12 @@ from nnx_migrate.rewrite.proof.unbound import (
 )
 from nnx_migrate.rewrite.proof.ways import ways_to
 from nnx_migrate.source.classes import ClassInfo, positional_fields
-from nnx_migrate.source.names import dotted
+from nnx_migrate.source.names import dotted, last_name
 from nnx_migrate.source.other_values import is_self
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import walk
+
+_LONGEST = 200  # characters of a string that is a path of names
 
 
 def lazy_doubts(
@@ -126,17 +128,15 @@ class _Judge:
         handled |= self.attempt.explicit.get(module.path, none)
         for place in places:
             node = place.node
-            word = _word(node)
-            if word not in self.by_word or id(node) in handled:
+            if id(node) in handled or place.context in (Context.ANNOTATION, Context.BASE):
                 continue
-            if place.context in (Context.ANNOTATION, Context.BASE):
-                continue
+            line = getattr(node, "lineno", 1)
             failure = self.attempt.failed.get(module.path)
-            reason = failure.reason if failure else f"{word} is named here"
-            doubt = Doubt(module.path, getattr(node, "lineno", 1), reason)
-            for cls in self.by_word[word]:
-                if self._may_mean(cls, node, place.scope):
-                    yield cls.name, doubt
+            for word, member in _mentions(node):
+                reason = failure.reason if failure else f"{word} is named here"
+                for cls in self.by_word.get(word, ()):
+                    if _has(cls, member) and self._may_mean(cls, node, place.scope):
+                        yield cls.name, Doubt(module.path, line, reason)
 
     def _may_mean(self, cls: ClassInfo, node: ast.AST, scope: Scope) -> bool:
         if not isinstance(node, ast.Name | ast.Attribute):
@@ -290,7 +290,7 @@ class _Judge:
                     why = f"{method} may be called on a module without variables"
                     yield cls.name, replace(at, reason=why)
             for method, node in special_methods(cls).items():
-                if any(_word(one) in self.by_word for one in walk(node)):
+                if any(word in self.by_word for one in walk(node) for word, _ in _mentions(one)):
                     yield cls.name, replace(at, reason=f"{method} names a class of modules")
             for name in sorted(cls.reassigned & words):
                 why = f"__post_init__ sets {name}, which may be read of a module without variables"
@@ -327,12 +327,29 @@ def _evaluated(node: ast.AST, edited: frozenset[int]) -> Iterator[ast.AST]:
                 todo.extend(child for child in children if isinstance(child, ast.AST))
 
 
-def _word(node: ast.AST) -> str | None:
-    """The name that a node loads, also by a string."""
+def _mentions(node: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """The names that a node loads, also by a string, and members of theirs: ``"models.Net.__call__"``."""
     match node:
-        case ast.Constant(value=str() as text) if " " not in text and len(text) < 200:
-            return text.replace(":", ".").rpartition(".")[2] if set(text) & {".", ":"} else None
-    return loaded_word(node)
+        case ast.Constant(value=str() as text) if " " not in text and len(text) < _LONGEST:
+            *above, last = text.replace(":", ".").split(".")
+            if above:
+                yield last, None
+                yield above[-1], last
+            return
+        case ast.Call(func=called, keywords=keywords) if last_name(called) == "multiple":
+            yield from (
+                (one.arg, None) for one in keywords if one.arg
+            )  # ``patch.multiple(models, Net=Fake)``
+    word = loaded_word(node)
+    if word is not None:
+        yield word, None
+
+
+def _has(cls: ClassInfo, member: str | None) -> bool:
+    """Whether a class has such a member; None stands for the class."""
+    if member is None or member.startswith("__"):
+        return True
+    return cls.find(member) is not None or member in {one.name for one in cls.fields}
 
 
 def _private(cls: ClassInfo) -> set[str]:

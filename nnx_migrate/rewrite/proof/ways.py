@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from nnx_migrate.rewrite.attempt import Attempt
 from nnx_migrate.rewrite.outside.places import places_of
-from nnx_migrate.rewrite.proof.accesses import SUBCLASSES, Access, accesses
+from nnx_migrate.rewrite.proof.accesses import EXAMPLE, SUBCLASSES, Access, accesses
 from nnx_migrate.rewrite.proof.ambiguous_names import ambiguous_names
 from nnx_migrate.rewrite.proof.doubt import Doubt
 from nnx_migrate.rewrite.proof.takers import takers
@@ -33,7 +33,8 @@ def ways(project: Project) -> Ways:
     by_place: list[Access] = []
     by_name: list[Access] = []
     for module in project.modules.values():
-        if module.name in linked or SUBCLASSES in module.text:
+        is_example = project.runs_examples and EXAMPLE in module.text
+        if module.name in linked or SUBCLASSES in module.text or is_example:
             places = places_of(module, frozenset())
             by_place += accesses(project, places, uses)
             by_name += ambiguous_names(project, places) if module.name in linked else ()

@@ -130,6 +130,14 @@ def test_a_lazy_class_is_its_own_lazy_class():
     assert nn.lazy(lifted) is lifted
 
 
+def test_members_of_the_explicit_class_are_not_replaced_on_its_lazy_class() -> None:
+    made = nn.lazy(Mlp)
+    with pytest.raises(AttributeError, match=r"__call__ of lazy\(Mlp\) cannot be set"):
+        made.__call__ = lambda self, x: x
+    made.tag = "a note"
+    assert made.tag == "a note"
+
+
 def test_a_class_of_unnamed_arguments_is_refused():
     class Unnamed(nnx.Module):
         def __init__(self, *sizes, rngs):
