@@ -198,6 +198,8 @@ def _default(
         theirs = project.resolve(node, one.owner.scope)
         if theirs is None and one.owner.scope.lookup(name) is None:
             continue  # a builtin
+        if is_linen(theirs):
+            continue  # what stands for it is imported
         if theirs is None or project.resolve(node, cls.scope) != theirs:
             raise Refused(
                 cls.node,
@@ -205,7 +207,7 @@ def _default(
                 f"import {name!r} here, or give the field again with its default",
                 RULE,
             )
-    theirs_node: Expression = renderer_of(one.owner.module).render(default)
+    theirs_node: Expression = renderer_of(one.owner.module, renderer.edits).render(default)
     return theirs_node
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from nnx_migrate.constructs import (
@@ -91,6 +92,13 @@ def references(project: Project, cls: ClassInfo) -> Iterator[Reference]:
         yield from _statement(project, statement, inside, cls.scope)
 
 
+def _inherited_defaults(project: Project, cls: ClassInfo) -> Iterator[Reference]:
+    """Those in the defaults of inherited fields, which the constructor of the class has again."""
+    for one in cls.fields:
+        if one.owner is not cls and one.default is not None:
+            yield from _walk(project, one.default, one.owner.scope, Context.VALUE)
+
+
 def _statement(project: Project, node: ast.AST, scope: Scope, outer: Scope) -> Iterator[Reference]:
     """A class-body statement; functions see ``outer``, not the class' own names."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -171,7 +179,7 @@ def name_edits(
     """
     edits, inside = _whole_edits(project, cls, handled, remarks)
     asked = _asked_types(cls)
-    for reference in references(project, cls):
+    for reference in chain(references(project, cls), _inherited_defaults(project, cls)):
         if not is_linen(reference.symbol) or id(reference.node) in inside:
             continue
         call = reference.call
