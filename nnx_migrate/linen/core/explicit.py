@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from flax import nnx
+from flax.nnx.pytreelib import PytreeState
 
 from nnx_migrate import nn as nnm
 from nnx_migrate.linen.core import inside
@@ -66,6 +67,10 @@ class ExplicitInLazy(Module, metaclass=_Meta):
     _optional: ClassVar[frozenset[str]] = frozenset()
     _declared: ClassVar[tuple[tuple[str, Size], ...]] = ()
 
+    def __post_init__(self) -> None:
+        _run_post_init(self._explicit_class(), self._given())
+        super().__post_init__()
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         """Definitions are made anew from their fields: their class has no module of its own."""
         if self.scope is not None or self._is_built:
@@ -84,9 +89,12 @@ class ExplicitInLazy(Module, metaclass=_Meta):
         return inside.read(self._calls(), (), name)
 
     @nowrap
+    def _given(self) -> dict[str, Any]:
+        return {field: getattr(self, field) for field in self._fields}
+
+    @nowrap
     def _sizing(self) -> Sizing:
-        fields = {field: getattr(self, field) for field in self._fields}
-        make = functools.partial(self._explicit_class(), **fields)
+        make = functools.partial(self._explicit_class(), **self._given())
         return Sizing(make, type(self)._sizes, type(self)._optional)
 
     @nowrap
@@ -182,6 +190,21 @@ def _lazy(
     made = meta(cls.__name__, (ExplicitInLazy,), body)
     made._is_made = True
     return made
+
+
+def _run_post_init(cls: Any, fields: Mapping[str, Any]) -> None:
+    """Run the ``__post_init__`` of an explicit class on its fields: what it refuses is refused here.
+
+    The constructor runs it too, but only in the first call, which knows the sizes.
+    """
+    check = getattr(cls, "__post_init__", None)
+    if check is None:
+        return
+    trial = object.__new__(cls)
+    vars(trial).update(
+        fields, _pytree__state=PytreeState(), _pytree__nodes=cls._pytree__nodes
+    )  # as NNX makes an instance before its constructor runs
+    check(trial)
 
 
 def _field(parameter: inspect.Parameter) -> Any:
