@@ -34,7 +34,7 @@ class EntryPoints:
             raise errors.IncorrectPostInitOverrideError()
 
     def _rngs(self, rngs: Any) -> Any:
-        if rngs is None or isinstance(rngs, dict):
+        if isinstance(rngs, dict):
             return rngs
         if not is_valid_rng(rngs):
             raise errors.InvalidRngError(
@@ -100,7 +100,7 @@ class EntryPoints:
         None, a function of the module, or a method's name.
         """
         EntryPoints._module_checks(self)
-        rngs = self._rngs(rngs)
+        rngs = None if rngs is None else self._rngs(rngs)
         run = functional.apply(
             self._method(method, submodules=True), self, mutable, capture_intermediates
         )
@@ -118,7 +118,7 @@ class EntryPoints:
     ) -> Any:
         """The output of a method, and the variables that it made."""
         EntryPoints._module_checks(self)
-        rngs = rngs if isinstance(rngs, dict) else self._rngs(rngs) or rngs
+        rngs = self._rngs(rngs)
         run = functional.init_with_output(
             self._method(method, submodules=False), self, mutable, capture_intermediates
         )

@@ -314,6 +314,7 @@ MISUSES = {
     "no statistics": lambda m, v: m.apply(changed(v, batch_stats=None), X),
     "a collection that is not mutable": lambda m, v: m.apply(v, X, train=True),
     "no key": lambda m, v: m.init({}, X),
+    "None for a key": lambda m, v: m.init(None, X),
     "an input of another width": lambda m, v: m.apply(v, X[:, :2]),
 }
 
