@@ -51,8 +51,7 @@ class ExplicitCalls:
             lacking = inside.lacking(model, held, self.scope.is_mutable_collection)
         if lacking:
             # It has the first values of state that is not held yet; its parameters nobody reads.
-            spare = {} if "params" in self.scope.rngs else {"params": jax.random.key(0)}
-            model = self._built(make, 0, **spare)
+            model = self._built(make, 0, lacking=lacking)
         if lacking and method == "__call__":  # which reaches all of it
             held = inside.merged(inside.chosen(nnm.variables_of(model), lacking, None), held)
         is_again = not (first or lacking)
@@ -157,7 +156,13 @@ class ExplicitCalls:
 
     # ---- building, with the scope's keys
 
-    def _built(self, make: Callable[..., Any], rounds: int, **spare: Any) -> Any:
+    def _built(
+        self,
+        make: Callable[..., Any],
+        rounds: int,
+        lacking: set[inside.Place] | None = None,
+        **spare: Any,
+    ) -> Any:
         drawn = self._drawn()
         built = nnm.build(
             make,
@@ -165,6 +170,7 @@ class ExplicitCalls:
             scope_path=self._path(),
             rounds=rounds,
             drawn=drawn,
+            lacking=lacking,
         )
         self.scope.rng_counters.update(drawn)
         return built

@@ -24,13 +24,14 @@ class Made:
     """A variable in the order of construction, those of one module one after the other.
 
     ``path`` is the module's, ``stacks`` are those around it, ``draws`` the draws that its value
-    depends on.
+    depends on. One that is held already has its draws here, and draws nothing in Linen.
     """
 
     path: tuple[Any, ...]
     stacks: Stacks
     is_param: bool
     draws: frozenset[int]
+    is_held: bool = False
 
 
 def linen_places(
@@ -104,6 +105,8 @@ def _keys_of(members: Sequence[Made], own: set[int], streams: Sequence[str]) -> 
     for one in members:
         its = sorted(one.draws & left)
         left -= {*its}
+        if one.is_held:
+            continue
         placed += [(draw, _Key(draw, streams[draw], one.is_param)) for draw in its]
         if one.is_param and not (its and its[-1] == max(one.draws)):
             placed.append((max([last, *its]), _Key(None, PARAMS, is_param=True)))

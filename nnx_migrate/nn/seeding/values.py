@@ -9,7 +9,7 @@ Linen's key in place of each draw.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -21,7 +21,7 @@ from nnx_migrate.nn.seeding.stacks import Stacks, stacks_around
 from nnx_migrate.nn.streams.linen_streams import typed_key
 from nnx_migrate.nn.variables.errors import InvalidRngError
 from nnx_migrate.nn.variables.sharing import linen_place
-from nnx_migrate.nn.variables.variables import variable_type
+from nnx_migrate.nn.variables.variables import collection_of, variable_type
 
 M = TypeVar("M", bound=nnx.Module)
 
@@ -33,6 +33,7 @@ def build(
     scope_path: Sequence[str] = (),
     rounds: int = 0,
     drawn: dict[str, int] | None = None,
+    lacking: Collection[tuple[str, ...]] | None = None,
     **options: Any,
 ) -> M:
     """``make(*args, **options, rngs=...)`` with the parameters Linen's ``init(rngs, ...)`` gives.
@@ -44,6 +45,8 @@ def build(
       rounds: how often that ``init`` made it before: the loop of a scan runs its body several times.
       drawn: how many keys were drawn in the module's own scope before, by stream (``nn.fold_rngs`` draws
         one); updated.
+      lacking: the variables that are made, by collection and path, where others are held already: Linen
+        draws no keys for those. None for all.
 
     Variables whose draw is not theirs alone (modules stacked by ``nnx.vmap``) get values of the
     same distribution from other keys; those stacked by ``nnm.scan`` and ``nnm.vmap`` get Linen's,
@@ -55,11 +58,10 @@ def build(
       ValueError: ``rngs`` has no key for ``params``.
     """
     given = dict(rngs) if isinstance(rngs, Mapping) else {"params": rngs}
-    if given.get("params") is None:
-        raise InvalidRngError(
-            f"expected a key for the stream 'params' in rngs, found {sorted(given)}"
-        )
-    first = typed_key(given.pop("params"))
+    has_params = given.get("params") is not None
+    if not has_params and lacking is None:
+        raise _no_key(given)
+    first = typed_key(given.pop("params")) if has_params else jax.random.key(0)
     roots = {PARAMS: first, **{name: typed_key(key) for name, key in given.items()}}
 
     def construct(draws: _Draws) -> M:
@@ -70,10 +72,18 @@ def build(
 
     asked = _asked(construct, roots)
     counts = None if drawn is None else Counter({_nnx_stream(k): n for k, n in drawn.items()})
-    keys = _linen_keys(construct, asked, roots, tuple(scope_path), rounds, counts)
+    made = _made(construct, asked, roots, lacking)
+    places = list(linen_places(made, [name for name, _ in asked], rounds, counts))
+    if not has_params and any(asked[draw][0] == PARAMS for draw, _, _ in places):
+        raise _no_key(given)
+    keys = _linen_keys(places, asked, roots, tuple(scope_path))
     if drawn is not None and counts is not None:
         drawn.update({name: counts[_nnx_stream(name)] for name in drawn})
     return construct(_Draws(keys, roots))
+
+
+def _no_key(given: Mapping[str, Any]) -> InvalidRngError:
+    return InvalidRngError(f"expected a key for the stream 'params' in rngs, found {sorted(given)}")
 
 
 def _nnx_stream(name: str) -> str:
@@ -190,34 +200,47 @@ def _asked(construct: Construct, roots: Mapping[str, jax.Array]) -> list[Asked]:
     return found
 
 
-def _linen_keys(
+def _made(
     construct: Construct,
     asked: Sequence[Asked],
     roots: Mapping[str, jax.Array],
-    above: tuple[str, ...],
-    rounds: int,
-    drawn: Counter[str] | None,
-) -> list[jax.Array]:
-    """For each draw, the key Linen gives the one variable it feeds; else a spare key."""
-    variables: list[tuple[tuple[Any, ...], Stacks, nnx.Variable[Any]]] = []
+    lacking: Collection[tuple[str, ...]] | None,
+) -> list[Made]:
+    """The variables, each with the draws that its value depends on."""
+    variables: list[_Variable] = []
 
     def run(*keys: jax.Array) -> list[Any]:
         variables[:] = _variables(construct(_Draws(keys, roots, only_structure=True)))
-        return [jax.tree.leaves(one.get_value()) for _, _, one in variables]
+        return [jax.tree.leaves(one.get_value()) for *_, one in variables]
 
-    spare = [jax.random.fold_in(roots[name], index) for index, (name, _) in enumerate(asked)]
-    jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(*spare)
+    jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(*_spare(asked, roots))
     fed = iter(_dependencies(jaxpr.jaxpr))
-    made = [
-        Made(path, stacks, _is_param(one), frozenset().union(*(next(fed) for _ in leaves)))
-        for (path, stacks, one), leaves in zip(variables, shapes, strict=True)
-    ]
+    made = []
+    for (path, name, stacks, one), leaves in zip(variables, shapes, strict=True):
+        draws = frozenset().union(*(next(fed) for _ in leaves))
+        is_held = lacking is not None and (collection_of(type(one)), *name) not in lacking
+        made.append(Made(path, stacks, _is_param(one), draws, is_held))
+    return made
+
+
+def _linen_keys(
+    places: Iterable[tuple[int, Stacks, tuple[Any, ...]]],
+    asked: Sequence[Asked],
+    roots: Mapping[str, jax.Array],
+    above: tuple[str, ...],
+) -> list[jax.Array]:
+    """For each draw, the key Linen gives the one variable it feeds; else a spare key."""
+    spare = _spare(asked, roots)
     keys = [_along(one, stack) for one, (_, stack) in zip(spare, asked, strict=True)]
-    for draw, stacks, place in linen_places(made, [name for name, _ in asked], rounds, drawn):
+    for draw, stacks, place in places:
         stream, stack = asked[draw]
         if stacks.axes == len(stack):
             keys[draw] = _folded(_along(roots[stream], stack), (*above, *place))
     return keys
+
+
+def _spare(asked: Sequence[Asked], roots: Mapping[str, jax.Array]) -> list[jax.Array]:
+    return [jax.random.fold_in(roots[name], index) for index, (name, _) in enumerate(asked)]
 
 
 def _is_param(variable: nnx.Variable[Any]) -> bool:
@@ -243,17 +266,23 @@ def _folded(keys: jax.Array, place: tuple[Any, ...]) -> jax.Array:
     return LazyRng.create(keys, *place).as_jax_rng()
 
 
-def _variables(module: nnx.Module) -> list[tuple[tuple[Any, ...], Stacks, nnx.Variable[Any]]]:
-    """The variables that modules hold: with the path in its keys, and the stacks around it."""
+# The path of its module, its own, the stacks around it.
+_Variable = tuple[tuple[Any, ...], tuple[str, ...], Stacks, nnx.Variable[Any]]
+
+
+def _variables(module: nnx.Module) -> list[_Variable]:
+    """The variables that modules hold, with Linen's paths, which are in their keys."""
     place = linen_place(module)
     owners = [
-        (place(path), one) for path, one in nnx.iter_graph(module) if isinstance(one, nnx.Module)
+        (path, place(path), one)
+        for path, one in nnx.iter_graph(module)
+        if isinstance(one, nnx.Module)
     ]
-    modules = dict(owners)
+    modules = {path: one for _, path, one in owners}
     return [
-        (path, stacks_around(path, modules), one)
-        for path, owner in owners
-        for one in vars(owner).values()
+        (path, tuple(map(str, place((*held_at, name)))), stacks_around(path, modules), one)
+        for held_at, path, owner in owners
+        for name, one in vars(owner).items()
         if isinstance(one, nnx.Variable)
     ]
 
