@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -13,12 +14,13 @@ from flax.core import meta
 from nnx_migrate import nn as nnm
 from nnx_migrate import sharding
 from nnx_migrate.linen.core import inside
+from nnx_migrate.linen.core.sizes.declaration import UnknownSize
 from nnx_migrate.linen.core.sizes.sizing import Sizing
 from nnx_migrate.linen.spmd import LogicallyPartitioned
 
 # Beside the counters of the scope's own keys: what calls drew, and how often it was made.
 _DRAWN, _ROUNDS = "explicit draws", "explicit rounds"
-_ABSTRACT, _PARTS = "explicit module", "explicit parts"
+_ABSTRACT, _PARTS, _WHOLE = "explicit module", "explicit parts", "explicit whole"
 
 
 @dataclass(frozen=True)
@@ -36,22 +38,23 @@ class ExplicitCalls:
     def call(self, method: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a method; one that may makes the variables that are not held."""
         held = self.held()
-        first = self.scope.is_mutable_collection("params") and (
-            not self._holds_own(held) or self._lacks_parameters(held)
+        make, first = self._maker(
+            held, functools.partial(self.sizing.for_call, method, args, kwargs)
         )
-        make = self.sizing.for_call(method, args, kwargs, None if first else held)
         made = None
         if first:
-            model = self._built(make, self._round(), **self._spare(make))
+            absent = inside.absent(nnm.abstract(make), held) if self._holds_own(held) else None
+            model = self._built(make, self._round(), absent, **self._spare(make))
             made = inside.merged(nnm.variables_with(model, _bound(method, args, kwargs)), held)
-            held = inside.merged(nnm.variables_of(model), held)  # as they were before the call
+            held = inside.merged(self._mutable(nnm.variables_of(model)), held)  # before the call
+            self.scope.rng_counters[_WHOLE] = 1
         model = nnm.abstract(make)
         lacking = set()
         if self.scope.mutable and not first:  # looking for places walks the whole module
             lacking = inside.lacking(model, held, self.scope.is_mutable_collection)
         if lacking:
             # It has the first values of state that is not held yet; its parameters nobody reads.
-            model = self._built(make, 0, lacking=lacking)
+            model = self._built(make, 0, lacking)
         if lacking and method == "__call__":  # which reaches all of it
             held = inside.merged(inside.chosen(nnm.variables_of(model), lacking, None), held)
         is_again = not (first or lacking)
@@ -148,11 +151,33 @@ class ExplicitCalls:
         taken = self.scope.reservations
         return any(name not in taken for part in held.values() for name in part)
 
-    def _lacks_parameters(self, held: dict[str, Any]) -> bool:
-        """Whether only parts of the module were made in this call, when code called them."""
-        if _PARTS not in self.scope.rng_counters:
-            return False
-        return inside.lacks_parameters(self.abstract(), (), held)
+    def _maker(
+        self, held: dict[str, Any], sized: Callable[[Any], Callable[..., Any]]
+    ) -> tuple[Callable[..., Any], bool]:
+        """The class with its sizes, and whether it makes parameters: all of them, or some that lack.
+
+        Those are held that the caller gave, or that parts made which code called.
+        """
+        makes, counters = self.scope.is_mutable_collection("params"), self.scope.rng_counters
+        if makes and not self._holds_own(held):
+            return sized(None), True
+        if makes and _PARTS in counters:
+            first = inside.lacks_parameters(self.abstract(), (), held)
+            return sized(None if first else held), first
+        if not makes or _WHOLE in counters:
+            return sized(held), False
+        try:
+            make = sized(held)
+        except UnknownSize:
+            return sized(None), True  # it shows in what lacks
+        if inside.lacks_parameters(nnm.abstract(make), (), held):
+            return sized(None), True
+        return make, False
+
+    def _mutable(self, variables: dict[str, Any]) -> dict[str, Any]:
+        """Those that the call may make."""
+        mutable = self.scope.is_mutable_collection
+        return {name: part for name, part in variables.items() if mutable(name)}
 
     # ---- building, with the scope's keys
 

@@ -187,8 +187,12 @@ def lacking(
     model: nnx.Module, held: Mapping[str, Any], is_mutable: Callable[[str], bool]
 ) -> set[Place]:
     """Where a module has variables, parameters aside, that may be made and are not held."""
-    absent = _absent(model, (), held, calls=True)
-    return {one for one in absent if one[0] != "params" and is_mutable(one[0])}
+    return {one for one in absent(model, held) if one[0] != "params" and is_mutable(one[0])}
+
+
+def absent(model: nnx.Module, held: Mapping[str, Any]) -> set[Place]:
+    """Where a module has variables that are not held."""
+    return _absent(model, (), held, calls=True)
 
 
 def _absent(model: nnx.Module, part: Path, held: Mapping[str, Any], calls: bool) -> set[Place]:

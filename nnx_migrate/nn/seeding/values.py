@@ -74,7 +74,9 @@ def build(
     counts = None if drawn is None else Counter({_nnx_stream(k): n for k, n in drawn.items()})
     made = _made(construct, asked, roots, lacking)
     places = list(linen_places(made, [name for name, _ in asked], rounds, counts))
-    if not has_params and any(asked[draw][0] == PARAMS for draw, _, _ in places):
+    draws = any(one.is_param and not one.is_held for one in made)
+    draws |= any(asked[draw][0] == PARAMS for draw, _, _ in places)
+    if draws and not has_params:
         raise _no_key(given)
     keys = _linen_keys(places, asked, roots, tuple(scope_path))
     if drawn is not None and counts is not None:

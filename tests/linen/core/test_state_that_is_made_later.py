@@ -1,4 +1,4 @@
-"""State that ``apply`` makes beside parameters that are held: Linen's keys, and Linen's error."""
+"""What ``apply`` makes beside variables that are held: from Linen's keys, or with Linen's error."""
 
 from __future__ import annotations
 
@@ -102,3 +102,40 @@ def test_state_that_starts_from_no_key_needs_none() -> None:
     params = module.init(KEY, X)["params"]
     _, changed = module.apply({"params": params}, X, mutable=["stats"])
     assert changed["stats"]["seen"] == 1
+
+
+@pytest.mark.parametrize("lost", ["scale", "Dense_0"])
+@pytest.mark.parametrize("names", [["params"], ["params", "vq", "other"]])
+def test_parameters_beside_others_that_are_held_are_made_as_well(lost: str, names: Any) -> None:
+    linen, lazy = PAIRS[lost == "Dense_0"]
+
+    def later(module: Any) -> Any:
+        variables = {name: dict(module.init(KEY, X)[name]) for name in names}
+        variables["params"].pop(lost)
+        rngs = {"params": jax.random.key(5)}
+        return module.apply(variables, X, rngs=rngs, mutable=["params", "vq", "other"])
+
+    wanted, found = later(linen()), later(lazy())
+    assert jax.tree.structure(found[1]) == jax.tree.structure(wanted[1])
+    jax.tree.map(np.testing.assert_array_equal, found[1], wanted[1])
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-6)
+
+
+MISUSES = {
+    "parameters without a key": lambda module, v: module.apply(v, X, mutable=["params"]),
+    "state that may not be made": lambda module, v: module.init(KEY, X, mutable=["params"]),
+    "state beside the parameters": lambda module, v: module.init(
+        KEY, X, mutable=flax.core.DenyList("other")
+    ),
+}
+
+
+@pytest.mark.parametrize("misuse", MISUSES.values(), ids=MISUSES)
+@pytest.mark.parametrize(("linen", "lazy"), PAIRS)
+def test_what_may_not_be_made_is_linens_error(linen: Any, lazy: Any, misuse: Any) -> None:
+    variables = linen().init(KEY, X)
+    some = {**variables, "params": dict(list(variables["params"].items())[1:])}
+    with pytest.raises(errors.FlaxError) as wanted:
+        misuse(linen(), some)
+    with pytest.raises(wanted.type):
+        misuse(lazy(), some)
