@@ -30,10 +30,12 @@ class PureCall:
     """The modules of one call taken apart, and its arguments without them.
 
     Attributes:
-      parts: of the tuple of all modules, the one that is lifted first.
+      modules: all of them, the one that is lifted first.
+      parts: of their tuple.
       args, kwargs: the other arguments; places of modules hold nothing.
     """
 
+    modules: tuple[Any, ...]
     parts: Parts
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
@@ -50,7 +52,8 @@ class PureCall:
             return _Place(len(found) - 1)
 
         args, kwargs = jax.tree.map(emptied, (args, dict(kwargs)), is_leaf=_is_node)
-        return cls(take_apart(tuple(found)), args, kwargs)
+        modules = tuple(found)
+        return cls(modules, take_apart(modules), args, kwargs)
 
     def run(
         self,

@@ -11,7 +11,7 @@ import jax
 from flax import nnx
 
 from nnx_migrate.nn.lifts.pure import PureCall
-from nnx_migrate.nn.variables.parts import Values
+from nnx_migrate.nn.variables.parts import Made, Values
 from nnx_migrate.nn.variables.state import lifted
 
 T = TypeVar("T")
@@ -78,12 +78,19 @@ def _rematerialized(function: Callable[..., Any], options: Mapping[str, Any]) ->
         run = PureCall.of(module, args, kwargs)
         streams = run.parts.random_state()  # closed over: those not drawn from leave no trace
 
-        def pure(values: Values, *args: Any, **kwargs: Any) -> tuple[Any, Values]:
-            return run.changes(function, values | streams, args, kwargs)
+        late: dict[str, Made] = {}
+
+        def pure(values: Values, *args: Any, **kwargs: Any) -> tuple[Any, Values, dict[str, Any]]:
+            outputs, copies = run.run(function, values | streams, args, kwargs)
+            late.update(made := run.parts.made(copies))
+            new = {name: one.variable.get_value() for name, one in made.items()}
+            return outputs, run.parts.changed(copies, values | streams, made), new
 
         checkpointed = jax.checkpoint(pure, **options)
-        outputs, changed = checkpointed(run.parts.values(), *run.args, **run.kwargs)
+        outputs, changed, made = checkpointed(run.parts.values(), *run.args, **run.kwargs)
         run.parts.put_back(changed)
+        for name, value in made.items():
+            late[name].put(run.modules, value)
         return outputs
 
     return call

@@ -14,7 +14,7 @@ from flax.core.axes_scan import broadcast  # Linen's own: Linen classes may get 
 from nnx_migrate.nn.loops.groups import groups_of
 from nnx_migrate.nn.loops.stack_axis import without_axis
 from nnx_migrate.nn.loops.stacking import Stacking
-from nnx_migrate.nn.variables.parts import Parts, hide_captures, take_apart
+from nnx_migrate.nn.variables.parts import Made, Parts, hide_captures, take_apart
 from nnx_migrate.numerics.axes import from_front, to_front
 
 
@@ -41,6 +41,7 @@ class Loop:
         moved = _with_prefix(_moved, self.in_axes, xs)
         length = self._length(layers, moved)
         keys = groups.split_keys(length)
+        late: dict[str, Made] = {}  # what the body makes for one layer
 
         def step(state: Any, slices: Any) -> Any:
             handed, carry = state
@@ -51,24 +52,33 @@ class Loop:
             copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layer else m)
             hide_captures(copy, groups.hidden)
             carry, ys = method(copy, carry, *given)
-            changed = parts.changed(copy, inner)
+            made = {name: one for name, one in parts.made(copy).items() if self._stacks(one)}
+            late.update(made)
+            changed = parts.changed(copy, inner, made)
             groups.note(parts, changed)
             self._check_inputs(parts, layer.keys() & changed.keys())
             handed = handed | {i: changed[i] for i in handed if i in changed}
-            return (handed, carry), (ys, {i: changed[i] for i in layer if i in changed})
+            layer = {i: changed[i] for i in layer if i in changed}
+            new = {name: one.variable.get_value() for name, one in made.items()}
+            return (handed, carry), (ys, layer, new)
 
         start = {i: values[i] for i in groups.carried}
         if groups.tallied and self.stacking.traces > 1:  # Linen runs the body once before
             first = jax.tree.map(lambda x: x[0], (layers, keys, moved))
             jax.eval_shape(step, (start, carry), first)
             groups.skip_traced(parts)
-        (handed, carry), (ys, changed) = jax.lax.scan(
+        (handed, carry), (ys, changed, made) = jax.lax.scan(
             step, (start, carry), (layers, keys, moved), length=length, **self.options
         )
         parts.put_back(handed)
         parts.put_back({i: _back(groups.stacked[i], one) for i, one in changed.items()})
+        for name, values in made.items():
+            late[name].put(module, _back(self.stacking.axis(late[name].variable), values))
         groups.advance(parts)
         return carry, _with_prefix(_back, self.out_axes, ys)
+
+    def _stacks(self, made: Made) -> bool:
+        return self.stacking.axis(made.variable) is not None
 
     def _check_inputs(self, parts: Parts, changed: Iterable[int]) -> None:
         for index in changed:
@@ -106,5 +116,5 @@ def _chosen(axis: Any, whole: Any, part: Any) -> Any:
     return whole if axis is broadcast else part
 
 
-def _back(axis: int, ys: Any) -> Any:
+def _back(axis: Any, ys: Any) -> Any:
     return jax.tree.map(lambda y: from_front(y, axis % y.ndim), ys)

@@ -34,6 +34,21 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Made:
+    """A variable that a call made in a copy of the module."""
+
+    path: Path
+    variable: nnx.Variable[Any]
+
+    def put(self, module: Any, value: Any) -> None:
+        """Give it to the module itself."""
+        for name in self.path[:-1]:
+            module = getattr(module, name) if isinstance(name, str) else module[name]
+        made = type(self.variable).from_metadata(value, self.variable.get_metadata())
+        setattr(module, self.path[-1], made)
+
+
+@dataclass(frozen=True)
 class Parts:
     """A module's structure, and its variables in Linen's order: by collection, then path."""
 
@@ -75,30 +90,45 @@ class Parts:
             entries.append((path, type(one).from_metadata(_fresh(values[index]), edited)))
         return nnx.merge(self.graphdef, nnx.from_flat_state(entries), copy=True)
 
-    def read(self, copy: Any) -> Values:
+    def made(self, copy: Any) -> dict[str, Made]:
+        """The variables of a copy that the module does not have, sown ones aside: caches."""
+        known = set(self.paths)
+        return {
+            "/".join(map(str, path)): Made(path, one)
+            for path, one in nnx.to_flat_state(nnx.state(copy))
+            if path not in known and CAPTURES not in path and not isinstance(one, nnx.RngState)
+        }
+
+    def read(self, copy: Any, made: Mapping[str, Made] | None = None) -> Values:
         """What a copy holds now, by position; what it has lost is left out.
+
+        Args:
+          made: those that the call may make.
 
         Raises:
           ValueError: the call made a variable that the module does not have.
         """
         after = dict(nnx.to_flat_state(nnx.state(copy)))
-        new = sorted("/".join(map(str, path)) for path in after.keys() - set(self.paths))
+        new = {"/".join(map(str, path)) for path in after.keys() - set(self.paths)}
+        new -= (made or {}).keys()
         if new:
             raise ValueError(
-                f"a lifted call made the variable {new[0]!r}: expected the module to have it "
+                f"a lifted call made the variable {min(new)!r}: expected the module to have it "
                 "before; make it in the constructor, or inside nnm.jit by nnm.lazy_init"
             )
         return {
             index: after[path].get_value() for index, path in enumerate(self.paths) if path in after
         }
 
-    def changed(self, copy: Any, given: Mapping[int, Any]) -> Values:
+    def changed(
+        self, copy: Any, given: Mapping[int, Any], made: Mapping[str, Made] | None = None
+    ) -> Values:
         """The variables of ``copy`` that no longer hold what they were ``given``, by position.
 
         Raises:
-          ValueError: the call made a variable that the module does not have.
+          ValueError: the call made a variable that the module does not have, other than ``made``.
         """
-        found = self.read(copy)
+        found = self.read(copy, made)
         return {i: one for i, one in found.items() if not _is_same(one, given[i])}
 
     def put_back(self, values: Mapping[int, Any]) -> None:
