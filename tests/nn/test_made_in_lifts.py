@@ -1,4 +1,4 @@
-"""Variables that a call makes below ``nnm.scan`` and ``nnm.remat``: caches that decoding starts."""
+"""Variables that a call makes below ``nnm.scan``, ``nnm.vmap`` and ``nnm.remat``: caches that decoding starts."""
 
 from __future__ import annotations
 
@@ -48,12 +48,16 @@ class Layer(nnx.Module):
         return x, None
 
 
-def lifted(library: Any, layer: Any, axis: int, remat: bool, scan: bool) -> Any:
+def lifted(library: Any, layer: Any, axis: int, remat: bool, over: str) -> Any:
     if remat:
         layer = library.remat(layer, prevent_cse=False, static_argnums=(2,))
-    if not scan:
-        return layer
     axes = {"params": 0, "cache": axis}
+    if over == "lanes":
+        splits = {"params": True}
+        how = {"split_rngs": splits, "in_axes": (None, None), "out_axes": 0, "axis_size": L}
+        return library.vmap(layer, variable_axes=axes, **how)
+    if not over:
+        return layer
     return library.scan(
         layer,
         variable_axes=axes,
@@ -64,7 +68,7 @@ def lifted(library: Any, layer: Any, axis: int, remat: bool, scan: bool) -> Any:
 
 
 class LinenNet(linen.Module):
-    how: tuple[int, bool, bool]
+    how: tuple[int, bool, str]
 
     @linen.compact
     def __call__(self, x: Any, decode: bool = False) -> Any:
@@ -72,7 +76,7 @@ class LinenNet(linen.Module):
 
 
 class Net(nnx.Module):
-    def __init__(self, how: tuple[int, bool, bool], *, in_features: int, rngs: nnx.Rngs) -> None:
+    def __init__(self, how: tuple[int, bool, str], *, in_features: int, rngs: nnx.Rngs) -> None:
         self.layers = lifted(nnm, Layer, *how)(in_features=in_features, rngs=rngs)
 
     def __call__(self, x: Any, decode: bool = False) -> Any:
@@ -80,9 +84,17 @@ class Net(nnx.Module):
 
 
 @pytest.mark.parametrize(
-    "how", [(0, False, True), (1, False, True), (0, True, True), (0, True, False)]
+    "how",
+    [
+        (0, False, "layers"),
+        (1, False, "layers"),
+        (0, True, "layers"),
+        (0, True, ""),
+        (0, False, "lanes"),
+        (1, True, "lanes"),
+    ],
 )
-def test_the_first_call_makes_what_linens_makes(how: tuple[int, bool, bool]) -> None:
+def test_the_first_call_makes_what_linens_makes(how: tuple[int, bool, str]) -> None:
     linens, found = LinenNet(how), lazy_linen.lazy(Net)(how)
     params = linens.init(KEY, X)["params"]
 
@@ -99,7 +111,7 @@ def test_the_first_call_makes_what_linens_makes(how: tuple[int, bool, bool]) -> 
 
 
 def test_a_built_module_holds_what_its_call_made() -> None:
-    model = nnm.build(Net, (1, True, True), in_features=4, rngs=KEY)
+    model = nnm.build(Net, (1, True, "layers"), in_features=4, rngs=KEY)
     model(X)
     assert "cache" not in nnm.variables_of(model)
     model(X, True)

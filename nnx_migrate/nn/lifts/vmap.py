@@ -15,7 +15,7 @@ from nnx_migrate.nn.lifts.stacked import require_one_layer, stacked_class
 from nnx_migrate.nn.loops.groups import groups_of
 from nnx_migrate.nn.loops.stack_axis import without_axis
 from nnx_migrate.nn.loops.stacking import Stacking, options_of
-from nnx_migrate.nn.variables.parts import hide_captures, take_apart
+from nnx_migrate.nn.variables.parts import Made, hide_captures, take_apart
 
 T = TypeVar("T")
 
@@ -126,6 +126,7 @@ class Lanes:
         }
         prefix = {axis: axis for axis in axes}
         keys = groups.split_keys(self._size(lanes, args))
+        late: dict[str, Made] = {}  # what the method makes in one lane
 
         def lane(lanes: Any, drawn: Any, args: Any) -> Any:
             layer = {i: one for group in lanes.values() for i, one in group.items()}
@@ -133,25 +134,40 @@ class Lanes:
             copy = parts.assemble(inner, lambda i, m: without_axis(m) if i in layer else m)
             hide_captures(copy, groups.hidden)
             outputs = method(copy, *args)
-            changed = parts.changed(copy, inner)
+            made = self._made(parts.made(copy))
+            every = {name: one for group in made.values() for name, one in group.items()}
+            late.update(every)
+            changed = parts.changed(copy, inner, every)
             groups.note(parts, changed)
-            return outputs, {
+            back = {
                 axis: {i: changed[i] for i in group if i in changed}
                 for axis, group in lanes.items()
             }
+            return outputs, back, jax.tree.map(_value, made, is_leaf=_is_made)
 
         mapped = jax.vmap(
             lane,
             in_axes=(prefix, 0, self.in_axes),
-            out_axes=(self.out_axes, prefix),
+            out_axes=(self.out_axes, prefix, {axis: axis for axis in self._made({})}),
             axis_size=self.stacking.length,
             **self.options,
         )
-        outputs, changed = mapped(lanes, keys, args)
+        outputs, changed, made = mapped(lanes, keys, args)
         for group in changed.values():
             parts.put_back(group)
+        for group in made.values():
+            for name, value in group.items():
+                late[name].put(module, value)
         groups.advance(parts)
         return outputs
+
+    def _made(self, every: Mapping[str, Made]) -> dict[int, dict[str, Made]]:
+        """What the method made in a lane, by the axis along which it is stacked: caches."""
+        axes = {axis for _, axis in self.stacking.axes}
+        return {
+            axis: {k: one for k, one in every.items() if self.stacking.axis(one.variable) == axis}
+            for axis in sorted(axes)
+        }
 
     def _size(self, lanes: Any, args: Any) -> int:
         if self.stacking.length is not None:
@@ -174,3 +190,11 @@ class Lanes:
 
 def _flat(names: Any) -> tuple[Any, ...]:
     return names if isinstance(names, tuple) else (names,)
+
+
+def _is_made(one: Any) -> bool:
+    return isinstance(one, Made)
+
+
+def _value(one: Made) -> Any:
+    return one.variable.get_value()
