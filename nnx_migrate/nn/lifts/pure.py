@@ -14,7 +14,7 @@ from typing import Any
 import jax
 from flax import nnx
 
-from nnx_migrate.nn.variables.parts import Parts, Values, take_apart
+from nnx_migrate.nn.variables.parts import Parts, take_apart
 
 
 @jax.tree_util.register_static
@@ -83,18 +83,6 @@ class PureCall:
             name = getattr(function, "__name__", repr(function))
             raise TypeError(f"expected {name} to return arrays from a lifted call, found a module")
         return outputs, copies
-
-    def changes(
-        self,
-        function: Callable[..., Any],
-        values: Mapping[int, Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        prepare: Callable[[Any], None] = lambda copies: None,
-    ) -> tuple[Any, Values]:
-        """The result of :meth:`run`, and the values that it changed."""
-        outputs, copies = self.run(function, values, args, kwargs, prepare)
-        return outputs, self.parts.changed(copies, values)
 
 
 def _is_node(value: Any) -> bool:
