@@ -322,6 +322,7 @@ class Use:
     presence: Mapping[str, bool] = field(default_factory=dict)
     entry: str = "__call__"  # the root's method that was called from outside
     form: CallForm | None = None  # of a layer's call, where the text shows its arguments
+    rounds: tuple[Expr, ...] = ()  # hold where the loops around it that made it not have a round
 
     @property
     def certain(self) -> bool:

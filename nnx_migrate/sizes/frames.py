@@ -98,6 +98,8 @@ class Loop:
     counters: dict[str, bool] = field(default_factory=dict)  # go up by one; whether from 0
     reordered: bool = False  # items come in another order than the loop of their origin made them
     first_known: bool = True  # the item of the first round is the first that was made
+    has_rounds: Expr | None = None  # what may be tested for that; None: nothing over fields alone
+    held: frozenset[int] = frozenset()  # constructor calls of what its rounds go through, by id
 
     def count(self, target: ast.expr | None, *, from_zero: bool) -> None:
         """Note a variable that goes up by one."""

@@ -38,7 +38,7 @@ from nnx_migrate.sizes.scope_functions import ScopeFunction
 from nnx_migrate.sizes.statics import static_of
 from nnx_migrate.source.leaving import leaves
 from nnx_migrate.source.project import Project, Scope
-from nnx_migrate.source.walking import each
+from nnx_migrate.source.walking import each, walk
 
 OUT_VARIABLE = "out_features_"
 _STEPS = 400_000
@@ -213,6 +213,7 @@ class Interpreter(ABC):
                 self.presence,
                 self.ranks.method,
                 form,
+                self._rounds_around(module),
             )
             self.add(use)
 
@@ -226,7 +227,17 @@ class Interpreter(ABC):
     def note_read(self, value: Value) -> None:
         """Remember that an attribute is read which holds submodules, other than to call it."""
         for one in held_modules(value):
-            self.reads.append(Use(one, {}, tuple(self.conditions), self.primary))
+            rounds = self._rounds_around(one)
+            self.reads.append(Use(one, {}, tuple(self.conditions), self.primary, rounds=rounds))
+
+    def _rounds_around(self, module: Submodule | Instance) -> tuple[Expr, ...]:
+        """What holds where the running loops have a round, those aside that made or hold the module."""
+        call = module.call
+        if call is None or id(call) in self.met:
+            return ()
+        around = [one for one in self.loops if id(call) not in one.held]
+        found = [one.has_rounds for one in around if not any(n is call for n in walk(one.node))]
+        return tuple(dict.fromkeys(one for one in found if one is not None))
 
     # ---- what runs code, in machine.py
     @abstractmethod

@@ -15,10 +15,12 @@ from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Extended,
+    Instance,
     Record,
     Repeated,
     Sequence,
     Static,
+    Submodule,
     Unknown,
     Value,
     as_array,
@@ -42,6 +44,7 @@ class Range(Value):
     stop: Expr | None = None
     counts: bool = True
     from_zero: bool = True
+    start: Expr | None = ex.literal(0)  # noqa: RUF009 - a value that nothing changes
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ def iteration_of(
         _check_zipped(interpreter, value, loop_node)
     item = _abstract(rest, target, loop)
     loop.rounds = _length(value)
+    loop.has_rounds = _has_rounds(value)
+    loop.held = frozenset(id(one.call) for one in _held(value))
     if not (first or loop.reordered):
         for one, other in combinations([loop_node, *loop.origins], 2):
             interpreter.loop_names.join(one, other)
@@ -251,6 +256,34 @@ def _targets(target: ast.expr, count: int) -> list[ast.expr]:
     if isinstance(target, ast.Tuple) and len(target.elts) == count:
         return list(target.elts)
     return [target] * count
+
+
+def _has_rounds(value: Value) -> Expr | None:
+    """What holds where a loop has a round, if fields alone decide that."""
+    match value:
+        case Enumerated(value=inner):
+            return _has_rounds(inner)
+        case Range(stop=stop, start=start, counts=True) if stop is not None and start is not None:
+            count, least = stop, start
+        case _:
+            found = _length(value)
+            if found is None:
+                return None
+            count, least = found, ex.literal(0)
+    if (count.is_constant and least.is_constant) or count.names or least.names:
+        return None
+    return ex.parse(f"{count.text} > {least.text}")
+
+
+def _held(value: Value) -> Iterator[Submodule | Instance]:
+    """The modules that the rounds of a loop go through."""
+    match value:
+        case Enumerated(value=inner):
+            yield from _held(inner)
+        case Zipped(values=values):
+            yield from (module for one in values for module in _held(one))
+        case _:
+            yield from held_modules(value)
 
 
 def _length(value: Value) -> Expr | None:

@@ -59,6 +59,11 @@ class Site:
     calls: frozenset[CallForm] = frozenset()
     # Its methods that Linen's initial call calls whatever the fields and arguments are.
     methods: frozenset[str] = frozenset()
+    # What has to hold for the loops around its calls to have a round, where a compact method builds it
+    # outside of them. Without a round it has no parameters in Linen.
+    rounds: str | None = None
+    # Whether its attribute is read where it is not ``reached``: it is None there.
+    is_absent: bool = False
     # How many layers it stacks, where no option of the lift says it.
 
     @property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from itertools import combinations
 
 from nnx_migrate.abstract import expression as ex
@@ -33,7 +34,12 @@ def reached(uses: list[Use]) -> str | None:
 
 def ways(uses: list[Use]) -> list[Way]:
     """The conditions under which each use happens, in the fewest words."""
-    return simplest([(*dict.fromkeys(use.conditions),) for use in uses])
+    return simplest([(*dict.fromkeys((*use.conditions, *use.rounds)),) for use in uses])
+
+
+def rounds_of(uses: list[Use]) -> str | None:
+    """Condition over fields without which no loop around a use has a round; None when there is none."""
+    return text_of(simplest([use.rounds for use in uses]))
 
 
 def text_of(found: list[Way]) -> str | None:
@@ -120,7 +126,7 @@ def reached_in_setup(
     if not _are_known(analysis, found, sized):
         found = _by_default(analysis, module, found, sized)
     elif () not in found and _is_read_elsewhere(analysis, module, uses, found):
-        analysis.interpreter.refuse(module.call or analysis.root.info.node, _READ)
+        found = _read_elsewhere(analysis, module, uses, found)
     if () in found or all(_is_size_given(analysis, way, sized) for way in found):
         return None
     conditions = [one for way in found for one in way if one is not None]
@@ -141,6 +147,33 @@ def _is_read_elsewhere(
     reads = [one for one in analysis.interpreter.reads if one.module.call is module.call]
     both = _ways_to(analysis, module, [*uses, *(one for one in reads if one.primary)])
     return set(map(frozenset, both)) != set(map(frozenset, found))
+
+
+def _read_elsewhere(
+    analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use], found: list[Way]
+) -> list[Way]:
+    """The ways to a submodule whose attribute is read where the initial call does not reach it.
+
+    One that only loops without a round keep from being built is None then. Of a list of such ones it is
+    not asked whether there are rounds.
+    """
+    assert module.call is not None
+    anyway = [replace(use, rounds=()) for use in uses]
+    reached_anyway = _ways_to(analysis, module, anyway)
+    if () not in reached_anyway:
+        analysis.interpreter.refuse(module.call, _READ)
+    elif _is_stored(analysis, module.call):
+        analysis.absent.add(id(module.call))
+        return found
+    return reached_anyway
+
+
+def _is_stored(analysis: ClassAnalysis, call: ast.Call) -> bool:
+    """Whether a statement stores nothing but what the call builds: ``self.a = Block()``."""
+    match analysis.root.info.module.parents.of(call):
+        case ast.Assign(targets=[ast.Attribute()]):
+            return True
+    return False
 
 
 def _never_reached(

@@ -33,6 +33,7 @@ from nnx_migrate.sizes.inference.reachability import (
     is_in_setup,
     reached,
     reached_in_setup,
+    rounds_of,
 )
 from nnx_migrate.sizes.inference.records import with_evidence
 from nnx_migrate.sizes.inference.witnesses import is_passed, only_given, witness_of
@@ -43,6 +44,15 @@ from nnx_migrate.source.walking import walk
 
 def site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
     """The site of one submodule."""
+    site = _site_of(analysis, module)
+    if is_in_setup(analysis, site.call):
+        return replace(site, is_absent=id(site.call) in analysis.absent)
+    uses = analysis.root.records.get(id(module.call), [])
+    return replace(site, rounds=rounds_of([use for use in uses if use.primary]))
+
+
+def _site_of(analysis: ClassAnalysis, module: Submodule | Instance) -> Site:
+    """The site, but for what loops without a round make of it."""
     refuse_parts(analysis, module)
     check_met(analysis.interpreter, module)
     uses = analysis.root.records.get(id(module.call), [])

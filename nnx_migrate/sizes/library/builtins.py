@@ -29,7 +29,9 @@ def _range(call: LibraryCall) -> Value:
     given = len(call.args)
     from_zero = given == 1 or (given > 1 and call.args[0] == Static(ex.literal(0)))
     end = stop.expr if isinstance(stop, Static) else None
-    return Range(last, end, counts=given < 3, from_zero=from_zero)
+    start = call.args[0] if given > 1 else Static(ex.literal(0))
+    begin = start.expr if isinstance(start, Static) else None
+    return Range(last, end, counts=given < 3, from_zero=from_zero, start=begin)
 
 
 def _enumerate(call: LibraryCall) -> Value:

@@ -277,3 +277,49 @@ BY_MORE = {
 @pytest.mark.parametrize("call", BY_MORE.values(), ids=BY_MORE)
 def test_a_submodule_that_a_key_chooses_is_refused(call: str) -> None:
     assert "whether the initial call reaches it" in refusal(CHOSEN.format(call)).reason
+
+
+ROUNDS = """\
+class M(nn.Module):
+  n: int
+  m: int
+
+  @nn.compact
+  def __call__(self, x):
+    x = nn.Dense(4)(x)
+    layer = nn.Dense(4)
+{body}
+    return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "test"),
+    [
+        ("for _ in range(self.n):\n  x = layer(x)", "self.n > 0"),
+        ("layers = [layer]\nfor _ in range(self.n):\n  x = layers[0](x)", "self.n > 0"),
+        ("n = self.n + 1\nfor _ in range(n):\n  x = layer(x)", "self.n + 1 > 0"),
+        (
+            "for _ in range(self.n):\n  for _ in range(self.m):\n    x = layer(x)",
+            "self.n > 0 and self.m > 0",
+        ),
+    ],
+)
+def test_a_layer_that_only_a_loop_calls_is_none_without_a_round(body: str, test: str) -> None:
+    text = converted(ROUNDS.format(body=textwrap.indent(body, "    ")))
+    assert f"self.Dense_1 = nnx.Linear(4, 4, rngs=rngs) if {test} else None\n" in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for _ in range(self.n):\n  x = layer(x)\nx = layer(x)",
+        "for _ in range(2):\n  x = layer(x)",
+        "x = layer(x)\nfor _ in range(self.n):\n  x = nn.Dense(4)(x)",
+        "x = layer(x)\nfor _ in range(self.n):\n  one = nn.Dense(4)\n  x = one(x)",
+    ],
+)
+def test_a_layer_that_is_called_outside_of_loops_or_built_in_them_is_built_always(
+    body: str,
+) -> None:
+    assert "None" not in converted(ROUNDS.format(body=textwrap.indent(body, "    ")))

@@ -186,3 +186,89 @@ def test_a_function_that_takes_all_that_a_class_does_may_stand_for_it() -> None:
         CHOSEN.format(choice="norm = nn.LayerNorm if self.kind else lambda **_: nn.relu")
     )
     assert "self.LayerNorm_0 = norm(" in text
+
+
+ROUNDS = """\
+class M(nn.Module):
+  n: int
+  m: int
+  widths: tuple[int, ...]
+
+  def setup(self):
+    self.first = nn.Dense(6)
+    {setup}
+
+  def __call__(self, x):
+    x = self.first(x)
+{body}
+    return x
+"""
+
+
+def _rounds(body: str, setup: str = "self.second = nn.Dense(6)") -> str:
+    return ROUNDS.format(body=textwrap.indent(body, "    "), setup=setup)
+
+
+@pytest.mark.parametrize(
+    ("body", "test"),
+    [
+        ("for _ in range(self.n):\n  x = self.second(x)", "self.n > 0"),
+        ("for i in range(2, self.n):\n  x = self.second(x)", "self.n > 2"),
+        ("for _ in self.widths:\n  x = self.second(x)", "len(self.widths) > 0"),
+        (
+            "for _ in self.widths:\n  for i, _ in enumerate(range(self.n)):\n    x = self.second(x)",
+            "len(self.widths) > 0 and self.n > 0",
+        ),
+        (
+            "for _ in range(self.n):\n  x = self.second(x)\nfor _ in range(self.m):\n  x = self.second(x)",
+            "self.n > 0 or self.m > 0",
+        ),
+        ("x = x + sum(self.second(x) for _ in range(self.n))", "self.n > 0"),
+    ],
+)
+def test_a_layer_that_only_a_loop_calls_is_built_if_the_loop_has_a_round(
+    body: str, test: str
+) -> None:
+    text = converted(_rounds(body))
+    assert f"if {test}:\n      self.second = nnx.Linear(6, 6, rngs=rngs)\n" in text
+    assert "else:" not in text
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "x = self.second(x)\nfor _ in range(self.n):\n  x = self.second(x)",
+        "for _ in range(3):\n  x = self.second(x)",
+        "for _ in range(x.shape[0]):\n  x = self.second(x)",
+    ],
+)
+def test_a_layer_that_more_than_a_loop_over_fields_calls_is_built_always(body: str) -> None:
+    text = converted(_rounds(body))
+    assert "    self.second = nnx.Linear(6, 6, rngs=rngs)" in text
+    assert "if " not in text
+
+
+def test_a_layer_that_only_a_loop_calls_and_that_is_read_outside_is_none_without_a_round() -> None:
+    body = "layer = self.second\nfor _ in range(self.n):\n  x = layer(x)"
+    text = converted(_rounds(body))
+    assert "rngs=rngs)\n    else:\n      self.second = None\n" in text
+
+
+LAYERS = "self.layers = [nn.Dense(6) for _ in range(self.m)]"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for layer in self.layers:\n  x = layer(x)",
+        "for i in range(self.m):\n  x = self.layers[i](x)",
+        "for layer, _ in zip(self.layers, range(self.m)):\n  x = layer(x)",
+    ],
+)
+def test_a_list_has_a_layer_for_each_round_of_the_loop_that_goes_through_it(body: str) -> None:
+    assert "if " not in converted(_rounds(body, LAYERS))
+
+
+def test_a_list_that_a_loop_goes_through_in_each_round_is_built_if_there_is_one() -> None:
+    body = "for _ in range(self.n):\n  for layer in self.layers:\n    x = layer(x)"
+    assert "if self.n > 0:\n      for " in converted(_rounds(body, LAYERS))

@@ -10,10 +10,13 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import (
     Expression,
     attribute,
+    code_of,
     conjunction,
     dotted,
+    either,
     expression,
     negation,
+    parenthesized,
     string,
 )
 from nnx_migrate.edit.rendering import Renderer
@@ -163,6 +166,13 @@ class Emitter:
         if site is not None and asks_its_name(site):
             made.append(assign(SCOPE_NAME, name_node(name, self.renderer)))
             name = name if name.literal is not None else Name(text=SCOPE_NAME)
+        is_counted = name.counted is not None  # Linen counts it with or without a round
+        if site is not None and site.rounds and not (is_counted or site.out_variable):
+            value = either(expression(site.rounds), value, expression("None"))
+            if indent + len(code_of(assignment(name, value, self.receiver, self.renderer))) > (
+                self.layout.page.width
+            ):
+                value = parenthesized(value)
         if temporary is not None:
             made.append(assign(temporary, value))
             value = dotted(temporary)

@@ -96,6 +96,7 @@ class Surroundings:
             if not conditions:
                 return [wrapped(one, indent, self.layout.page) for one in inner]
             orelse = [] if other is None else [other.statement(renderer, unit)]
+            orelse = orelse or _absent(statement, sites, renderer)
             orelse = orelse or self._unbound(statement, sites, renderer)
             return [when(conjunction(conditions), inner, orelse, unit)]
 
@@ -181,6 +182,14 @@ class Surroundings:
             return [*before, with_last_statements(inner, more)]
 
         edits[id(statement)] = make
+
+
+def _absent(statement: ast.stmt, sites: list[Item], renderer: Renderer) -> list[Statement]:
+    """What stands for a layer that no round of a loop calls, where its attribute is read all the same."""
+    match statement:
+        case ast.Assign(targets=[target]) if all(one.site and one.site.is_absent for one in sites):
+            return [assign(renderer.render(target), expression("None"))]
+    return []
 
 
 def _made(previous: Replacement | None, node: ast.stmt, renderer: Renderer) -> Sequence[Statement]:
