@@ -16,7 +16,7 @@ from nnx_migrate.sizes.inference.module_arguments import makes_variables
 from nnx_migrate.sizes.inference.places import place_of
 from nnx_migrate.sizes.initial_call import is_constructible
 from nnx_migrate.sizes.result import Elsewhere, Untold
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 Way = tuple[Expr | None, ...]  # conditions that all hold, each once; None: nobody knows which
 
@@ -93,6 +93,10 @@ _OPEN = "whether the initial call reaches it hangs on more than fields, sizes an
 ELSEWHERE = "__call__ never reaches it: Linen's init through __call__ makes no parameters for it"
 _READ = "its attribute is read where the initial call does not reach it, and is not there then"
 _UNSEEN = "no call seen here reaches it: Linen's init makes no parameters for what is never called"
+_NO_ROUND = (
+    "Linen's init makes no variables for it where the loop that calls it has no round;"
+    " the NNX module has them always"
+)
 _BY_DEFAULT = (
     "Linen's init makes its variables if its own call gets there, as one does that leaves out all"
     " arguments with defaults; the NNX module has them always"
@@ -122,6 +126,9 @@ def reached_in_setup(
         return _never_reached(analysis, module, uses, sizes)
     paths = {ex.input_of(name)[0] for text in sizes.values() for name in INPUT.findall(text)}
     sized = set(map(ex.parameter_of, paths))
+    if not _agree_on_rounds(analysis, module, uses):
+        analysis.interpreter.ask(module.call or analysis.root.info.node, _NO_ROUND)
+        uses = _without_rounds(uses)
     found = _ways_to(analysis, module, uses)
     if not _are_known(analysis, found, sized):
         found = _by_default(analysis, module, found, sized)
@@ -158,14 +165,39 @@ def _read_elsewhere(
     not asked whether there are rounds.
     """
     assert module.call is not None
-    anyway = [replace(use, rounds=()) for use in uses]
-    reached_anyway = _ways_to(analysis, module, anyway)
+    reached_anyway = _ways_to(analysis, module, _without_rounds(uses))
     if () not in reached_anyway:
         analysis.interpreter.refuse(module.call, _READ)
     elif _is_stored(analysis, module.call):
         analysis.absent.add(id(module.call))
         return found
+    analysis.interpreter.ask(module.call, _NO_ROUND)
     return reached_anyway
+
+
+def _without_rounds(uses: list[Use]) -> list[Use]:
+    return [replace(use, rounds=()) for use in uses]
+
+
+def _agree_on_rounds(
+    analysis: ClassAnalysis, module: Submodule | Instance, uses: list[Use]
+) -> bool:
+    """Whether all that one statement builds is called in the same loops: one test stands around it."""
+    interpreter, call = analysis.interpreter, module.call
+    assert call is not None
+    rounds = rounds_of([use for use in uses if use.primary])
+    if rounds is None and not any(use.rounds for use in uses):
+        return True
+    above = analysis.root.info.module.parents.above(call)
+    statement = next(one for one in above if isinstance(one, ast.stmt))
+    built = [interpreter.built.get(id(one)) for one in each(statement, ast.Call)]
+    others = [one for one in built if one is not None and one.call is not call]
+    return all(
+        rounds_of([use for use in analysis.root.records.get(id(one.call), []) if use.primary])
+        == rounds
+        for one in others
+        if makes_variables(analysis, one)
+    )
 
 
 def _is_stored(analysis: ClassAnalysis, call: ast.Call) -> bool:

@@ -6,7 +6,8 @@ import textwrap
 
 import pytest
 
-from tests.rewrite.classes.support import converted, refusal
+from nnx_migrate.rewrite.classes import ConvertedClass
+from tests.rewrite.classes.support import convert, converted, refusal
 
 LISTED = """\
 class M(nn.Module):
@@ -272,3 +273,23 @@ def test_a_list_has_a_layer_for_each_round_of_the_loop_that_goes_through_it(body
 def test_a_list_that_a_loop_goes_through_in_each_round_is_built_if_there_is_one() -> None:
     body = "for _ in range(self.n):\n  for layer in self.layers:\n    x = layer(x)"
     assert "if self.n > 0:\n      for " in converted(_rounds(body, LAYERS))
+
+
+@pytest.mark.parametrize(
+    ("setup", "call"),
+    [
+        ("self.second, self.third = nn.Dense(6), nn.Dense(6)", "self.second(self.third(x))"),
+        ("self.second, self.third = nn.Dense(6), nn.Dense(6)", "self.second(x)"),
+        ("self.both = {1: nn.Dense(6), 2: nn.Dense(6)}", "self.both[1](x)"),
+    ],
+)
+def test_one_of_several_that_a_statement_builds_is_built_without_a_round_and_named_for_review(
+    setup: str, call: str
+) -> None:
+    third = "self.third" if "third" in setup else "self.both[2]"
+    body = f"x = {third}(x)\nfor _ in range(self.n):\n  x = {call}"
+    model = _rounds(body, setup)
+    assert "if " not in converted(model)
+    found = convert(model)["M"]
+    assert isinstance(found, ConvertedClass)
+    assert any("has no round" in text for _, text in found.review)
