@@ -20,8 +20,8 @@ initialisers can differ by one ulp); an initialiser that ignores its key is pass
 ``v.set_value(x)`` (``v[...] = x`` would cast to the old dtype), ``v.value`` -> ``v[...]``, or
 ``v.get_value()`` where it may be no array. ``self.make_rng(name)`` -> ``self.<name>_rng = stream(rngs,
 name)`` in ``__init__`` and ``self.<name>_rng()`` in the call; a variable that starts from such a key
-draws it in ``__init__``, ``make_rng(rngs, name)``. Modules behind ``nnx.bridge.ToNNX`` get their
-variables from ``lazy_init(model, *inputs)``, which leaves those around them as they are.
+draws it in ``__init__``, ``make_rng(rngs, name)``, and ``count_draw(self, rngs, name)`` stands where a call
+draws one before it makes a parameter. Modules behind ``nnx.bridge.ToNNX`` get their variables from ``lazy_init(model, *inputs)``, which leaves those around them as they are.
 
 Class-valued fields (``norm: ModuleDef = nn.BatchNorm``, ``partial(nn.Conv, use_bias=False)``) take
 ``factory.BatchNorm``, ``partial(factory.Conv, use_bias=False)`` and are called as
@@ -120,6 +120,7 @@ from nnx_migrate.nn.variables.state import (
     sow,
 )
 from nnx_migrate.nn.variables.variables import (
+    count_draw,
     is_moved_by_init,
     make_rng,
     merge_param,
@@ -172,6 +173,7 @@ __all__ = [
     "combine_masks",
     "constant",
     "copied",
+    "count_draw",
     "dot_product_attention",
     "dot_product_attention_weights",
     "einsum_bias_shape",

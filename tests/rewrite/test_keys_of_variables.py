@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.rewrite.running import printed_alike
+from tests.rewrite.running import migrated, printed_alike
 
 SOURCE = """\
 import flax.linen as nn
@@ -84,3 +84,73 @@ def test_each_key_is_of_the_module_that_draws_it() -> None:
     assert {name: form for name, form in forms.items() if name != "m.Net"} == dict.fromkeys(
         ("m.Codebook", "m.Mixed", "m.Tree", "m.Following"), "explicit"
     )
+
+
+DRAWN = """\
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+normal = nn.initializers.normal(1.0)
+
+
+class First(nn.Module):
+    # Linen counts the draw of the call before that of the parameter.
+    @nn.compact
+    def __call__(self, x):
+        key = self.make_rng("noise")
+        scale = self.param("scale", normal, (1, 2))
+        return x * scale + jax.random.normal(key, x.shape)
+
+
+class Between(nn.Module):
+    # Draws before, between and behind parameters, and one of the same stream that a variable starts from.
+    @nn.compact
+    def __call__(self, x):
+        one = self.param("one", normal, (1, 2))
+        x = x + jax.random.normal(self.make_rng("noise"), x.shape) * jax.random.normal(self.make_rng("params"))
+        two = self.param("two", normal, (1, 2))
+        start = self.variable("s", "start", lambda: normal(self.make_rng("params"), (1, 2)))
+        return x * one * two * start.value + jax.random.normal(self.make_rng("noise"), x.shape)
+
+
+class Kept(nn.Module):
+    # The constructor draws this one itself.
+    @nn.compact
+    def __call__(self, x):
+        key = self.make_rng("params")
+        start = self.variable("s", "start", normal, key, (1, 2))
+        more = self.param("more", lambda own: normal(own, (1, 2)) + normal(key, (1, 2)))
+        return x * start.value * more
+
+
+class Net(nn.Module):
+    @nn.compact
+    def __call__(self, x):
+        key = self.make_rng("noise")
+        x = Between(name="a")(First()(x)) + Between(name="b")(x)
+        return x * self.param("scale", normal, (1, 2)) * jax.random.normal(key, (2, 2))
+
+
+def main():
+    for kind in (First, Between, Kept, Net):
+        for keys in (jax.random.key(0), {"params": jax.random.key(0), "noise": jax.random.key(1)}):
+            variables = jax.jit(kind().init)(keys, jnp.ones((2, 2)))
+            for path, value in jax.tree_util.tree_leaves_with_path(variables):
+                print(kind.__name__, jax.tree_util.keystr(path), value.tobytes().hex())
+"""
+
+
+def test_keys_that_a_call_draws_before_its_parameters_move_these() -> None:
+    forms = printed_alike(DRAWN)
+    assert dict(forms) == dict.fromkeys(("m.First", "m.Between", "m.Kept", "m.Net"), "explicit")
+
+
+def test_keys_that_a_call_draws_behind_its_parameters_are_not_counted() -> None:
+    text = migrated(
+        "import flax.linen as nn\n\nclass M(nn.Module):\n  @nn.compact\n  def __call__(self, x):\n"
+        "    x = x * self.param('w', nn.initializers.normal(), (2,))\n"
+        "    key = self.make_rng('noise')\n"
+        "    return x + nn.Dense(2)(x) + self.param('b', nn.initializers.zeros, (2,)), key\n"
+    )
+    assert "count_draw" not in text

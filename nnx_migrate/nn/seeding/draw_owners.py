@@ -9,9 +9,10 @@ it runs the body of a scan again. Every parameter draws one; another variable do
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any
 
 from nnx_migrate.nn.seeding.stacks import Stacks
@@ -39,18 +40,21 @@ def linen_places(
     streams: Sequence[str],
     rounds: int = 0,
     drawn: Counter[str] | None = None,
+    counted: Mapping[int, tuple[Any, ...]] = MappingProxyType({}),
 ) -> Iterator[tuple[int, Stacks, tuple[Any, ...]]]:
     """Draws that feed variables of one module, the stacks around it, and what Linen folds into their keys.
 
     ``streams`` names the stream of every draw. A draw that variables of several modules start from is left
     out, and so is what their scopes draw from the same stream, parameters aside. ``rounds``: how often the
     same call of Linen made it before. ``drawn``: how many keys were drawn in the scope of the model itself,
-    which is counted on there.
+    which is counted on there. ``counted``: draws that feed no variable, with the path of their module.
     """
     scopes = scopes_of_draws(made)
     drawn_in: dict[tuple[Any, ...], set[int]] = {}
     for draw, scope in scopes.items():
         drawn_in.setdefault(scope, set()).add(draw)
+    for draw, path in counted.items():
+        drawn_in.setdefault(path, set()).add(draw)
     for path, group in groupby(made, key=lambda one: one.path):
         members = list(group)
         stacks = members[0].stacks
@@ -111,6 +115,7 @@ def _keys_of(members: Sequence[Made], own: set[int], streams: Sequence[str]) -> 
         if one.is_param and not (its and its[-1] == max(one.draws)):
             placed.append((max([last, *its]), _Key(None, PARAMS, is_param=True)))
         last = max([last, *its])
+    placed += [(draw, _Key(draw, streams[draw], is_param=False)) for draw in left]
     return [key for _, key in sorted(placed, key=lambda one: one[0])]
 
 

@@ -72,8 +72,9 @@ def build(
 
     asked = _asked(construct, roots)
     counts = None if drawn is None else Counter({_nnx_stream(k): n for k, n in drawn.items()})
-    made = _made(construct, asked, roots, lacking)
-    places = list(linen_places(made, [name for name, _ in asked], rounds, counts))
+    made, counted = _made(construct, asked, roots, lacking)
+    names = [name for name, _ in asked]
+    places = list(linen_places(made, names, rounds, counts, counted))
     draws = any(one.is_param and not one.is_held for one in made)
     draws |= any(asked[draw][0] == PARAMS for draw, _, _ in places)
     if draws and not has_params:
@@ -109,6 +110,7 @@ class _Draws:
         self.keys, self.roots, self.only_structure = keys, roots, only_structure
         self.count = 0
         self.asked: list[Asked] = []
+        self.owners: dict[int, nnx.Module] = {}  # of draws that feed no variable
 
     def __call__(self, stream: str, levels: tuple[Level, ...], place: tuple[Any, ...]) -> jax.Array:
         """The next key: of the layer at ``place`` when it is drawn for a stack."""
@@ -146,6 +148,14 @@ class InitStream(nnx.RngStream):
         if not is_own:
             return super().__call__()
         return self.source(self.name, self.levels, self.place.indices)
+
+    def count_draw(self, module: nnx.Module) -> None:
+        """Draw a key of the module's that no variable starts from, where parameters count it."""
+        index = self.source.count
+        if self.name == PARAMS:
+            self()
+        if self.source.count > index:
+            self.source.owners[index] = module
 
     def split(self, k: int | tuple[int, ...]) -> nnx.RngStream:
         """A plain stream of ``k`` keys."""
@@ -207,12 +217,18 @@ def _made(
     asked: Sequence[Asked],
     roots: Mapping[str, jax.Array],
     lacking: Collection[tuple[str, ...]] | None,
-) -> list[Made]:
-    """The variables, each with the draws that its value depends on."""
+) -> tuple[list[Made], Mapping[int, tuple[Any, ...]]]:
+    """The variables, each with the draws that its value depends on; and paths of the modules of draws
+    that feed none.
+    """
     variables: list[_Variable] = []
+    counted: dict[int, tuple[Any, ...]] = {}
 
     def run(*keys: jax.Array) -> list[Any]:
-        variables[:] = _variables(construct(_Draws(keys, roots, only_structure=True)))
+        draws = _Draws(keys, roots, only_structure=True)
+        module = construct(draws)
+        variables[:] = _variables(module)
+        counted.update(_paths(module, draws.owners))
         return [jax.tree.leaves(one.get_value()) for *_, one in variables]
 
     jaxpr, shapes = jax.make_jaxpr(run, return_shape=True)(*_spare(asked, roots))
@@ -222,7 +238,7 @@ def _made(
         draws = frozenset().union(*(next(fed) for _ in leaves))
         is_held = lacking is not None and (collection_of(type(one)), *name) not in lacking
         made.append(Made(path, stacks, _is_param(one), draws, is_held))
-    return made
+    return made, counted
 
 
 def _linen_keys(
@@ -287,6 +303,15 @@ def _variables(module: nnx.Module) -> list[_Variable]:
         for name, one in vars(owner).items()
         if isinstance(one, nnx.Variable)
     ]
+
+
+def _paths(module: nnx.Module, owners: Mapping[int, nnx.Module]) -> Mapping[int, tuple[Any, ...]]:
+    """The path in the keys of each draw's owner, where it is part of the module."""
+    if not owners:
+        return {}
+    place = linen_place(module)
+    known = {id(one): place(path) for path, one in nnx.iter_graph(module)}
+    return {draw: known[id(one)] for draw, one in owners.items() if id(one) in known}
 
 
 def _dependencies(jaxpr: Any) -> list[frozenset[int]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import jax
 from flax import nnx
@@ -89,6 +89,25 @@ def stream_of(rngs: nnx.Rngs | nnx.RngStream, name: str) -> nnx.RngStream:
 def make_rng(rngs: nnx.Rngs | nnx.RngStream, name: str = "params") -> jax.Array:
     """The next key of the stream ``name`` under Linen's fallback rule (see :func:`stream_of`)."""
     return stream_of(rngs, name)()
+
+
+def count_draw(module: nnx.Module, rngs: nnx.Rngs | nnx.RngStream, name: str = "params") -> None:
+    """Note that the module's call draws a key of the stream ``name`` before it makes what follows.
+
+    Linen counts such draws with those of the parameters where ``name`` falls back to ``params``. Only
+    streams with Linen's keys count; others draw nothing.
+    """
+    found = stream_of(rngs, name)
+    if isinstance(found, CountsDraws):
+        found.count_draw(module)
+
+
+@runtime_checkable
+class CountsDraws(Protocol):
+    """A stream that knows which module draws."""
+
+    def count_draw(self, module: nnx.Module) -> None:
+        """Draw a key that no variable starts from."""
 
 
 def stream(rngs: nnx.Rngs | nnx.RngStream, name: str) -> nnx.RngStream:

@@ -329,7 +329,7 @@ class _Conversion:
             frozenset(one.name for one in parameters if one.plain) - self.cls.reassigned,
             counts_before(self.project, self.cls, self.sizes, self.items),
             held=reads.held,
-            streams=reads.streams.keys(),
+            streams=reads.streams,
         )
         part = convert_compact(compact)
         check_lazy(self.project, self.cls, method, part.lazy)

@@ -93,11 +93,16 @@ class Emitter:
     hoisted: Collection[int] = ()  # items that need the condition sizes found for them
     parameters: Collection[str] = ()  # fields that are parameters, as they come
     told: Collection[int] = ()  # conditions that hold where Linen's initial call meets them
+    draws: Mapping[int, Sequence[str]] = field(default_factory=dict)  # before steps, by their id
     certain: bool = False  # Linen's initial call gets here: it has every size
 
     def statements(self, steps: Sequence[Step], indent: int) -> list[Statement]:
         """Statements for ``steps``, ``indent`` wide from the margin."""
-        return [one for step in steps for one in self._step(step, indent)]
+        return [one for step in steps for one in (*self._drawn(step), *self._step(step, indent))]
+
+    def _drawn(self, step: Step) -> list[Statement]:
+        names = self.draws.get(id(step), ())
+        return [run(call("nnm.count_draw", "self", "rngs", string(name))) for name in names]
 
     @property
     def _unit(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from nnx_migrate.rewrite.classes.compact.late import parameters_of
@@ -29,7 +29,7 @@ class CompactMethod:
       numbered: by class, what the base class has numbered where this method starts to build.
       given: parameters of the method that ``__init__`` knows as well.
       held: edits of the values of variables, valid in both.
-      streams: draws of keys, by id of the call.
+      streams: names of the streams that keys are drawn from, by id of the call.
     """
 
     project: Project
@@ -46,7 +46,7 @@ class CompactMethod:
     numbered: Mapping[str, Count] = field(default_factory=dict)
     given: frozenset[str] = frozenset()
     held: Edits = field(default_factory=dict)
-    streams: Collection[int] = ()
+    streams: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def scope(self) -> Scope:

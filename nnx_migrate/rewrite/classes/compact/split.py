@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from nnx_migrate.edit.calls import call
@@ -11,6 +11,7 @@ from nnx_migrate.edit.expressions import dotted, tree_of
 from nnx_migrate.edit.statements import GONE, Statement, assign
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.rewrite.classes.compact.call_conditions import check_in_call, note_of, renumbering
+from nnx_migrate.rewrite.classes.compact.draws import draws_before
 from nnx_migrate.rewrite.classes.compact.emit import needs_counter
 from nnx_migrate.rewrite.classes.compact.late import parameters_of
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
@@ -132,11 +133,11 @@ class _Split:
         """What both sides become."""
         method, found = self.survey.method, self.survey
         init = InitText(found, self.slicer)
-        written = init.statements(self.kept)
-        reads = global_reads(written) - names_bound_below(method.method)
         spent = spent_keys(
             method.method, {key: found.items[key] for key in found.inside}, method.streams
         )
+        written = init.statements(self.kept, self._draws(spent))
+        reads = global_reads(written) - names_bound_below(method.method)
         edits = CallText(found).edits()
         edits |= {id(one): GONE for one in spent.values() if one is not None}
         first, header = self._first_lines()
@@ -150,6 +151,15 @@ class _Split:
             self.updates,
             frozenset(spent),
             frozenset(one.stem for one in found.names.values() if one.stem is not None),
+        )
+
+    def _draws(self, spent: Collection[int]) -> Mapping[int, tuple[str, ...]]:
+        """What ``__init__`` draws before steps because the call does, by id of the step."""
+        method = self.survey.method
+        if method.is_function:
+            return {}
+        return draws_before(
+            method.project, method.scope, method.method, self.kept, method.streams, spent
         )
 
     def _first_lines(self) -> tuple[tuple[Statement, ...], tuple[Statement, ...]]:

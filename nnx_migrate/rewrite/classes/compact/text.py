@@ -43,8 +43,13 @@ class InitText:
     survey: Survey
     slicer: Slicer
 
-    def statements(self, kept: tuple[Step, ...]) -> tuple[Statement, ...]:
+    def statements(
+        self, kept: tuple[Step, ...], draws: Mapping[int, tuple[str, ...]]
+    ) -> tuple[Statement, ...]:
         """The statements.
+
+        Args:
+          draws: names of streams to draw from before a step, by its id.
 
         Raises:
           Refused: something cannot be written there.
@@ -56,7 +61,7 @@ class InitText:
             )
         temporaries = self._temporaries()
         edits = self._edits(temporaries)
-        if survey.shapes.abstract or self._measures(kept):
+        if survey.shapes.abstract or draws or self._measures(kept):
             method.remarks.imports.add("nnm")
         emitter = Emitter(
             renderer_of(method.cls.module, method.common).with_edits(edits),
@@ -69,6 +74,7 @@ class InitText:
             self.slicer.hoisted,
             method.parameters,
             method.sizes.facts,
+            draws=draws,
         )
         return tuple(emitter.statements(kept, method.layout.body))
 

@@ -1,0 +1,114 @@
+"""Keys that a compact method draws in its call before it makes parameters.
+
+Linen counts the draws of a scope, those of ``make_rng`` and those of ``param`` alike (flax 0.12.8,
+core/scope.py): a parameter starts from another key behind ``self.make_rng("noise")`` where ``init`` was
+given no key of that name and takes the one of ``params``. So ``__init__`` draws as often.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
+from nnx_migrate.rewrite.classes.reading.evaluation import COMPREHENSIONS
+from nnx_migrate.rewrite.classes.reading.flow import Bind, Branch, Build, Loop, Step, builds
+from nnx_migrate.source.project import Project, Scope
+from nnx_migrate.source.walking import walk
+
+# Where a draw may not happen, or more than once.
+_PERHAPS = (ast.Lambda, ast.IfExp, ast.BoolOp, *COMPREHENSIONS)
+_CONSTANT = frozenset(
+    f"{package}.{name}"
+    for package in ("flax.linen.initializers", "jax.nn.initializers")
+    for name in ("zeros", "ones", "zeros_init", "ones_init", "constant")
+)
+_Place = tuple[int, int]
+
+
+def draws_before(
+    project: Project,
+    scope: Scope,
+    method: ast.FunctionDef,
+    kept: Sequence[Step],
+    streams: Mapping[int, str],
+    spent: Collection[int],
+) -> Mapping[int, tuple[str, ...]]:
+    """By id of a kept step: the names of the streams that the call surely draws from before it.
+
+    Args:
+      streams: names of the streams that calls draw from, by id of the call.
+      spent: ids of those that only variables start from.
+    """
+    makes = [
+        _place(one.call)
+        for one in builds(kept)
+        if _starts_from_key(project, scope, one) or _draws_itself(one, streams, spent)
+    ]
+    there = {id(node) for step in kept for one in _written(step) for node in walk(one)}
+    found: dict[int, list[str]] = {}
+    for statement in method.body:
+        for node in _certain(statement):
+            name = streams.get(id(node))
+            if (
+                name is not None
+                and id(node) not in there
+                and any(_place(node) < one for one in makes)
+            ):
+                step = next(one for one in kept if _place(node) < _place(_node(one)))
+                found.setdefault(id(step), []).append(name)
+    return {key: tuple(names) for key, names in found.items()}
+
+
+def _written(step: Step) -> Iterator[ast.AST]:
+    """What of a kept step ``__init__`` evaluates, too."""
+    match step:
+        case Build(item=item):
+            yield item.call
+        case Bind(node=node):
+            yield node
+        case Branch(test=test, body=body, orelse=orelse):
+            yield test
+            for one in (*body, *orelse):
+                yield from _written(one)
+        case Loop(iterable=iterable, body=body):
+            yield iterable
+            for one in body:
+                yield from _written(one)
+
+
+def _certain(statement: ast.stmt) -> Iterator[ast.Call]:
+    """The calls that run whenever a statement of the method itself does, in order."""
+    if isinstance(statement, ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr):
+        yield from _calls(statement)
+
+
+def _calls(node: ast.AST) -> Iterator[ast.Call]:
+    if isinstance(node, _PERHAPS):
+        return
+    for one in ast.iter_child_nodes(node):
+        yield from _calls(one)
+    if isinstance(node, ast.Call):
+        yield node
+
+
+def _starts_from_key(project: Project, scope: Scope, item: Item) -> bool:
+    """Whether the item is a parameter of the module itself that its key decides."""
+    if item.kind is not ItemKind.PARAM or item.init is None:
+        return False
+    maker = item.init.func if isinstance(item.init, ast.Call) else item.init
+    return project.resolve(maker, scope) not in _CONSTANT
+
+
+def _draws_itself(item: Item, streams: Mapping[int, str], spent: Collection[int]) -> bool:
+    """Whether the item is a variable that may start from a key of the module."""
+    inside = any(id(one) in streams for one in walk(item.call))
+    return item.kind is ItemKind.VARIABLE and (inside or bool(spent))
+
+
+def _node(step: Step) -> ast.AST:
+    return step.item.call if isinstance(step, Build) else step.node
+
+
+def _place(node: ast.AST) -> _Place:
+    return node.lineno, node.col_offset  # type: ignore[attr-defined]
