@@ -10,9 +10,12 @@ from hypothesis import strategies as st
 
 from benchmarks.generated.kinds.annotated import annotated
 from benchmarks.generated.kinds.building import gathered, placed
+from benchmarks.generated.kinds.codebooks import codebooks
+from benchmarks.generated.kinds.containers import held, tables
 from benchmarks.generated.kinds.fields import configs, functions, sizes
 from benchmarks.generated.kinds.layers import normalised, plain, recurrent
 from benchmarks.generated.kinds.lifts import lifted
+from benchmarks.generated.kinds.loops import loops
 from benchmarks.generated.kinds.rng import dropouts, keys
 from benchmarks.generated.kinds.sharing import holding, uses
 from benchmarks.generated.kinds.state import sown, variables
@@ -23,7 +26,8 @@ from benchmarks.generated.writing import Piece, Written, attribute, class_text, 
 Kind = Callable[[str, str, Sequence[Written]], list[Piece]]
 KINDS: tuple[Kind, ...] = (
     plain, sizes, functions, configs, placed, gathered, holding, dropouts, normalised, variables,
-    uses, uses, uses, lifted, sown, keys, annotated, transformed, recurrent,
+    uses, uses, uses, lifted, sown, keys, annotated, transformed, recurrent, codebooks, loops, tables,
+    held,
 )  # fmt: skip
 DECORATORS = ("", "", "", "@nn.remat", "@nn.jit", "@partial(nn.remat, prevent_cse=False)", "@jax.named_scope('call')")  # fmt: skip
 _REQUIRED = ("inner=nn.Dense(4)", "inner=nn.LayerNorm()", "inner=nn.Sequential([nn.Dense(4), nn.relu])")  # fmt: skip

@@ -74,4 +74,14 @@ def keys(n: str, t: str, known: object = ()) -> list[Piece]:
             f'x = x + jax.random.normal(self.make_rng("noise") if {t} else self.make_rng("gate"), x.shape)',
         ),
         piece("", 'x = x + jax.random.normal(self.make_rng("dropout"), x.shape)'),
+        *(
+            piece(
+                "",
+                f'key = self.make_rng("{stream}")',
+                f'{n} = self.param("{n}", nn.initializers.normal(1.0), (1, 4))',
+                f"x = x * {n} + jax.random.normal(key, x.shape)",
+                compact=True,
+            )
+            for stream in ("params", "noise")
+        ),
     ]
