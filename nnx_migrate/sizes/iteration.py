@@ -15,12 +15,10 @@ from nnx_migrate.abstract.values import (
     Array,
     Choice,
     Extended,
-    Instance,
     Record,
     Repeated,
     Sequence,
     Static,
-    Submodule,
     Unknown,
     Value,
     as_array,
@@ -44,7 +42,14 @@ class Range(Value):
     stop: Expr | None = None
     counts: bool = True
     from_zero: bool = True
-    start: Expr | None = ex.literal(0)  # noqa: RUF009 - a value that nothing changes
+    arguments: tuple[Expr, ...] | None = None  # as they are written
+
+
+@dataclass(frozen=True)
+class Backwards(Value):
+    """``reversed(range(...))``."""
+
+    items: Range
 
 
 @dataclass(frozen=True)
@@ -79,9 +84,7 @@ def iteration_of(
     if not foreign:
         _check_zipped(interpreter, value, loop_node)
     item = _abstract(rest, target, loop)
-    loop.rounds = _length(value)
-    loop.has_rounds = _has_rounds(value)
-    loop.held = frozenset(id(one.call) for one in _held(value))
+    loop.rounds = length_of(value)
     if not (first or loop.reordered):
         for one, other in combinations([loop_node, *loop.origins], 2):
             interpreter.loop_names.join(one, other)
@@ -93,10 +96,10 @@ def _check_zipped(interpreter: Interpreter, value: Value, loop: ast.AST) -> None
     match value:
         case Enumerated(value=inner):
             _check_zipped(interpreter, inner, loop)
-        case Zipped(values=values) if _length(value) is None:
+        case Zipped(values=values) if length_of(value) is None:
             if not any(True for one in values for _ in held_modules(one)):
                 return
-            if None in map(_length, values):
+            if None in map(length_of, values):
                 interpreter.ask(loop, f"{_ENDS}: what no round reaches is built as well")
             else:
                 interpreter.refuse(loop, f"{_ENDS}: the others may have no parameters in Linen")
@@ -158,7 +161,7 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
         case Enumerated(value=inner, start=start):
             first, second = _pair(target)
             loop.count(first, from_zero=start == ex.literal(0))
-            count = _length(inner)
+            count = length_of(inner)
             end = ex.binary(count, ast.Sub(), ex.literal(1)) if count else None
             end = end and ex.binary(start, ast.Add(), end)
             return Sequence((_named(first, end, loop), _abstract(inner, second, loop)))
@@ -166,7 +169,7 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             targets = _targets(target, len(values))
             pairs = zip(values, targets, strict=True)
             items = tuple(_abstract(one, sub, loop) for one, sub in pairs)
-            if _length(value) is None:
+            if length_of(value) is None:
                 # Nobody knows which of them ends first, and with it the last items of the others.
                 loop.ends = False
                 loop.last |= {name: ex.name(name) for name in loop.last}
@@ -258,35 +261,8 @@ def _targets(target: ast.expr, count: int) -> list[ast.expr]:
     return [target] * count
 
 
-def _has_rounds(value: Value) -> Expr | None:
-    """What holds where a loop has a round, if fields alone decide that."""
-    match value:
-        case Enumerated(value=inner):
-            return _has_rounds(inner)
-        case Range(stop=stop, start=start, counts=True) if stop is not None and start is not None:
-            count, least = stop, start
-        case _:
-            found = _length(value)
-            if found is None:
-                return None
-            count, least = found, ex.literal(0)
-    if (count.is_constant and least.is_constant) or count.names or least.names:
-        return None
-    return ex.parse(f"{count.text} > {least.text}")
-
-
-def _held(value: Value) -> Iterator[Submodule | Instance]:
-    """The modules that the rounds of a loop go through."""
-    match value:
-        case Enumerated(value=inner):
-            yield from _held(inner)
-        case Zipped(values=values):
-            yield from (module for one in values for module in _held(one))
-        case _:
-            yield from held_modules(value)
-
-
-def _length(value: Value) -> Expr | None:
+def length_of(value: Value) -> Expr | None:
+    """How many items a loop over a value goes through, where that is known."""
     match value:
         case Static(expr=expr):
             return _count_of(expr.node)
@@ -297,9 +273,9 @@ def _length(value: Value) -> Expr | None:
         case Range(stop=stop, from_zero=True, counts=True):
             return stop
         case Enumerated(value=inner):
-            return _length(inner)
+            return length_of(inner)
         case Zipped(values=values):
-            lengths = {_length(one) for one in values}
+            lengths = {length_of(one) for one in values}
             return lengths.pop() if len(lengths) == 1 else None
     return None
 

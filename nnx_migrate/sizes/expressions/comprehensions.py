@@ -19,9 +19,13 @@ def iterate(
 ) -> list[Value] | tuple[Value, Loop]:
     """What a loop runs over: items one by one, or one abstract item for all iterations."""
     from nnx_migrate.sizes.iteration import iteration_of
+    from nnx_migrate.sizes.rounds import note_rounds
 
     value = interpreter.evaluate(node, frame)
-    return iteration_of(interpreter, value, target, loop_node, foreign=not frame.own)
+    found = iteration_of(interpreter, value, target, loop_node, foreign=not frame.own)
+    if not isinstance(found, list):
+        note_rounds(found[1], value)
+    return found
 
 
 def read_comprehension(

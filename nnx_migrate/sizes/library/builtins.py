@@ -18,7 +18,7 @@ from nnx_migrate.abstract.values import (
     Unknown,
     Value,
 )
-from nnx_migrate.sizes.iteration import Enumerated, Range, Zipped
+from nnx_migrate.sizes.iteration import Backwards, Enumerated, Range, Zipped
 from nnx_migrate.sizes.library.fallback import static_call, unmodelled
 from nnx_migrate.sizes.library_call import LibraryCall, Summaries
 
@@ -29,9 +29,9 @@ def _range(call: LibraryCall) -> Value:
     given = len(call.args)
     from_zero = given == 1 or (given > 1 and call.args[0] == Static(ex.literal(0)))
     end = stop.expr if isinstance(stop, Static) else None
-    start = call.args[0] if given > 1 else Static(ex.literal(0))
-    begin = start.expr if isinstance(start, Static) else None
-    return Range(last, end, counts=given < 3, from_zero=from_zero, start=begin)
+    written = tuple(one.expr for one in call.args if isinstance(one, Static))
+    arguments = written if len(written) == given else None
+    return Range(last, end, counts=given < 3, from_zero=from_zero, arguments=arguments)
 
 
 def _enumerate(call: LibraryCall) -> Value:
@@ -65,6 +65,8 @@ def _reversed(call: LibraryCall) -> Value:
         return Sequence(tuple(reversed(value.items)))
     if isinstance(value, Repeated):
         return replace(value, reordered=True)
+    if isinstance(value, Range):
+        return Backwards(value)
     return static_call(call)
 
 

@@ -1,0 +1,60 @@
+"""Whether a loop has a round, as far as fields decide it, and what its rounds go through.
+
+Linen makes no parameters for a layer that only loops without a round call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nnx_migrate.abstract import expression as ex
+from nnx_migrate.abstract.expression import Expr
+from nnx_migrate.abstract.values import Instance, Submodule, Value, held_modules
+from nnx_migrate.sizes.frames import Loop
+from nnx_migrate.sizes.iteration import Backwards, Enumerated, Range, Zipped, length_of
+
+
+def note_rounds(loop: Loop, value: Value) -> None:
+    """Note it of a loop over ``value``."""
+    loop.has_rounds = _has_rounds(value)
+    loop.held = frozenset(id(one.call) for one in _held(value))
+
+
+def _has_rounds(value: Value) -> Expr | None:
+    """What holds where a loop has a round, if fields alone decide that."""
+    match value:
+        case Enumerated(value=inner):
+            return _has_rounds(inner)
+        case Range(arguments=tuple() as arguments):
+            found = _range_goes_on(arguments)
+        case Backwards(items=inner):
+            return _has_rounds(inner)
+        case _:
+            count = length_of(value)
+            found = ex.parse(f"{count.text} > 0") if count is not None else None
+    return found if found is not None and not (found.is_constant or found.names) else None
+
+
+def _range_goes_on(arguments: tuple[Expr, ...]) -> Expr | None:
+    """What holds where ``range(*arguments)`` has an item; None where it says so itself."""
+    if all(one.is_constant for one in arguments):
+        return None
+    match arguments:
+        case [stop]:
+            return ex.parse(f"{stop.text} > 0")
+        case [start, stop]:
+            return ex.parse(f"{stop.text} > {start.text}")
+        case [start, stop, step] if step.is_constant and isinstance(step.constant, int):
+            return ex.parse(f"{stop.text} {'>' if step.constant > 0 else '<'} {start.text}")
+    return None
+
+
+def _held(value: Value) -> Iterator[Submodule | Instance]:
+    """The modules that the rounds of a loop go through."""
+    match value:
+        case Enumerated(value=inner):
+            yield from _held(inner)
+        case Zipped(values=values):
+            yield from (module for one in values for module in _held(one))
+        case _:
+            yield from held_modules(value)
