@@ -8,12 +8,12 @@ from benchmarks.generated.writing import Piece, piece
 def codebooks(n: str, t: str, known: object = ()) -> list[Piece]:
     """Codebooks and averages of parameters; ``n`` is new, ``t`` the text of a truth."""
     code = f'@{n} = self.param("{n}", nn.initializers.normal(1.0), (5, 4))'
-    drawn = f'@{n} = self.variable("vq", "{n}", lambda: jax.random.normal(self.make_rng("params"), (5, 4)))'
-    counts = f'@{n}_counts = self.variable("vq", "{n}_counts", jnp.ones, (5,))'
-    sums = f'@{n}_sums = self.variable("vq", "{n}_sums", lambda: @{n}.value * 1.0)'
-    weighted = f'@{n}_sums = self.variable("vq", "{n}_sums", lambda: @{n}.value * @{n}_counts.value[:, None])'
-    of_code = f'@{n}_sums = self.variable("vq", "{n}_sums", lambda: @{n} * 1.0)'
-    average = f'@{n}_mean = self.variable("ema", "{n}_mean", lambda: @{n})'
+    drawn = f'@{n} = self.variable("state", "{n}", lambda: jax.random.normal(self.make_rng("params"), (5, 4)))'
+    counts = f'@{n}_counts = self.variable("state", "{n}_counts", jnp.ones, (5,))'
+    sums = f'@{n}_sums = self.variable("state", "{n}_sums", lambda: @{n}.value * 1.0)'
+    weighted = f'@{n}_sums = self.variable("state", "{n}_sums", lambda: @{n}.value * @{n}_counts.value[:, None])'
+    of_code = f'@{n}_sums = self.variable("state", "{n}_sums", lambda: @{n} * 1.0)'
+    average = f'@{n}_mean = self.variable("stats", "{n}_mean", lambda: @{n})'
     near = "near = jnp.argmin(((x[:, None] - {}) ** 2).sum(-1), -1)"
     summed = "jnp.zeros((5, 4)).at[near].add(jax.lax.stop_gradient(x))"
     update = [
@@ -21,7 +21,7 @@ def codebooks(n: str, t: str, known: object = ()) -> list[Piece]:
         f"    @{n}_sums.value = 0.9 * @{n}_sums.value + 0.1 * {summed}",
         f"    @{n}.value = @{n}_sums.value / (@{n}_counts.value[:, None] + 1e-3)",
     ]
-    tree = f'@{n}_tree = self.variable("vq", "{n}_tree", lambda: {{"codes": @{n}, "steps": jnp.zeros(())}})'
+    tree = f'@{n}_tree = self.variable("state", "{n}_tree", lambda: {{"codes": @{n}, "steps": jnp.zeros(())}})'
     return [
         piece([drawn, sums], near.format(f"@{n}.value"), f"x = x + @{n}_sums.value[near]"),
         piece(
@@ -58,7 +58,7 @@ def codebooks(n: str, t: str, known: object = ()) -> list[Piece]:
             f"x = x + @{n}_tree.value['codes'][0] * steps",
         ),
         piece(
-            [drawn, f'@{n}_first = self.variable("vq", "{n}_first", jnp.copy, @{n}.value)'],
+            [drawn, f'@{n}_first = self.variable("state", "{n}_first", jnp.copy, @{n}.value)'],
             f"x = x + @{n}_first.value[1] - @{n}.value[2]",
         ),
     ]
