@@ -56,6 +56,8 @@ def _owner(interpreter: Interpreter, frame: Frame) -> Instance | None:
 def _built(interpreter: Interpreter, module: M) -> M:
     if module.owner is interpreter.root and module.call is not None:
         first = interpreter.built.setdefault(id(module.call), module)
+        rounds = {one.has_rounds for one in interpreter.loops if one.has_rounds is not None}
+        interpreter.made_in[id(module.call)] = frozenset(rounds)
         kinds = {class_name(first): None, class_name(module): None}
         if len(kinds) > 1:  # rounds of a loop: names, and arguments, are those of one class
             text = " and ".join(kinds)

@@ -66,6 +66,9 @@ class Interpreter(ABC):
     )  # loops with carried sizes, outermost first
     statics: dict[int, str | None] = field(default_factory=dict)
     built: dict[int, Submodule | Instance] = field(default_factory=dict)
+    made_in: dict[int, frozenset[Expr]] = field(
+        default_factory=dict
+    )  # what the loops have to hold for a round in which each is built
     applied: set[int] = field(default_factory=set)  # constructor calls of layers given parameters
     carried: dict[int, list[tuple[str, Expr, Expr]]] = field(default_factory=dict)
     problems: list[tuple[ast.AST, str]] = field(default_factory=list)
@@ -237,7 +240,8 @@ class Interpreter(ABC):
             return ()
         around = [one for one in self.loops if id(call) not in one.held]
         found = [one.has_rounds for one in around if not any(n is call for n in walk(one.node))]
-        return tuple(dict.fromkeys(one for one in found if one is not None))
+        known = self.made_in.get(id(call), frozenset())
+        return tuple(dict.fromkeys(one for one in found if one is not None and one not in known))
 
     # ---- what runs code, in machine.py
     @abstractmethod

@@ -165,10 +165,11 @@ def _read_elsewhere(
     not asked whether there are rounds.
     """
     assert module.call is not None
-    reached_anyway = _ways_to(analysis, module, _without_rounds(uses))
-    if () not in reached_anyway:
+    uses = _without_rounds(uses)
+    reached_anyway = _ways_to(analysis, module, uses)
+    if () not in reached_anyway and _is_read_elsewhere(analysis, module, uses, reached_anyway):
         analysis.interpreter.refuse(module.call, _READ)
-    elif _is_stored(analysis, module.call):
+    elif () in reached_anyway and _is_stored(analysis, module.call):
         analysis.absent.add(id(module.call))
         return found
     analysis.interpreter.ask(module.call, _NO_ROUND)

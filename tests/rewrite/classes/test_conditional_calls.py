@@ -307,7 +307,8 @@ class M(nn.Module):
 )
 def test_a_layer_that_only_a_loop_calls_is_none_without_a_round(body: str, test: str) -> None:
     text = converted(ROUNDS.format(body=textwrap.indent(body, "    ")))
-    assert f"self.Dense_1 = nnx.Linear(4, 4, rngs=rngs) if {test} else None\n" in text
+    made = f"if {test}:\n      self.Dense_1 = nnx.Linear(4, 4, rngs=rngs)\n"
+    assert f"{made}    else:\n      self.Dense_1 = None\n" in text
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,10 @@ from nnx_migrate.edit.calls import call
 from nnx_migrate.edit.expressions import (
     Expression,
     attribute,
-    code_of,
     conjunction,
     dotted,
-    either,
     expression,
     negation,
-    parenthesized,
     string,
 )
 from nnx_migrate.edit.rendering import Renderer
@@ -171,13 +168,6 @@ class Emitter:
         if site is not None and asks_its_name(site):
             made.append(assign(SCOPE_NAME, name_node(name, self.renderer)))
             name = name if name.literal is not None else Name(text=SCOPE_NAME)
-        is_counted = name.counted is not None  # Linen counts it with or without a round
-        if site is not None and site.rounds and not (is_counted or site.out_variable):
-            value = either(expression(site.rounds), value, expression("None"))
-            if indent + len(code_of(assignment(name, value, self.receiver, self.renderer))) > (
-                self.layout.page.width
-            ):
-                value = parenthesized(value)
         if temporary is not None:
             made.append(assign(temporary, value))
             value = dotted(temporary)
@@ -190,7 +180,22 @@ class Emitter:
             )
             width = call("nnm.out_features", built, expression(str(site.in_width)))
             made.append(assign(site.out_variable, width))
-        return [wrapped(one, indent, self.layout.page, is_moved=True) for one in made]
+        rounds = self._rounds(item, name)
+        if rounds is None:
+            return [wrapped(one, indent, self.layout.page, is_moved=True) for one in made]
+        inner = [
+            wrapped(one, self._deeper(indent), self.layout.page, is_moved=True) for one in made
+        ]
+        absent = [assignment(name, expression("None"), self.receiver, self.renderer)]
+        absent += [assign(temporary, expression("None"))] if temporary is not None else []
+        return [when(rounds, inner, absent, self._unit)]
+
+    def _rounds(self, item: Item, name: Name) -> Expression | None:
+        """What has to hold for one of the loops that call it to have a round; Linen counts it anyway."""
+        site = item.site
+        if site is None or site.rounds is None or name.counted is not None or site.out_variable:
+            return None
+        return expression(site.rounds)
 
     def _branch(self, step: Branch, indent: int) -> Sequence[Statement]:
         inner = self._deeper(indent)
