@@ -122,7 +122,7 @@ def environment() -> dict[str, str]:
         "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
         "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-        "JAX_PLATFORMS": "cpu",
+        "JAX_PLATFORMS": os.environ.get("JAX_PLATFORMS") or "cpu",
         "XLA_FLAGS": flags,
     }
 
