@@ -234,21 +234,22 @@ def _instance_sizes(
 ) -> dict[str, str]:
     child, place = analysis.sizes_of(module.info.name), module.call
     assert place is not None
-    sizes: dict[str, str] = {}
     unsure = bool(uses) and not is_called(uses)
+    facts = [one for one in child.new_arguments if one.fact is not None and one.name != without]
+    sizes = {one.name: _fact_text(analysis, module, one, uses) for one in facts}
+    told = any(text not in ("", "False") for text in sizes.values())
+    for argument in facts if without else ():  # another class may get it
+        if argument.default is not None:
+            sizes[argument.name] = sizes[argument.name] or repr(argument.default)
     for argument in child.new_arguments:
-        if argument.name == without:
-            continue
-        if argument.fact is not None:
-            text = _fact_text(analysis, module, argument, uses)
-            spelled = bool(without) and argument.default is not None  # another class may get it
-            sizes[argument.name] = text or (repr(argument.default) if spelled else "")
+        if argument.name == without or argument.fact is not None:
             continue
         size, conditional = witness_of(analysis, child, argument, uses)
         size = size and analysis.interpreter.loop_names.at(size, place)
         size = size if size is not None and spellable(size) else None
         below = argument.name in child.decisive and argument.submodule is not None
-        passed = below or any(is_passed(argument, use) for use in uses)
+        # What the child builds where a fact holds that it is told needs its sizes.
+        passed = below or told or any(is_passed(argument, use) for use in uses)
         if size is None and argument.optional and not passed:
             continue
         conditional = conditional or unsure or argument.optional
@@ -260,7 +261,8 @@ def _instance_sizes(
             sizes[argument.name] = _asked(analysis, module, argument.name, conditional, argument)
             continue
         sizes[argument.name] = _text(analysis, module, argument.name, size, conditional, argument)
-    return {key: text for key, text in sizes.items() if text}
+    ordered = {one.name: sizes.get(one.name, "") for one in child.new_arguments}
+    return {key: text for key, text in ordered.items() if text}
 
 
 def _is_recorded(analysis: ClassAnalysis, module: Instance, argument: SizeArgument) -> bool:

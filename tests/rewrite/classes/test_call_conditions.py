@@ -165,6 +165,41 @@ def test_callers_pass_on_what_their_call_has(call: str, passed: str | None) -> N
         assert f"self.M_0 = {passed}" in (only(result) or "")
 
 
+NORMS = """\
+class Norm(nn.Module):
+    def setup(self):
+        self.norm = nn.LayerNorm()
+
+    def __call__(self, x):
+        return x + self.norm(x)
+
+
+class M(nn.Module):
+    def setup(self):
+        self.norms = [Norm() for _ in range(2)]
+
+    def __call__(self, x, train=False):
+        x = x * jax.random.normal(self.make_rng("noise"), x.shape)
+        if train:
+            for norm in self.norms:
+                x = norm(x)
+        return x
+
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "asked"), [("train", "M_0_norms_0_in_features: int | None = None"), ("False", "")]
+)
+def test_what_is_told_of_the_call_takes_its_sizes_along(told: str, asked: str) -> None:
+    body = f"m = M()\nfor _ in range(2):\n    x = m(x, {told})\nreturn nn.Dense(2)(x)"
+    text = rewritten(NORMS + module(body, "x, train=False", "Outer"))
+    signature = text.partition("class Outer")[2].partition("rngs: ")[0]
+    assert asked in signature
+    assert ("norms" in signature) is bool(asked)
+
+
 def test_who_calls_a_submodule_with_and_without_stays_linen() -> None:
     outer = module("m = M()\nreturn m(x) + m(x, x)", "x", "Outer")
     result = run(PARAMETER + outer)
