@@ -29,6 +29,7 @@ from nnx_migrate.ledger.resolve import (
     under,
 )
 from nnx_migrate.ledger.scopes import Binding, Scope, enclosing_method
+from nnx_migrate.ledger.trees import walk
 from nnx_migrate.ledger.values import (
     ANY,
     NO,
@@ -305,8 +306,8 @@ class Inference:
         return found
 
     def has_member(self, scope: Scope, name: str) -> bool:
-        """Whether a class or a base of it in the project binds a name in its body."""
-        return any(name in one.bindings for one in self.chain(scope))
+        """Whether a class or a base of it in the project has a name, in its body or set by a method."""
+        return any(name in one.bindings or _is_set(one.node, name) for one in self.chain(scope))
 
     def bases(self, scope: Scope) -> Values:
         """What a class's bases may be; a subscript of a generic base is that base."""
@@ -339,3 +340,15 @@ class Inference:
         if isinstance(base, Symbol):
             return self._lazy if base.name == LAZY_MODULE else symbol_state(base.name)
         return "other" if isinstance(base, NoModule) else "maybe"
+
+
+def _is_set(cls: ast.AST, name: str) -> bool:
+    """Whether a method of a class sets ``self.name``."""
+    return any(
+        isinstance(one, ast.Attribute)
+        and one.attr == name
+        and isinstance(one.ctx, ast.Store)
+        and isinstance(one.value, ast.Name)
+        and one.value.id == "self"
+        for one in walk(cls)
+    )
