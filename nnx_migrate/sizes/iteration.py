@@ -47,9 +47,9 @@ class Range(Value):
 
 @dataclass(frozen=True)
 class Backwards(Value):
-    """``reversed(range(...))``."""
+    """``reversed(range(...))``, ``reversed(list(enumerate(...)))``."""
 
-    items: Range
+    items: Value
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,9 @@ def _items(value: Value) -> list[Value] | None:
             if len(known) != len(columns) or not known:
                 return None
             return [Sequence(row) for row in zip(*known, strict=False)]
+        case Backwards(items=inner):
+            found = _items(inner)
+            return None if found is None else found[::-1]
     return None
 
 
@@ -165,6 +168,12 @@ def _abstract(value: Value, target: ast.expr, loop: Loop) -> Value:
             end = ex.binary(count, ast.Sub(), ex.literal(1)) if count else None
             end = end and ex.binary(start, ast.Add(), end)
             return Sequence((_named(first, end, loop), _abstract(inner, second, loop)))
+        case Backwards(items=inner):
+            item = _abstract(inner, target, loop)
+            loop.reorder(first_known=False)
+            loop.counters.clear()
+            loop.last |= {name: ex.name(name) for name in loop.last}
+            return item
         case Zipped(values=values):
             targets = _targets(target, len(values))
             pairs = zip(values, targets, strict=True)
@@ -272,7 +281,7 @@ def length_of(value: Value) -> Expr | None:
             return length
         case Range(stop=stop, from_zero=True, counts=True):
             return stop
-        case Enumerated(value=inner):
+        case Enumerated(value=inner) | Backwards(items=inner):
             return length_of(inner)
         case Zipped(values=values):
             lengths = {length_of(one) for one in values}

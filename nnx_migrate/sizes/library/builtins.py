@@ -56,7 +56,7 @@ def _same_first(call: LibraryCall) -> Value:
         return Sequence(value.items, is_list=call.symbol.endswith("list"))
     if isinstance(value, Extended | Repeated | Record):
         return replace(value)  # a copy: what is done to one is not done to the other
-    return value if isinstance(value, Array) else static_call(call)
+    return value if isinstance(value, Array | Enumerated | Zipped) else static_call(call)
 
 
 def _reversed(call: LibraryCall) -> Value:
@@ -65,7 +65,7 @@ def _reversed(call: LibraryCall) -> Value:
         return Sequence(tuple(reversed(value.items)))
     if isinstance(value, Repeated):
         return replace(value, reordered=True)
-    if isinstance(value, Range):
+    if isinstance(value, Range | Enumerated | Zipped):
         return Backwards(value)
     return static_call(call)
 
