@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from nnx_migrate.model import FileResult, FileStatus
 from nnx_migrate.rewrite.relevant import is_read_whole, relevant
+from nnx_migrate.source.latest import latest_imports
 from nnx_migrate.source.named_imports import TABLE, DeclarationError, check_declared
 from nnx_migrate.source.project import Module, Project, parse
 from nnx_migrate.source.roots import import_names
@@ -68,6 +69,7 @@ def load(request: RewriteRequest) -> Loaded:
         loaded.project.modules[name] = module
         if path is not None:
             loaded.targets[path] = module
+    _settle(loaded)
     _check_imports(loaded.project, frozenset(name for name, _ in names.values()), broken)
     done = {*loaded.targets, *(failure.path for failure in loaded.failures)}
     for source in request.files:
@@ -77,6 +79,14 @@ def load(request: RewriteRequest) -> Loaded:
         elif path not in done:
             loaded.unchanged.append(path)
     return loaded
+
+
+def _settle(loaded: Loaded) -> None:
+    """Names that a module imports twice mean the last, in all that reads the project."""
+    settled = latest_imports(loaded.project.modules)
+    for path, module in loaded.targets.items():
+        loaded.targets[path] = settled.get(module.name, module)
+    loaded.project.modules.update(settled)
 
 
 def _check_imports(project: Project, every: Collection[str], broken: Collection[str]) -> None:

@@ -10,7 +10,7 @@ from itertools import count
 from operator import itemgetter
 
 from nnx_migrate.source.classes import ClassInfo
-from nnx_migrate.source.names import Definition, Import
+from nnx_migrate.source.names import Definition, Import, imported_names
 from nnx_migrate.source.project import Module, Project, Scope
 from nnx_migrate.source.walking import each, walk
 
@@ -42,12 +42,10 @@ def mentions_of(project: Project, symbol: str) -> Iterator[Mention]:
 
 def imports_of(project: Project, module: Module, symbol: str) -> Iterator[ast.alias]:
     """The names of a module's ``from ... import`` statements that lead to a function."""
-    for node in module.nodes:
-        for alias in node.names if isinstance(node, ast.ImportFrom) else ():
-            binding = module.table.get(alias.asname or alias.name)
-            if not isinstance(binding, Import) or not binding.target.endswith(f".{alias.name}"):
-                continue
-            if project.canonical(binding.target) == symbol:
+    for node in each(module.tree, ast.ImportFrom):
+        bindings = imported_names(node, module.package)
+        for alias, (bound, target) in zip(node.names, bindings, strict=True):
+            if module.table.get(bound) == Import(target) and project.canonical(target) == symbol:
                 yield alias
 
 

@@ -31,6 +31,7 @@ class Module:
     text: str
     tree: ast.Module
     is_package: bool = False
+    latest: frozenset[str] = frozenset()  # names that mean the last of their several imports
     memo: dict[str, object] = field(
         default_factory=dict, compare=False, repr=False
     )  # by its reader
@@ -82,6 +83,9 @@ class Module:
         for name, binding in rebound(self.tree, self.package).items():
             if name in table:  # whoever calls the function binds it anew
                 table[name] = Several.of(table[name], binding)
+        for name in self.latest:
+            several = table[name]
+            table[name] = several.bindings[-1] if isinstance(several, Several) else several
         return table, stars
 
     @property

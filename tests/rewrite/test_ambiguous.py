@@ -94,3 +94,32 @@ def test_a_class_whose_base_may_be_something_else_is_lazy_alone(text: str) -> No
     assert "may mean something else, too" in reason(result, "m.A")
     assert forms["b.C"] == "explicit"
     assert "Module, Module" not in code(result)
+
+
+TWICE = "from m import A, layer\nfrom other import A, layer\n"
+USER = LINEN + (
+    "from zoo import A, layer\n\n\nclass Net(nn.Module):\n    @nn.compact\n    def __call__(self, x):\n"
+    "        return layer(A()(x))\n\n\ndef run(k, x):\n    return Net().init(k, x)\n"
+)
+LAYER = "def layer(x):\n    return nn.Dense({0})(x)\n"
+
+
+def zoo(text: str) -> dict[str, str]:
+    """A file that imports two classes and two functions of the same names, and one that uses them."""
+    first, second = MODEL + LAYER.format(3), LINEN + dense("A") + LAYER.format(5)
+    return {"m.py": first, "other.py": second, "zoo.py": text, "user.py": USER}
+
+
+def test_a_name_that_is_imported_twice_is_the_last() -> None:
+    result = auto(zoo(TWICE))
+    assert said(result) == {"m.A": "explicit", "other.A": "explicit", "user.Net": "explicit"}
+    assert "nnx.Linear(" in code(result, "other.py")
+    assert "init_layer" not in code(result, "m.py")
+    assert code(result, "zoo.py") == TWICE.replace("A, layer\n", "A, layer, init_layer\n").replace(
+        "from m import A, layer, init_layer", "from m import A, layer"
+    )
+
+
+def test_a_name_that_is_used_between_its_imports_may_be_both() -> None:
+    result = auto(zoo(TWICE.replace("from other", "use(A)\nfrom other")))
+    assert said(result) == {"m.A": "lazy", "other.A": "lazy", "user.Net": "lazy"}
