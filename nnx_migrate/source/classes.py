@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, repeat
 
+from nnx_migrate.source.constants import class_constants, written_out
 from nnx_migrate.source.modules import Module, Scope
 from nnx_migrate.source.names import Opaque, table_of
 from nnx_migrate.source.walking import walk
@@ -29,8 +30,9 @@ class Field:
 
     @property
     def default(self) -> ast.expr | None:
-        """The default as written, if any."""
-        return self.node.value
+        """The default, if any, with the values of what it reads from its class body."""
+        value = self.node.value
+        return value and written_out(value, class_constants(self.owner.node))
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,3 +48,23 @@ def test_what_the_file_of_the_class_does_not_have_is_lazy() -> None:
     result = auto({"m.py": base, "n.py": "from m import Base\n\n\n" + CHILD})
     assert said(result) == {"m.Base": "lazy", "n.Child": "lazy"}
     assert "the inherited default of 'field' reads 'LIMIT'" in reason(result, "n.Child")
+
+
+READ = BASE.format(imports=IMPORTS, default="(2 * width, K * SIZE)").replace(
+    "    field", "    SIZE = 3\n    field"
+)
+
+
+def test_what_a_default_reads_of_its_class_body_is_written_out() -> None:
+    base = READ.replace("K * SIZE", "SIZE")
+    result = auto({"m.py": base, "n.py": "from m import Base\n\n\n" + CHILD})
+    assert said(result) == {"m.Base": "explicit", "n.Child": "explicit"}
+    assert "width: int = 8, field: object = (2 * 8, SIZE)," in one_line(code(result))
+    assert "width: int = 2, field=(2 * 8, 3)," in one_line(code(result, "n.py"))
+
+
+def test_what_only_its_class_body_knows_is_lazy() -> None:
+    base = READ.replace("SIZE = 3", "K = SIZE = sorted([3])[0]")
+    result = auto({"m.py": base + CHILD})
+    assert said(result) == {"m.Base": "lazy", "m.Child": "lazy"}
+    assert "the default reads 'K' of its class body" in reason(result, "m.Child")

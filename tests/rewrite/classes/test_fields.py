@@ -10,6 +10,7 @@ import pytest
 from flax import nnx
 
 from tests.rewrite.classes.support import convert, converted, loaded, refusal
+from tests.rewrite.projects import one_line
 from tests.rewrite.running import compare, refused
 
 
@@ -240,18 +241,62 @@ def test_a_default_may_read_a_global_named_like_a_field_without_one() -> None:
     assert "jax: Callable = jax.nn.relu" in text
 
 
-def test_a_default_that_reads_an_earlier_field_as_a_class_attribute_is_refused() -> None:
-    found = refusal(
-        """\
-        class M(nn.Module):
-          size: int = 3
-          width: int = 2 * size
+CONSTANTS = {  # what stands in the class body before ``width``, the default, what it becomes
+    "arithmetic": ("size: int = 3", "2 * size", "2 * 3"),
+    "part of an operation": ("size: int = 3 + 1", "2 * size", "2 * (3 + 1)"),
+    "a negative number": ("size: int = -3", "size**2", "(-3)**2"),
+    "the field itself": ("size: int = 3", "size", "3"),
+    "one that reads another": (
+        "base: int = 3\n    size: int = base * 2",
+        "size + base",
+        "(3 * 2) + 3",
+    ),
+    "a tuple": ("sizes: tuple = (3, 4)", "sizes[0]", "(3, 4)[0]"),
+    "an argument": ("size: int = 3", "make(size, k=size)", "make(3, k=3)"),
+    "in field(...)": ("size: int = 3", "dataclasses.field(default=size + 1)", "3 + 1"),
+    "what a comprehension meets": (
+        "sizes: tuple = (3, 4)",
+        "sum(2 for _ in sizes)",
+        "sum(2 for _ in (3, 4))",
+    ),
+    "a name of the file": ("size: int = LIMIT", "2 * size", "2 * LIMIT"),
+    "a dtype": ("dtype: Any = jnp.float32", "dtype", "jnp.float32"),
+    "a class attribute": ("K = 3", "2 * K", "2 * K"),
+    "a field below it": ("", "2 * size\n    size: int = 3", "2 * size"),
+}
+FILE = "LIMIT = size = 3\n\n\ndef make(*args, **kwargs):\n    return 3\n\n\n"
+BODY = (
+    FILE
+    + "class M(nn.Module):\n    {}\n    width: Any = {}\n\n    def __call__(self, x):\n        return x\n"
+)
 
-          def __call__(self, x):
-            return x
-        """
-    )
-    assert "reads the field 'size' as a class attribute" in found.reason
+
+@pytest.mark.parametrize(("before", "default", "expected"), CONSTANTS.values(), ids=CONSTANTS)
+def test_a_default_has_the_values_of_the_class_body(
+    before: str, default: str, expected: str
+) -> None:
+    assert f"width: Any = {expected}," in one_line(converted(BODY.format(before, default)))
+
+
+UNKNOWN = {
+    "a call": ("size: int = make()", "2 * size"),
+    "an object that is made": ("size: list = [3]", "size"),
+    "field(...)": ("size: int = dataclasses.field(default=3)", "size"),
+    "a method of the name": ("size: int = 3\n    def size(self): ...", "2 * size"),
+    "bound twice": ("size: int = 3\n    size: int = 4", "2 * size"),
+    "bound below": ("size: int = 3", "2 * size\n    size = 4"),
+    "bound under a condition": ("size: int = 3\n    if BIG:\n        size = 4", "2 * size"),
+    "a lambda, which sees the file's": ("size: int = 3", "lambda: size"),
+    "a comprehension, which sees the file's": ("size: int = 3", "[size for _ in range(2)]"),
+}
+
+
+@pytest.mark.parametrize(("before", "default"), UNKNOWN.values(), ids=UNKNOWN)
+def test_a_default_that_reads_a_field_of_another_value_is_refused(
+    before: str, default: str
+) -> None:
+    reason = refusal(BODY.format(before, default)).reason
+    assert "the field 'size' as a class attribute" in reason or "the field size" in reason
 
 
 def test_an_attribute_that_setup_assigns_may_be_declared_as_a_field() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from nnx_migrate.constructs import is_linen
 from nnx_migrate.edit.calls import call
@@ -25,9 +27,11 @@ from nnx_migrate.rewrite.classes.fields.types import (
 from nnx_migrate.rewrite.classes.reading.evaluation import free_names
 from nnx_migrate.rewrite.classes.uses.references import Remarks
 from nnx_migrate.rewrite.render import renderer_of
-from nnx_migrate.source.classes import ClassInfo, Field
+from nnx_migrate.source.classes import ClassInfo, Field, own_fields
+from nnx_migrate.source.constants import class_constants, written_out
+from nnx_migrate.source.names import table_of
 from nnx_migrate.source.project import Project
-from nnx_migrate.source.walking import walk
+from nnx_migrate.source.walking import each, walk
 
 RULE = "fields"
 _FIELD_FUNCTIONS = frozenset(
@@ -98,7 +102,7 @@ def _parameter(
     here = one.owner is cls
     keyword_only = one.keyword_only or (keyword_only and here) or _class_keyword_only(one.owner)
     annotation = renderer.render(one.annotation) if here else _inherited(project, cls, one)
-    default = one.default
+    default = one.node.value
     structure = holds_modules(project, one) or items_are_called(project, cls, one)
     frozen = not structure and is_container(one.annotation)
     data = not structure and not frozen and _may_be_arrays(project, cls, one)
@@ -150,7 +154,7 @@ def _inherited(project: Project, cls: ClassInfo, one: Field) -> Expression | Non
 
 def _field_options(project: Project, one: Field) -> dict[str, ast.expr] | None:
     """Keyword arguments of ``field(...)`` when the default is one."""
-    made = one.default
+    made = one.node.value
     if not isinstance(made, ast.Call):
         return None
     if project.resolve(made.func, one.owner.scope) not in _FIELD_FUNCTIONS:
@@ -181,17 +185,21 @@ def _default(
     project: Project, cls: ClassInfo, one: Field, default: ast.expr, renderer: Renderer
 ) -> Expression:
     _check_builds_nothing(project, one, default)
-    names = free_names(default)
-    clash = names & _bound_before(one)
+    constants = _constants(cls, one)
+    names = free_names(written_out(default, constants))
+    clash = names & _bound_before(cls, one)
     if clash:
         raise Refused(
             default,
-            f"the default reads the field {min(clash)!r} as a class attribute",
+            f"the default reads the field {min(clash)!r} as a class attribute"
+            if one.owner is cls
+            else f"the default reads {min(clash)!r} of its class body",
             "write the value out",
             RULE,
         )
+    values = {key: partial(Renderer.render, node=value) for key, value in constants.items()}
     if one.owner is cls or one.owner.module is cls.module:
-        found: Expression = renderer.render(default)
+        found: Expression = renderer.with_edits(values).render(default)
         return found
     for name in names:
         node = ast.Name(name, ast.Load())
@@ -207,7 +215,8 @@ def _default(
                 f"import {name!r} here, or give the field again with its default",
                 RULE,
             )
-    theirs_node: Expression = renderer_of(one.owner.module, renderer.edits).render(default)
+    theirs_edits = {**renderer.edits, **values}
+    theirs_node: Expression = renderer_of(one.owner.module, theirs_edits).render(default)
     return theirs_node
 
 
@@ -229,11 +238,27 @@ def _check_builds_nothing(project: Project, one: Field, default: ast.expr) -> No
             )
 
 
-def _bound_before(one: Field) -> set[str]:
-    """Fields that are class attributes where the default of ``one`` is evaluated."""
-    own = [other for other in one.owner.fields if other.owner is one.owner]
-    earlier = [other for other in own if other.node.lineno < one.node.lineno]
-    return {other.name for other in earlier if other.default is not None}
+def _constants(cls: ClassInfo, one: Field) -> Mapping[int, ast.expr]:
+    """The values of names that a default reads from its class body and ``__init__`` does not have.
+
+    That of the same class stands in it, and sees its class attributes.
+    """
+    constants = class_constants(one.owner.node)
+    if one.owner is not cls:
+        return constants
+    fields = {other.name for other in own_fields(cls)}
+    names = (node for node in each(cls.node, ast.Name) if id(node) in constants)
+    return {id(node): constants[id(node)] for node in names if node.id in fields}
+
+
+def _bound_before(cls: ClassInfo, one: Field) -> set[str]:
+    """Names of its class body that the default of ``one`` sees, and ``__init__`` does not."""
+    body = one.owner.node.body
+    earlier = body[: body.index(one.node)]
+    if one.owner is not cls:
+        return {*table_of(earlier, one.owner.module.package)[0]}
+    given = [other for other in own_fields(cls) if other.node in earlier]
+    return {other.name for other in given if other.node.value is not None}
 
 
 def signature(
