@@ -4,7 +4,9 @@
 ``nn.relu`` becomes ``nnx.relu`` and computes the same program. ``nn.normalize`` is ``jax.nn``'s
 ``standardize`` under an old name. Types that modules of ``flax.linen`` import (``Dtype``, ...) are
 ``flax.typing``'s. ``merge_param``, ``promote_dtype`` and ``canonicalize_dtype``
-exist only in Linen: ``nnx_migrate.nn`` has functions of the same name and behaviour.
+exist only in Linen: ``nnx_migrate.nn`` has functions of the same name and behaviour. Private helpers that
+layers copied from Linen's call (``normalization._compute_stats``) are there under names of their own, or are
+NNX's private helpers where these are the same. ``normalization._normalize`` makes parameters and stays lazy.
 
 flax 0.12.8 and 0.12.12: linen/activation.py, linen/pooling.py, linen/dtypes.py, linen/module.py.
 """
@@ -34,6 +36,19 @@ TYPES = (
     *("LaxPadding", "LogicalNames", "LogicalRules", "PaddingLike", "PRNGKey", "PrecisionLike"),
     *("RNGSequences", "Shape", "VariableDict", "FrozenVariableDict", "MutableVariableDict"),
 )
+
+# Private helpers that layers copied from Linen's call: NNX's own of the same text, and ours.
+SAME_IN_PARTS = {
+    "flax.linen._conv_dimension_numbers": "nnx.nn.linear._conv_dimension_numbers",
+    "flax.linen._canonicalize_tuple": "nnx.nn.linear._canonicalize_tuple",
+    "flax.linen.canonicalize_padding": "nnx.nn.linear.canonicalize_padding",
+}
+NORM_HELPERS = {
+    "flax.linen._abs_sq": "nnm.squared_magnitude",
+    "flax.linen._canonicalize_axes": "nnm.positive_axes",
+    "flax.linen._compute_stats": "nnm.mean_and_variance",
+    "flax.linen._l2_normalize": "nnm.l2_normalize",
+}
 
 CONSTRUCT = Construct(
     __doc__,
@@ -69,6 +84,24 @@ CONSTRUCT = Construct(
                 "nnm.merge_param('train', self.train, train)",
             ),
             reference=renamed("nnm"),
+        ),
+        NameRule(
+            name="private_helpers",
+            symbols=frozenset(SAME_IN_PARTS),
+            example=Example(
+                "nn.linear.canonicalize_padding('SAME', 2)",
+                "nnx.nn.linear.canonicalize_padding('SAME', 2)",
+            ),
+            reference=table(SAME_IN_PARTS),
+        ),
+        NameRule(
+            name="norm_helpers",
+            symbols=frozenset(NORM_HELPERS),
+            example=Example(
+                "nn.normalization._compute_stats(x, (0, 1), None)",
+                "nnm.mean_and_variance(x, (0, 1), None)",
+            ),
+            reference=table(NORM_HELPERS),
         ),
     ),
     example="""

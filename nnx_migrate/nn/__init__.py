@@ -129,6 +129,12 @@ from nnx_migrate.nn.variables.variables import (
     variable,
     variable_type,
 )
+from nnx_migrate.numerics.norms import (
+    l2_normalize,
+    mean_and_variance,
+    positive_axes,
+    squared_magnitude,
+)
 
 __all__ = [
     "EITHER",
@@ -187,6 +193,7 @@ __all__ = [
     "is_moved_by_init",
     "is_mutable_collection",
     "keep_dtype",
+    "l2_normalize",
     "lazy_init",
     "lazy_variable",
     "linen_dot_general",
@@ -197,6 +204,7 @@ __all__ = [
     "make_rng",
     "makes_state",
     "max_pool",
+    "mean_and_variance",
     "merge_param",
     "min_pool",
     "named",
@@ -205,6 +213,7 @@ __all__ = [
     "param",
     "perturb",
     "pool",
+    "positive_axes",
     "promote_dtype",
     "put_variable",
     "read",
@@ -213,6 +222,7 @@ __all__ = [
     "set_submodules",
     "sized",
     "sow",
+    "squared_magnitude",
     "stream",
     "variable",
     "variable_type",
