@@ -36,10 +36,7 @@ def _model(body: str) -> str:
 @pytest.mark.parametrize(
     "body",
     [
-        "if self.wide:\n  return layer(x)\nreturn x",
-        "if self.wide:\n  x = layer(x)\nreturn x",
         "if self.wide:\n  return x\nreturn layer(x)",
-        "return layer(x) if self.wide else x",
         "return self.wide and layer(x)",
         "y = x\nif self.wide:\n  y = 2 * y\n  if y.ndim > 2:\n    y = layer(y)\nreturn y",
         "for i in (1, 2):\n  if i == 2:\n    break\n  x = layer(x)\nreturn x",
@@ -77,6 +74,61 @@ def test_a_submodule_that_is_perhaps_called_is_refused(body: str) -> None:
 )
 def test_a_submodule_that_every_path_calls_is_built(body: str) -> None:
     assert "self.Dense_0 = nnx.Linear(" in converted(_model(body))
+
+
+GUARDED = {
+    "a statement": ("if self.wide:\n  x = layer(x)\nreturn x", "self.wide"),
+    "one that returns": ("if self.wide:\n  return layer(x)\nreturn x", "self.wide"),
+    "an expression": ("return layer(x) if self.wide else x", "self.wide"),
+    "part of one": ("x = x + (layer(x) if self.wide else x)\nreturn x", "self.wide"),
+    "called twice": ("if self.wide:\n  x = layer(layer(x))\n  x = layer(x)\nreturn x", "self.wide"),
+    "called otherwise": ("x = x if self.wide else layer(x)\nreturn x", "not self.wide"),
+    "an else": ("if self.wide:\n  x = 2 * x\nelse:\n  x = layer(x)\nreturn x", "not self.wide"),
+    "behind others": ("x = 2 * x\nif self.wide:\n  x = layer(x)\nreturn x", "self.wide"),
+    "over a size": ("if x.shape[-1] != 4:\n  x = layer(x)\nreturn x", "in_features != 4"),
+}
+
+
+@pytest.mark.parametrize(("body", "test"), GUARDED.values(), ids=GUARDED)
+def test_a_submodule_of_one_condition_is_built_under_it(body: str, test: str) -> None:
+    text = converted(_model(body))
+    assert f"    if {test}:\n      self.Dense_0 = nnx.Linear(in_features, 4, rngs=rngs)\n" in text
+    assert 'layer = getattr(self, "Dense_0", None)\n' in text
+
+
+def test_it_has_its_number_where_it_is_not_built() -> None:
+    body = "other = nn.Dense(5)\nif self.wide:\n  x = layer(x)\nreturn other(x)"
+    text = converted(_model(body))
+    assert "self.Dense_1 = nnx.Linear(" in text
+
+
+UNLIKE = {
+    "the condition changes": "y = x\nx = x[..., :3]\nif x.shape[-1] == 4:\n  y = layer(y)\nreturn y",
+    "it is known below only": "wide = self.wide\nif wide:\n  x = layer(x)\nreturn x",
+    "a list of it grows": "if seen:\n  x = layer(x)\nreturn x",
+    "the method may have returned": "if x.ndim > 3:\n  return x\nif self.wide:\n  x = layer(x)\nreturn x",
+    "a condition inside": "if self.wide:\n  if x.ndim > 2:\n    x = layer(x)\nreturn x",
+    "a loop inside": "if self.wide:\n  while x.sum() > 0:\n    x = layer(x)\nreturn x",
+    "in a loop": "for _ in range(2):\n  if self.wide:\n    x = layer(x)\nreturn x",
+    "two conditions": "if self.wide:\n  x = layer(x)\nif x.ndim > 2:\n  x = layer(x)\nreturn x",
+    "another name": "if self.wide:\n  other = layer\n  x = other(x)\nreturn x",
+    "an argument": "if self.wide:\n  x = run(layer, x)\nreturn x",
+    "a method": "if self.wide:\n  x = layer.__call__(x)\nreturn x",
+    "a condition that calls": "if check(x):\n  x = layer(x)\nreturn x",
+    "a lambda": "f = lambda y: layer(y) if self.wide else y\nreturn x",
+}
+
+
+@pytest.mark.parametrize("body", UNLIKE.values(), ids=UNLIKE)
+def test_a_submodule_of_no_condition_that_its_place_knows_is_refused(body: str) -> None:
+    source = _model(body).replace("    layer = ", "    seen = []\n    layer = ")
+    source = source.replace("nn.Dense(4)\n", "nn.Dense(4)\n    seen.append(1)\n", 1)
+    assert "is called only under a condition" in refusal(RUN + source).reason
+
+
+def test_a_submodule_of_a_condition_that_only_the_call_knows_is_refused() -> None:
+    source = _model("if x.sum() > 0:\n  x = layer(x)\nreturn x")
+    assert isinstance(refusal(source).reason, str)
 
 
 HELD = [

@@ -2,7 +2,7 @@
 
 ``layer = Block()`` makes no parameters in Linen; the first call does (flax 0.12.8, linen/module.py). Where
 that call stands under a condition, or after a possible return, ``__init__`` would make parameters that Linen
-does not have.
+does not have, if it did not ask the same (:mod:`guards`).
 """
 
 from __future__ import annotations
@@ -11,38 +11,46 @@ import ast
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from nnx_migrate.rewrite.classes.compact.guards import Guard, guard_of
 from nnx_migrate.rewrite.classes.compact.holding import ADDS, Held, Names, names_called
 from nnx_migrate.rewrite.classes.data import Refused
-from nnx_migrate.rewrite.classes.items import Item
+from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.source.leaving import leaves, raises, returns
 from nnx_migrate.source.walking import each, walk
 
 RULE = "compact"
 
 
-def refuse_perhaps_called(
+def guards_of(
     method: ast.FunctionDef, items: Mapping[int, Item], wrappers: Collection[int] = ()
-) -> None:
-    """Nothing, unless a named submodule may stay without a call.
+) -> dict[int, Guard]:
+    """The conditions under which named submodules are called, by id of what builds them.
 
     Args:
       wrappers: ids of calls that build modules without variables of their own, around others.
 
     Raises:
-      Refused: its parameters would depend on the path that Linen's ``init`` takes.
+      Refused: one may stay without a call, and its parameters would depend on the path that Linen's
+        ``init`` takes.
     """
     read = {one.id for one in each(method, ast.Name) if isinstance(one.ctx, ast.Load)}
     held = Held(items, wrappers, {}, names_called(method))
+    guards: dict[int, Guard] = {}
     for later, names, item, key in _named(method.body, held, ()):
         name = names[0]
         wanted = [_Wanted(_readers(method, one), key if one == name else None) for one in names]
         if not read.isdisjoint(names) and not any(_surely_read(later, one) for one in wanted):
+            guard = guard_of(method, item.call, name) if item.kind is ItemKind.SITE else None
+            if guard is not None and _surely_read((guard.inside,), wanted[0]):
+                guards[id(item.call)] = guard
+                continue
             raise Refused(
                 item.call,
                 f"{name!r} is called only under a condition, and Linen makes its parameters there",
                 "build it under the same condition",
                 RULE,
             )
+    return guards
 
 
 Later = tuple[Sequence[ast.stmt], ...]  # what runs next, block by block

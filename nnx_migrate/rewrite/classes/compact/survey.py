@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from nnx_migrate.edit.statements import GONE
 from nnx_migrate.rewrite.classes.compact.call_conditions import CallConditions
 from nnx_migrate.rewrite.classes.compact.call_options import Moves, moves_of
-from nnx_migrate.rewrite.classes.compact.conditional_calls import refuse_perhaps_called
+from nnx_migrate.rewrite.classes.compact.conditional_calls import guards_of
+from nnx_migrate.rewrite.classes.compact.guards import guarded
 from nnx_migrate.rewrite.classes.compact.late import made_by_the_call, refuse_late_reads
 from nnx_migrate.rewrite.classes.compact.method import CompactMethod
 from nnx_migrate.rewrite.classes.compact.shapes import Shapes
 from nnx_migrate.rewrite.classes.compact.slicing import Slicer
+from nnx_migrate.rewrite.classes.data import Refused
 from nnx_migrate.rewrite.classes.items import Item, ItemKind
 from nnx_migrate.rewrite.classes.loop_indexes import Index
 from nnx_migrate.rewrite.classes.naming import Name, names_of, numbered
@@ -38,6 +40,7 @@ class Survey:
     Args:
       items: what ``__init__`` builds, by id of the constructor call.
       lazy: variables that only the call can create.
+      guarded: those that are built only where they are called.
       taint: what the call's parameters reach.
       replaced: nodes with another text in ``__init__``, with the names that text reads.
       indexes: loops that count their rounds from now on.
@@ -48,6 +51,7 @@ class Survey:
     method: CompactMethod
     items: Mapping[int, Item]
     lazy: Mapping[int, Item]
+    guarded: frozenset[int]
     steps: tuple[Step, ...]
     moves: Moves
     names: Mapping[int, Name]
@@ -94,10 +98,11 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     items = {key: item for key, item in items.items() if key not in lazy}
     refuse_lazy(method.method, items, RULE)
     refuse_leaks(method.method, items, RULE)
-    refuse_perhaps_called(method.method, items, wrappers)
+    guards = guards_of(method.method, items, wrappers)
     refuse_late_reads(method.method, items)
     body = [one for one in method.method.body if method.common.get(id(one)) != GONE]
-    steps = with_aliases(flow_of(body, items), method.method)
+    built = with_aliases(flow_of(body, items), method.method)
+    steps = guarded(built, guards)
     replaced |= {key: frozenset() for key, one in items.items() if not one.is_in_scope}
     moves = moves_of(
         method.project,
@@ -113,12 +118,14 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
     shapes.whole = _whole(items, moves, _widths(method.sizes))
     shapes.flags = flags_of(method.project, method.scope, method.method)
     shapes.held = _holders(method.method, shapes.whole)
-    names, indexes = _names(method, steps, taint)
+    names, indexes = _names(method, built, taint)  # Linen gives names where it builds
+    _check_guarded([items[key] for key in guards], names, moves)
     fixed = {k: v for k, v in replaced.items() if k in plain or k not in shapes.nodes}
     return Survey(
         method,
         items,
         lazy,
+        frozenset(guards),
         steps,
         moves,
         names,
@@ -129,6 +136,16 @@ def survey(method: CompactMethod, arrays: frozenset[str]) -> Survey:
         told,
         fixed,
     )
+
+
+def _check_guarded(guarded: Sequence[Item], names: Mapping[int, Name], moves: Moves) -> None:
+    """The call asks for what may not be there by its name, and nothing else of it."""
+    for item in guarded:
+        key = id(item.call)
+        is_named = key in names and names[key].literal is not None
+        if not is_named or key in moves.views or key in moves.late:
+            reason = "it is called only under a condition, and not by a plain name"
+            raise Refused(item.call, reason, "build it under the same condition", RULE)
 
 
 def _names(
