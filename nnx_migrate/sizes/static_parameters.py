@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
-from nnx_migrate.source.walking import each, walk
+from nnx_migrate.source.walking import children, each, walk
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def given_parameters(
             for call in calls[key]:
                 unknown = _reached(call, given)
                 bound = bound_arguments(function, call.node) or {}
-                lost = {n for n in given[key] & bound.keys() if _names(bound[n]) & unknown}
+                lost = {n for n in given[key] & bound.keys() if _values(bound[n]) & unknown}
                 changed |= bool(lost)
                 given[key] -= lost
     return {
@@ -111,7 +111,7 @@ def _reached(call: Call, given: Mapping[int, set[str]]) -> set[str]:
         found |= {one.arg} if one is not None else set()
     bindings = list(_bindings(caller))
     while True:
-        more = {name for names, value in bindings if _names(value) & found for name in names}
+        more = {name for names, value in bindings if _values(value) & found for name in names}
         if more <= found:
             return found
         found |= more
@@ -189,3 +189,16 @@ def _stored(target: ast.expr) -> list[str]:
 
 def _names(node: ast.AST) -> set[str]:
     return {one.id for one in each(node, ast.Name) if isinstance(one.ctx, ast.Load)}
+
+
+def _values(node: ast.AST) -> set[str]:
+    """The names that an expression reads for more than the shape of what they hold.
+
+    Whether ``x.shape[-1]`` is known beforehand, size inference says where ``__init__`` needs it.
+    """
+    match node:
+        case ast.Attribute(value=ast.Name(), attr="shape" | "ndim"):
+            return set()
+        case ast.Name(id=name, ctx=ast.Load()):
+            return {name}
+    return {name for child in children(node) for name in _values(child)}

@@ -9,7 +9,7 @@ import pytest
 
 from nnx_migrate.parity import ParityCase, check
 from tests.rewrite.projects import LINEN, outcomes, rewrite
-from tests.rewrite.running import checked
+from tests.rewrite.running import checked, printed_alike
 
 HEAD = (
     "class M(nn.Module):\n    n: int = 3\n\n"
@@ -281,3 +281,74 @@ def test_a_plain_method_may_call_a_compact_one_again() -> None:
     plain = source.replace("    @nn.compact\n    def __call__", "    def __call__")
     found = checked(plain, "M()", {"Dense_0_in_features": 6})
     assert set(found["params"]) == {"Dense_0", "scale"}
+
+
+SPLIT = """def split(self, x):
+        return nn.DenseGeneral((self.heads, 3), name="parts")(x)
+
+    def joined(self, width: int, x):
+        return nn.DenseGeneral(width, axis=(-2, -1), name="out")(x)
+"""
+GROW = """def grow(self, x, width):
+        return nn.Dense(width)(x)
+"""
+WIDE = f"""{GROW}
+    def wide(self, x, width, like):
+        x = self.grow(x, like.shape[-1])
+        return nn.Dense(x.shape[-1] + width)(x)
+"""
+SIZED = """
+import flax.linen as nn
+import jax
+import jax.numpy as jnp
+
+
+def block(x, width):
+    return nn.relu(nn.Dense(width)(x))
+
+
+class Model(nn.Module):
+    heads: int = 2
+
+    {helpers}
+
+    @nn.compact
+    def __call__(self, x, y, k: int = 3):
+        {body}
+
+
+def main():
+    for x, y in (((2, 3, 4), (2, 3, 5)), ((3, 4), (3, 2)), ((1, 2, 3, 6), (1, 2, 3, 1))):
+        x, y = jnp.full(x, 0.5), jnp.full(y, 2.0)
+        variables = Model().init(jax.random.key(0), x, y)
+        for path, leaf in jax.tree_util.tree_flatten_with_path(variables)[0]:
+            print(jax.tree_util.keystr(path), leaf.shape, float(leaf.sum()).hex())
+        print(float(Model().apply(variables, x, y).sum()).hex())
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("helpers", "body", "form"),
+    [
+        (SPLIT, "return self.joined(x.shape[-1], self.split(x))", "explicit"),
+        (
+            GROW,
+            "d = y.shape[-1]\n        return self.grow(self.grow(x, d), width=2 * d + 1)",
+            "explicit",
+        ),
+        (WIDE, "*_, d = x.shape\n        return self.wide(x, d, y)", "explicit"),
+        ("", "return block(block(x, y.shape[-1]), max(x.shape[-1], 3))", "explicit"),
+        (GROW, "return self.grow(x, k)", "lazy"),
+        (GROW, "return self.grow(x, int(x.shape[-1] * k))", "lazy"),
+        (GROW, "return self.grow(x, x.shape[-1] if k > 2 else 3)", "lazy"),
+        (GROW, "return self.grow(x, y.ndim)", "explicit"),
+    ],
+)
+def test_a_size_that_a_call_passes_is_handed_to_the_builder(
+    helpers: str, body: str, form: str
+) -> None:
+    assert printed_alike(SIZED.format(helpers=helpers, body=body)) == {"m.Model": form}

@@ -162,11 +162,20 @@ def _passed(argument: SizeArgument, use: Use, axes: frozenset[int] | None) -> Ex
         return ex.input_shape(array.path)
     if axes is None and (array.rank is None or None in array.known(array.rank)):
         return None
-    rank = array.rank if array.rank is not None else len(array.tail)
+    rank = array.rank if array.rank is not None else _needed(array, axes)
     if any(array.axis(one) is None for one in axes or ()):
         return None
     nodes = [size.node if size else ast.Constant(None) for size in array.known(rank)]
     return Expr(ast.Tuple(nodes, ast.Load())) if nodes else None
+
+
+def _needed(array: Array, axes: frozenset[int] | None) -> int:
+    """How many of the last axes to spell of an array whose rank is not known.
+
+    Those before the ones that are read need not be there: ``x.shape[-3]`` raises for a vector.
+    """
+    read = [-one for one in axes or ()]
+    return max(read) if read and min(read) > 0 else len(array.tail)
 
 
 def _step(value: Value | None, step: str) -> Value | None:
