@@ -137,6 +137,8 @@ class ClassSizes:
     full_shapes: Mapping[str, str] = field(default_factory=dict)
     # those of ``dims`` that hold in Linen's initial call and may be otherwise in a later one
     facts: frozenset[int] = frozenset()
+    # by base class, what its constructor is given for size arguments that are others here
+    handed: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # every other expression whose value is static, also names of locals (``config`` ->
     # ``self.config``): what __init__ may write instead of copying the statements it comes from
     statics: Mapping[int, str] = field(default_factory=dict)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nnx_migrate.edit.calls import Argument, call, named
-from nnx_migrate.edit.expressions import attribute, dotted, expression, string
+from nnx_migrate.edit.expressions import Expression, attribute, dotted, expression, string
 from nnx_migrate.edit.rendering import Renderer, Replacement
 from nnx_migrate.edit.statements import (
     Statement,
@@ -33,6 +33,7 @@ from nnx_migrate.rewrite.classes.setup.body import SetupPart
 from nnx_migrate.rewrite.classes.uses.reads import Reads, stream_attribute
 from nnx_migrate.rewrite.classes.uses.references import Edits, Remarks
 from nnx_migrate.rewrite.classes.writing.document import class_docstring, init_docstring
+from nnx_migrate.rewrite.classes.writing.handed import handed_size
 from nnx_migrate.rewrite.classes.writing.layout import Layout
 from nnx_migrate.rewrite.render import renderer_of
 from nnx_migrate.sizes.result import ClassSizes
@@ -96,6 +97,7 @@ class Constructor:
     def new_arguments(self) -> tuple[SizeArgument, ...]:
         """Size arguments: those of the class and those its bases need."""
         known = {one.name for one in self.sizes.new_arguments}
+        known |= self.inherited.handed.keys()
         extra = [one for one in self.inherited.size_arguments if one.name not in known]
         return (*self.sizes.new_arguments, *extra)
 
@@ -131,12 +133,20 @@ class Constructor:
             else:
                 made.append(self._commented(assign(f"self.{one.name}", one.value), one))
         if self.inherited.delegates:
-            passed += [named(one.name, one.name) for one in self.inherited.size_arguments]
+            passed += [
+                named(one.name, self._handed(one.name)) for one in self.inherited.size_arguments
+            ]
             delegated = run(
                 call(attribute(call("super"), "__init__"), *passed, named("rngs", "rngs"))
             )
-            made.append(commented(delegated, above))
+            made.append(commented(self._wrapped(delegated), above))
         return made
+
+    def _handed(self, name: str) -> Expression:
+        """What the base's constructor is given for a size argument of its own."""
+        text = self.inherited.handed.get(name, name)
+        plain = {one.name for one in self.parameters if one.plain} - self.cls.reassigned
+        return handed_size(self.cls, text, plain, {one.name for one in self.new_arguments()})
 
     def _declaration(self, one: Parameter) -> Any:
         """The line of the class body that declares a field."""

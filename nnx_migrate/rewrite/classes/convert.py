@@ -135,7 +135,7 @@ class _Conversion:
         self.layout: Layout = layout_of(self.cls)
         self.helpers = helpers_of(self.project, self.cls, self.context)
         self.items = find_items(self.cls, self.sizes, self.helpers.inside)
-        self.inherited: Inherited = inherited_by(self.project, self.cls, self.context)
+        self.inherited: Inherited = inherited_by(self.project, self.cls, self.sizes, self.context)
         check_methods(self.project, self.cls, self.items)
         check_items(self.cls, self.items, self._compact_method())
         check_compact_calls(self.project, self.cls, self.items, self._compact_method())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from nnx_migrate.constructs.module_api import CARRIED, OWN_ONLY, RECIPES
 from nnx_migrate.model import SizeArgument
@@ -12,6 +13,7 @@ from nnx_migrate.rewrite.classes.items import Item, ItemKind, own_nodes, receive
 from nnx_migrate.rewrite.classes.reading.attributes import Attribute
 from nnx_migrate.rewrite.classes.setup.variable_attributes import attributes_of
 from nnx_migrate.rewrite.classes.uses.calls import base_calls, calls_base
+from nnx_migrate.sizes.result import ClassSizes
 from nnx_migrate.source.classes import ClassInfo, is_linen_class
 from nnx_migrate.source.project import Project
 from nnx_migrate.source.walking import walk
@@ -29,6 +31,8 @@ class Inherited:
       delegates: ``__init__`` calls ``super().__init__`` because a base builds something.
       base_fields: fields that it passes on.
       needs_init: the class needs an ``__init__`` of its own.
+      size_arguments: those of the base's constructor.
+      handed: what it is given for them where that is no argument of the same name.
       super_setup: ``super().setup()`` statements, which go.
     """
 
@@ -36,6 +40,7 @@ class Inherited:
     needs_init: bool = True
     base_fields: frozenset[str] = frozenset()
     size_arguments: tuple[SizeArgument, ...] = ()
+    handed: Mapping[str, str] = field(default_factory=dict)
     attributes: tuple[Attribute, ...] = ()
     super_setup: tuple[ast.stmt, ...] = ()
 
@@ -56,7 +61,9 @@ def check_bases(project: Project, cls: ClassInfo) -> None:
             )
 
 
-def inherited_by(project: Project, cls: ClassInfo, context: ConversionContext) -> Inherited:
+def inherited_by(
+    project: Project, cls: ClassInfo, sizes: ClassSizes, context: ConversionContext
+) -> Inherited:
     """Work out the base classes.
 
     Raises:
@@ -85,11 +92,13 @@ def inherited_by(project: Project, cls: ClassInfo, context: ConversionContext) -
     own_build = _builds(project, cls)
     own_fields = any(one.owner is cls for one in cls.fields)
     base = parents[0]
+    handed = sizes.handed.get(base.name, {})
     return Inherited(
         delegates=True,
-        needs_init=own_build or own_fields,
+        needs_init=own_build or own_fields or bool(handed),
         base_fields=frozenset(one.name for one in base.fields),
         size_arguments=context.new_arguments.get(base.name, ()),
+        handed=handed,
         attributes=_attributes(project, cls, context),
         super_setup=calls,
     )
@@ -131,10 +140,9 @@ def _overridden(project: Project, cls: ClassInfo, base: ClassInfo, calls_super: 
     for name, method in base.methods.items():
         if name == "setup" or project.is_compact(base, method):
             found = cls.find(name)
-            replaced = found is not None and found[0] is not base
-            if not replaced or (name == "setup" and calls_super):
+            if found is None or found[0] is base or (name == "setup" and calls_super):
                 return False
-            if calls_base(project, cls, name, base):
+            if any(calls_base(project, one, name, base) for one in (cls, found[0])):
                 return False
     return True
 

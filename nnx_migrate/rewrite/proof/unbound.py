@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 from nnx_migrate.source.classes import ClassInfo
 from nnx_migrate.source.project import Project
@@ -84,6 +85,9 @@ def _words(node: ast.AST) -> Iterator[str]:
             yield word
 
 
+Method: TypeAlias = tuple[ClassInfo, ast.FunctionDef]
+
+
 @dataclass(frozen=True)
 class _Reach:
     """What the methods of a class reach; ``stored`` are the attributes that they set."""
@@ -92,17 +96,31 @@ class _Reach:
     cls: ClassInfo
     stored: frozenset[str]
 
-    def needs_variables(self, name: str, above: frozenset[str] = frozenset()) -> bool:
+    def needs_variables(self, name: str) -> bool:
         """Whether a method reaches a variable or a submodule, itself or in methods that it calls."""
-        found = self.cls.find(name)
-        if found is None or name in above:
+        return self._reaches(self.cls.find(name), frozenset())
+
+    def _reaches(self, found: Method | None, above: frozenset[int]) -> bool:
+        if found is None or id(found[1]) in above:
             return False
         if self.project.is_compact(*found):
             return True
         words = {word for node in walk(found[1]) for word in self._words(node)}
         if words & (_BOUND | self.stored):
             return True
-        return any(self.needs_variables(word, above | {name}) for word in sorted(words))
+        methods = [*map(self.cls.find, sorted(words)), *self._of_bases(found)]
+        return any(self._reaches(one, above | {id(found[1])}) for one in methods)
+
+    def _of_bases(self, found: Method) -> Iterator[Method]:
+        """Methods that a method calls as ``super().name(...)``."""
+        owner, method = found
+        bases = self.cls.mro[self.cls.mro.index(owner) + 1 :]
+        for one in each(method, ast.Attribute):
+            match one.value:
+                case ast.Call(func=ast.Name(id="super"), args=[]):
+                    yield from [
+                        (base, base.methods[one.attr]) for base in bases if one.attr in base.methods
+                    ][:1]
 
     def _words(self, node: ast.AST) -> Iterator[str]:
         """Attributes of ``self`` that a node reads, of calls too: ``self(x)``, ``jax.vmap(self)``."""

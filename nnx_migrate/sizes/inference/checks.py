@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 
 from nnx_migrate.abstract.values import Instance, Submodule
 from nnx_migrate.constructs import layer_of
-from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.builders import called_builder
 from nnx_migrate.sizes.inference.class_analysis import ClassAnalysis
 from nnx_migrate.sizes.inference.module_arguments import holds_state
-from nnx_migrate.sizes.result import ClassSizes, Site
 from nnx_migrate.source.project import Scope
 from nnx_migrate.source.walking import walk
 
@@ -65,58 +63,6 @@ def _calls(node: ast.AST) -> Iterator[ast.Call]:
             yield child
         if not isinstance(child, ast.ClassDef):
             yield from _calls(child)
-
-
-def check_inherited(
-    analysis: ClassAnalysis,
-    sites: Mapping[int, Site],
-    dims: Mapping[int, str],
-    arguments: Mapping[str, SizeArgument],
-) -> None:
-    """A class that inherits constructors must use what they build as the base class does.
-
-    The base's ``__init__`` builds it for both: with the same sizes, from the same arguments.
-    """
-    own = {id(node) for node in walk(analysis.root.info.node)}
-    inherited = {key: site for key, site in sites.items() if id(site.call) not in own}
-    for parent in analysis.root.info.parents:
-        if not inherited or not parent.linen or parent.find("__call__") is None:
-            continue
-        base = analysis.sizes_of(parent.name)
-        here = {one.name for one in (*arguments.values(), *analysis.opaque.values())}
-        missing = {one.name for one in base.new_arguments} - here
-        shared = {one.name: one for one in base.new_arguments}
-        extra = [
-            one
-            for site in inherited.values()
-            for text in site.sizes.values()
-            if (one := analysis.opaque.get(text.partition("[")[0])) is not None
-            and one != shared.get(one.name)
-        ]
-        other = _other_size(base, inherited, {k: v for k, v in dims.items() if k not in own})
-        if missing or extra or other:
-            told = f": {other}" if other else ""
-            analysis.problems.append(
-                (
-                    analysis.root.info.node,
-                    f"it inherits submodules of {parent.name} and calls them otherwise{told}",
-                )
-            )
-
-
-def _other_size(base: ClassSizes, sites: Mapping[int, Site], dims: Mapping[int, str]) -> str | None:
-    """What of the base's own text would have to say something else for the class that inherits."""
-    for key in sites.keys() & base.sites.keys():
-        mine, theirs = sites[key], base.sites[key]
-        for name in sorted(mine.sizes.keys() | theirs.sizes.keys()):
-            one, two = mine.sizes.get(name), theirs.sizes.get(name)
-            if one != two:
-                built = ast.unparse(mine.call.func)
-                return f"{name} of {built} is {one or 'not known'}, and {two or 'not known'} there"
-    for key in dims.keys() & base.dims.keys():
-        if dims[key] != base.dims[key]:
-            return f"a size is {dims[key]}, and {base.dims[key]} there"
-    return None
 
 
 _UNREACHED = (

@@ -12,8 +12,9 @@ from nnx_migrate.abstract.expression import Expr
 from nnx_migrate.abstract.values import Choice, Sequence, Use, Value, as_array
 from nnx_migrate.model import SizeArgument
 from nnx_migrate.sizes.inference.arguments import name_arguments, renamed_site, renamer, shown_by
-from nnx_migrate.sizes.inference.checks import check_inherited, misplaced, only_elsewhere
+from nnx_migrate.sizes.inference.checks import misplaced, only_elsewhere
 from nnx_migrate.sizes.inference.class_analysis import INPUT, ClassAnalysis
+from nnx_migrate.sizes.inference.inherited import Found, handed_to_bases
 from nnx_migrate.sizes.inference.initial_call import METHOD
 from nnx_migrate.sizes.inference.places import entered_at
 from nnx_migrate.sizes.inference.required_sizes import needed_inputs
@@ -60,17 +61,19 @@ def finish(analysis: ClassAnalysis) -> ClassSizes:
     used = {text for site in sites.values() for text in site.sizes.values()} | set(dims.values())
     used |= {text for entries in carried.values() for entry in entries for text in entry[1:]}
     final = {key: renamed_site(site, rename, used) for key, site in sites.items()}
-    check_inherited(analysis, final, dims, arguments)
+    loops = {
+        key: tuple(LoopCarry(n, rename(one), rename(two)) for n, one, two in entries)
+        for key, entries in carried.items()
+    }
+    known = Found(final, dims, lambda key: rename(statics.get(key, "")), loops, arguments)
     return ClassSizes(
         new_arguments=tuple(
             {a.name: a for a in (*arguments.values(), *analysis.opaque.values())}.values()
         ),
         sites=final,
         dims=dims,
-        carried={
-            key: tuple(LoopCarry(n, rename(one), rename(two)) for n, one, two in entries)
-            for key, entries in carried.items()
-        },
+        carried=loops,
+        handed=handed_to_bases(analysis, known),
         facts=frozenset(
             key for key in dims if any(ex.fact_of(name) for name in INPUT.findall(statics[key]))
         ),
